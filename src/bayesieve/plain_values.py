@@ -48,14 +48,6 @@ def member(data: Any, key: str, *types: type) -> Any:
     return value
 
 
-def count(data: Any, key: str) -> int:
-    """A positive whole number."""
-    value = member(data, key)
-    if type(value) is not int or not 1 <= value < 2**63:
-        raise Damaged(f"{key} is not a positive whole number")
-    return value
-
-
 def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Numbers of this shape as floats, whatever their size."""
     try:
@@ -75,11 +67,6 @@ def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.i
     if not np.all((array >= low) & (array <= high)):
         raise Damaged(f"its {what} {'are' if shape else 'is'} out of range")
     return array
-
-
-def shares(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Numbers from 0 to 1."""
-    return numbers(values, shape, what, 0.0, 1.0)
 
 
 def converted(data: Any, kind: type[Result], what: str) -> Result:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-import bayesieve
-from bayesieve import SelectiveNB, TableEncoder
-from bayesieve.table.pair_levels import PairLevels
+from bayesieve import SelectiveNB
 
 N = 500
 PAIRS = [("left", "right"), ("town", "left")]
@@ -27,44 +23,11 @@ def table() -> tuple[pl.DataFrame, list[str]]:
     return pl.DataFrame({"left": left, "town": town, "right": right}), ["yes" if one else "no" for one in yes]
 
 
-def test_a_model_comes_back_with_its_pairs(tmp_path: Path) -> None:
-    X, y = table()
-    model = SelectiveNB(pairs=PAIRS).fit(X, y)
+def test_pairs_come_after_the_columns() -> None:
+    model = SelectiveNB(pairs=PAIRS).fit(*table())
     assert model.selected_features_[0] == "left × right"
     assert model.feature_weights_.shape == model.feature_importances_.shape == (5,)
     assert model.n_features_in_ == 3
-    model.save(tmp_path / "model.json")
-    again = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
-    again.save(tmp_path / "again.json")
-    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
-    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
-    own, other = (m.encoder_.levels_ for m in (model, bayesieve.load(tmp_path / "model.json")))
-    for a, b in zip(own, other, strict=True):
-        assert a.all_labels == b.all_labels
-    assert [part is other[k] for part, k in zip(other[4].parts, (1, 0), strict=True)] == [True, other[0].n_levels > 1]
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda pair: pair["parts"].pop(),
-        lambda pair: pair["parts"].__setitem__(0, "nowhere"),
-        lambda pair: pair["grid"][0].__setitem__(0, 99),
-        lambda pair: pair["grid"].pop(),
-        lambda pair: pair["cells"][0].pop(),
-        lambda pair: pair["cells"][0][0].__setitem__(0, -1),
-        lambda pair: pair.pop("grid"),
-        lambda pair: pair.__setitem__("level_score", 2),
-    ],
-)
-def test_damaged_pairs_are_refused(spoil: Any) -> None:
-    X, y = table()
-    pair = TableEncoder(pairs=PAIRS).fit(X, y).levels_[3].to_json()
-    assert PairLevels.from_json(json.loads(json.dumps(pair))).name == "left × right"
-    spoil(pair)
-    with pytest.raises(ValueError, match=r"pair|feature|Pair|Feature"):
-        PairLevels.from_json(pair)
 
 
 def test_contributions_add_up_and_both_values_are_shown() -> None:

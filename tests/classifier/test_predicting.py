@@ -14,7 +14,7 @@ import pytest
 
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.classifier import model_parts, own_columns, scored_files
+from bayesieve.classifier import rows as module, scored_files
 from bayesieve.table.reading import read_table
 from tests.classifier.mixed_data import fitted, frame, labels
 
@@ -50,29 +50,23 @@ def test_files_become_a_file(folder: Path, name: str) -> None:
     assert read["row"].to_list() == list(range(rows.height))
     np.testing.assert_array_equal(read[:, 2:].to_numpy(), model.predict_proba(rows))
     assert read["prediction"].to_list() == model.predict(rows).tolist()
+    model.predict_to(folder / "all.parquet", folder / "part0.parquet", keep="all")
+    assert pl.read_parquet(folder / "all.parquet").columns[: rows.width + 1] == [*rows.columns, "row"]
 
 
-def test_all_columns_may_be_kept(folder: Path) -> None:
-    fitted().predict_to(folder / "out.parquet", folder, keep="all")
-    assert pl.read_parquet(folder / "out.parquet").columns[: frame().width + 1] == [*frame().columns, "row"]
+def test_an_input_is_never_replaced_and_an_interrupt_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
 
-
-def test_an_input_is_never_replaced(folder: Path) -> None:
     before = sorted(os.listdir(folder))
     for source in (folder, str(folder / "*.parquet"), [folder / "part0.parquet", folder / "part1.parquet"]):
         with pytest.raises(ValueError, match=r"part1\.parquet is one of the files that are read"):
             fitted().predict_to(folder / "part1.parquet", source)
     with pytest.raises(ValueError, match="There is no column 'colour'"):
         fitted().predict_to(folder / "out.parquet", folder, keep=["colour"])
-    assert sorted(os.listdir(folder)) == before
-
-
-def test_an_interrupt_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(scored_files.RowProgress, "__call__", interrupt)
-    before = sorted(os.listdir(folder))
     with pytest.raises(KeyboardInterrupt):
         fitted().predict_to(folder / "out.parquet", folder)
     assert sorted(os.listdir(folder)) == before
@@ -109,8 +103,8 @@ def test_scans_are_taken_where_frames_are(tmp_path: Path, monkeypatch: pytest.Mo
         model.report(tmp_path / "two.html", files, "kind", cv=2),
     ]
     assert reports[0] == reports[1] is not None
-    drawn_rows = model_parts.drawn_rows
-    monkeypatch.setattr(model_parts, "drawn_rows", lambda n_rows, most: drawn_rows(n_rows, 150))
+    drawn_rows = module.drawn_rows
+    monkeypatch.setattr(module, "drawn_rows", lambda n_rows, most: drawn_rows(n_rows, 150))
     model.report(tmp_path / "two.html", files, "kind")
     page = (tmp_path / "two.html").read_text(encoding="utf-8")
     assert "150 rows drawn at random from 200" in page
@@ -220,7 +214,7 @@ def test_tables_of_others_are_never_replaced(by_year: Path, tmp_path: Path) -> N
 _KILLED = """
 import os, sys
 import bayesieve
-from bayesieve.classifier import model_parts, scored_files
+from bayesieve.classifier import scored_files
 model, source, target = sys.argv[1:]
 blocks = scored_files.ScoredRows.blocks
 n_blocks = 0
@@ -324,7 +318,7 @@ def test_text_is_read_by_the_levels_of_the_model(separator: str, tmp_path: Path)
         )
         text.write_csv(tmp_path / f"{i}.csv", separator=separator)
     (tmp_path / "1.csv").write_text((tmp_path / "1.csv").read_text() + f"\n{separator}\n")
-    levels = own_columns.levels_of_columns(model)
+    levels = module.levels_of_columns(model)
     whole = pl.concat([read_table(tmp_path / f"{i}.csv", levels).cast(pl.String) for i in range(2)])
     assert whole.height == 5  # that of a separator is a row, the blank line is none
     expected = model.predict_proba(whole)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +22,21 @@ from tests.classifier.mixed_data import N, data, fitted, frame, labels
 
 
 def test_the_file_is_one_whole_page_without_outside_requests(tmp_path: Path) -> None:
-    performance = fitted().report(tmp_path / "report.html", frame(), labels())
+    model = fitted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        performance = model.report(tmp_path / "report.html", frame(), labels(), title="<i>x</i>")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert html.lower().startswith("<!doctype html>")
     assert html.rstrip().endswith("</html>")
     assert not re.search(r"""(?:src|href)\s*=\s*["']?https?:""", html)
     assert "@import" not in html
     assert performance is not None
-    assert os.listdir(tmp_path) == ["report.html"]
-
-
-def test_text_from_the_data_is_escaped(tmp_path: Path) -> None:
-    fitted().report(tmp_path / "report.html", frame(), labels(), title="<i>x</i>")
-    html = (tmp_path / "report.html").read_text(encoding="utf-8")
     for raw in ("<script>alert(1)", "<b>moyenne</b>", "<i>x</i>"):
         assert raw not in html
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert "&lt;b&gt;moyenne&lt;/b&gt;" in html
-    assert "&amp; co" in html
+    for escaped in ("&lt;script&gt;alert(1)&lt;/script&gt;", "&lt;b&gt;moyenne&lt;/b&gt;", "&amp; co"):
+        assert escaped in html
+    assert os.listdir(tmp_path) == ["report.html"]
 
 
 def test_cross_validated_figures() -> None:
@@ -58,22 +56,30 @@ def test_cross_validated_figures() -> None:
     assert performance.log_loss > seen.log_loss
 
 
-def test_figures_on_held_out_rows() -> None:
-    model = SelectiveNB("map").fit(frame()[: N // 2], labels()[: N // 2])
-    rest = frame()[N // 2 :]
-    performance = report_data(model, rest, labels()[N // 2 :], held_out=True).performance
-    assert performance.protocol == "Measured on held-out rows that the model was not trained on."
-    assert performance.accuracy == pytest.approx(model.score(rest, labels()[N // 2 :]))
-    proba = model.predict_proba(rest)
-    of_truth = proba[np.arange(N // 2), np.searchsorted(model.classes_, labels()[N // 2 :])]
-    assert performance.log_loss == pytest.approx(-np.log(of_truth).mean())
-
-
 def halves(n_classes: int) -> tuple[SelectiveNB, pl.DataFrame, np.ndarray]:
     """A model of one half of the rows, and the other half."""
     y = np.minimum(np.unique(labels(), return_inverse=True)[1], n_classes - 1)
     model = SelectiveNB("map").fit(frame()[: N // 2], y[: N // 2])
     return model, frame()[N // 2 :], y[N // 2 :]
+
+
+def test_names_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("report.pdf", "report.docx", "report.SVG", "report.json", "report.unknown"):
+        with pytest.raises(ValueError, match=r"is an HTML page.* end the name in \.html"):
+            fitted("map").report(tmp_path / name)
+    assert not os.listdir(tmp_path)
+    for name in ("report.HTML", "report.htm", "report", "report-1.2"):
+        fitted("map").report(tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "report").write_text("old")
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(ValueError, match="No space left on device"):
+        fitted("map").report(tmp_path / "report")
+    assert (tmp_path / "report").read_text() == "old"
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -91,6 +97,9 @@ def test_figures_on_other_rows_are_those_of_this_very_model(tmp_path: Path, n_cl
     assert performance.log_loss == pytest.approx(log_loss(y, probability, sample_weight=weights))
     assert performance.accuracy == pytest.approx(model.score(X, y, sample_weight=weights))
     assert performance.protocol.startswith(f"This very model, measured on {y.size} rows;")
+    held_out = report_data(model, X, y, weights, held_out=True).performance
+    assert held_out.protocol == "Measured on held-out rows that the model was not trained on."
+    assert held_out.log_loss == performance.log_loss
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     n_figures = 4 + 2 * (1 if n_classes == 2 else 3) + 1  # tiles, charts, confusion matrix
     assert html.count(f"this model on {y.size} rows") == n_figures
@@ -149,19 +158,26 @@ def test_folds_that_cannot_be_made_are_refused_in_one_sentence(tmp_path: Path, c
     assert os.listdir(tmp_path) == []
 
 
-def test_rows_labels_and_weights_are_checked_against_each_other() -> None:
+def test_rows_labels_weights_and_options_are_checked() -> None:
     model, X, y = fitted("map"), frame(), labels()
-    with pytest.raises(ValueError, match=rf"^X has {N} rows but y has {N - 1} labels\.$"):
-        report_data(model, X, y[1:])
-    with pytest.raises(ValueError, match="sample_weight"):
-        report_data(model, X, y, np.ones(3))
-    for foreign in (["autre"] * N, [1] * N, [True] * N):
-        with pytest.raises(ValueError, match="that the model does not know; leave its rows out"):
-            report_data(model, X, foreign)
-    with pytest.raises(ValueError, match="give one of them"):
-        report_data(model, X, y, cv=5, held_out=True)
-    with pytest.raises(ValueError, match="pass y together with X"):
-        report_data(model, None, y)
+    two = y != y[0]
+    refused: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((X, y[1:]), {}, rf"^X has {N} rows but y has {N - 1} labels\.$"),
+        ((X, y, np.ones(3)), {}, "sample_weight"),
+        *(
+            ((X, foreign), {}, "that the model does not know; leave its rows out")
+            for foreign in (["autre"] * N, [1] * N)
+        ),
+        ((X, np.where(two, "autre", y)), {"held_out": True}, "y holds the class 'autre' that the model does not know"),
+        ((X.filter(two), y[two]), {"cv": 5}, "classes of y are not those of the model"),
+        ((X, y), {"cv": 5, "held_out": True}, "give one of them"),
+        *((given, {}, "pass y together with X") for given in ((None, y), (X,))),
+        *(((X, y), {"n_explained": wrong}, "n_explained must be") for wrong in ("a", -1, 1.5)),
+        ((X, y), {"title": 1.5}, "title must be"),
+    ]
+    for rows, options, match in refused:
+        with pytest.raises(ValueError, match=match):
+            report_data(model, *rows, **options)
 
 
 def test_a_report_without_figures_where_no_fold_can_be_learnt_from(tmp_path: Path) -> None:
@@ -174,34 +190,22 @@ def test_a_report_without_figures_where_no_fold_can_be_learnt_from(tmp_path: Pat
     assert "explained</h2>" in html
 
 
-def test_classes_without_weight_and_rows_without_weight(tmp_path: Path) -> None:
-    weights = np.where(labels() == labels()[0], 1.0, 2.0) * (np.arange(N) % 3 > 0)
+def test_classes_without_weight_rows_without_weight_and_rows_of_one_class(tmp_path: Path) -> None:
+    path, only = tmp_path / "report.html", labels() == labels()[0]
+    weights = np.where(only, 1.0, 2.0) * (np.arange(N) % 3 > 0)
     model = SelectiveNB("map").fit(frame(), labels(), weights)
     counted = weights > 0
-    performance = model.report(tmp_path / "report.html", frame(), labels(), sample_weight=weights)
+    performance = model.report(path, frame(), labels(), sample_weight=weights)
     again = report_data(model, frame().filter(counted), labels()[counted], weights[counted]).performance
     assert performance.auc == again.auc
-    for silent in (labels() == labels()[0], labels() != labels()[0]):
+    for silent in (only, ~only):
         seen = report_data(model, frame(), labels(), np.where(silent, 0.0, 1.0), held_out=True).performance
         assert np.isfinite(seen.log_loss)
-
-
-def test_held_out_rows_of_one_class_and_of_unknown_ones() -> None:
-    model, y = fitted("map"), labels()
-    only = y == y[0]
-    performance = report_data(model, frame().filter(only), y[only], held_out=True).performance
+    performance = model.report(path, frame().filter(only), labels()[only], held_out=True)
     assert performance.n_rows == only.sum()
-    with pytest.raises(ValueError, match="y holds the class 'autre' that the model does not know"):
-        report_data(model, frame(), np.where(only, "autre", y), held_out=True)
-
-
-def test_a_report_on_held_out_rows_of_one_class_is_written(tmp_path: Path) -> None:
-    y = labels()
-    only = y == y[0]
-    fitted("map").report(tmp_path / "report.html", frame().filter(only), y[only], held_out=True)
-    assert (
-        "nan" not in re.sub("<style.*?</style>", "", (tmp_path / "report.html").read_text(), flags=re.S).lower().split()
-    )
+    assert "nan" not in re.sub("<style.*?</style>", "", path.read_text(), flags=re.S).lower().split()
+    X, y = np.arange(21.0)[:, None], ["a"] * 20 + ["b"]
+    assert np.isfinite(SelectiveNB().fit(X, y).report(path, X, y).log_loss)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -216,22 +220,8 @@ def test_integer_weights_equal_repeated_held_out_rows(weighted: bool) -> None:
 
 def test_without_rows_the_model_is_shown() -> None:
     report = report_data(fitted())
-    assert report.performance is None
-    assert report.explained == ()
+    assert (report.performance, report.explained, report.headline) == (None, (), fitted().describe())
     assert [feature.name for feature in report.features][: fitted().n_features_selected_] == fitted().selected_features_
-    assert report.headline == fitted().describe()
-    with pytest.raises(ValueError, match="pass y together with X"):
-        report_data(fitted(), frame())
-
-
-def test_no_folds_no_figures() -> None:
-    report = report_data(fitted(), frame(), labels(), cv=0)
-    assert report.performance is None
-    assert len(report.explained) == 3
-
-
-def test_levels_of_the_features() -> None:
-    report = report_data(fitted())
     for feature in report.features:
         assert sum(level.count for level in feature.levels) == N
         assert sum(level.share for level in feature.levels) == pytest.approx(1.0)
@@ -243,6 +233,9 @@ def test_levels_of_the_features() -> None:
             assert level.is_missing == ("missing" in level.label)
     notes = {feature.name: feature.note for feature in report.features}
     assert notes["vide"] == notes["bruit"] == "One level: no cut point pays for itself."
+    report = report_data(fitted(), frame(), labels(), cv=0)
+    assert report.performance is None
+    assert len(report.explained) == 3
 
 
 def test_features_of_one_level_are_not_said_to_be_without_information() -> None:
@@ -288,24 +281,6 @@ def test_reports_on_every_kind_of_dataframe(convert: Any) -> None:
     assert [row.row for row in found.explained] == [row.row for row in expected.explained]
 
 
-def test_a_list_of_rows() -> None:
-    X, y = [[float(i), "a" if i % 2 else "b"] for i in range(40)], [i % 2 for i in range(40)]
-    report = report_data(SelectiveNB("map").fit(X, y), X, y, cv=2)
-    assert report.performance.accuracy == 1.0
-
-
-def test_cross_validation_needs_the_classes_of_the_model() -> None:
-    two = labels() != labels()[0]
-    with pytest.raises(ValueError, match="classes of y are not those of the model"):
-        report_data(fitted("map"), frame().filter(two), labels()[two], cv=5)
-
-
-def test_a_single_row_of_a_class(tmp_path: Path) -> None:
-    X, y = np.arange(21.0)[:, None], ["a"] * 20 + ["b"]
-    performance = SelectiveNB().fit(X, y).report(tmp_path / "report.html", X, y)
-    assert np.isfinite(performance.log_loss)
-
-
 @pytest.mark.parametrize("dtype", [object, None])
 def test_a_fold_may_hold_only_the_numbers_of_a_mixed_column(dtype: Any) -> None:
     column = [0] * 20 + ["text"] + [1] * 20
@@ -330,38 +305,6 @@ def test_settings_are_those_of_the_model() -> None:
     assert found["Seed"] == "7"
 
 
-def test_a_failing_write_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "report.html"
-    path.write_text("old")
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(ValueError, match="No space left on device"):
-        fitted("map").report(path)
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["report.html"]
-
-
-@pytest.mark.parametrize("name", ["report.pdf", "report.docx", "report.SVG", "report.json", "report.unknown"])
-def test_a_report_takes_no_name_of_another_format(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"is an HTML page.* end the name in \.html"):
-        fitted("map").report(tmp_path / name)
-    assert not os.listdir(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["report.HTML", "report.htm", "report", "report-1.2"])
-def test_names_of_a_report(tmp_path: Path, name: str) -> None:
-    fitted("map").report(tmp_path / name)
-    assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_report_warns_of_nothing_by_itself(tmp_path: Path) -> None:
-    fitted("map").report(tmp_path / "report.html", frame(), labels(), cv=2)
-
-
 HELD_OUT = "How many of them to keep was measured on held-out rows."
 
 
@@ -379,24 +322,11 @@ def test_rankings_are_told_as_rankings(tmp_path: Path, selector: Any, measured: 
     model = SelectiveNB(selector).fit(frame(), labels())
     model.report(tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    ranked = f"{model.n_features_in_} features ranked by "
-    assert ranked in html
-    assert "models evaluated" not in html
-    assert "MRMR" not in html  # it is written mRMR everywhere
+    assert f"{model.n_features_in_} features ranked by " in html
+    for other in ("models evaluated", "MRMR", "adds nothing to the other features"):  # it is written mRMR everywhere
+        assert other not in html
     assert (HELD_OUT in html) == ("on the validation rows" in html) == measured
-    assert "adds nothing to the other features" not in html
-
-
-def test_features_that_a_ranking_left_out() -> None:
-    model = SelectiveNB(MRMRSelector(1)).fit(frame(), labels())
     notes = {feature.name: feature.note for feature in report_data(model).features if feature.n_levels > 1}
-    assert len(notes) > 1
-    chosen = model.selected_features_[0]
-    assert notes.pop(chosen) is None
-    assert set(notes.values()) == {"Informative alone, but ranked behind the features kept."}
-
-
-@pytest.mark.parametrize("options", [{"n_explained": "a"}, {"n_explained": -1}, {"n_explained": 1.5}, {"title": 1.5}])
-def test_odd_options_are_refused_before_anything_is_measured(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
-        report_data(fitted("map"), frame(), labels(), **options)
+    behind = {notes[name] for name in notes if name not in model.selected_features_}
+    assert behind <= {"Informative alone, but ranked behind the features kept."}
+    assert {notes[name] for name in model.selected_features_} == {None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,24 +18,14 @@ from sklearn.base import BaseEstimator
 
 import bayesieve
 from bayesieve import (
-    AccuracySelector,
-    AllFeatures,
     AUCSelector,
-    BayesianAveraging,
-    BoostedSelector,
     CFSSelector,
-    CompressionAveraging,
-    DependenceClusterSelector,
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
-    ImpreciseInformationGainSelector,
     IndicatorEncoder,
-    InformationGainSelector,
-    MAPSelector,
     MDLPDiscretizer,
     MODLDiscretizer,
     MODLGrouper,
-    MRMRSelector,
     RandomSums,
     SelectiveNB,
     TableEncoder,
@@ -132,301 +123,167 @@ def test_labels_of_every_type(tmp_path: Path, kind: str) -> None:
     assert [type(label) for label in again.classes_.tolist()] == [type(label) for label in model.classes_.tolist()]
 
 
-smoothings = st.sampled_from(["m-estimate", 0.5, 1, np.float32(0.25), np.float64(2.0), np.str_("m-estimate")])
-seeds = st.sampled_from([None, 0, 2**32 - 1, np.int64(3), np.uint8(7)])
-limits = st.sampled_from([None, math.inf, 1000, np.float64(1e6)])
-jobs = st.sampled_from([None, -1, 1, 2, np.int64(1)])
-measures = st.sampled_from(
-    ["mutual_information", "symmetrical_uncertainty", SymmetricalUncertainty(), "pearson", SpearmanCorrelation()]
-)
-named_criteria = st.sampled_from(["error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map"])
-
-
-def criterion_objects(labels: Any) -> st.SearchStrategy[Any]:
+def criterion_objects(labels: Any) -> list[Callable[[], Any]]:
     last = np.unique(np.asarray(labels))[-1]
-    return st.sampled_from(
-        [
-            *(
-                c.Accuracy,
-                c.BalancedAccuracy,
-                c.AUC,
-                c.BalancedError,
-                c.Brier,
-                c.Error,
-                c.ErrorProbability,
-                c.LogLoss,
-                lambda: c.MAPCost(4),
-            ),
-            *(lambda: c.Recall(last), lambda: c.Precision(last), lambda: c.Precision(last.item())),
-            *(lambda: c.ExpectedCost([[0, 1], [5, 0]]), lambda: c.ExpectedCost(np.array([[0.0, 1.5], [3.0, -0.1]]))),
-            *(lambda: c.Benefit([[0, 0], [-0.5, 9]]), lambda: c.Benefit(np.array([[0.0, 1.5], [3.0, -0.1], [1, 1]]))),
-        ]
-    ).map(lambda make: make())
-
-
-def _pairs(n_rows: int) -> list[tuple[Any, Any]]:
-    rows = np.arange(n_rows)
-    return [(rows[: n_rows // 2], rows[n_rows // 2 :]), (list(range(20, n_rows)), tuple(range(20)))]
-
-
-splitters = st.sampled_from(
-    [
-        lambda: model_selection.KFold(3, shuffle=True, random_state=np.int64(1)),
-        lambda: model_selection.StratifiedKFold(np.int64(2)),
-        lambda: model_selection.RepeatedKFold(n_splits=2, n_repeats=2, random_state=0),
-        lambda: model_selection.RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
-        lambda: model_selection.ShuffleSplit(2, test_size=0.4, random_state=1),
-        lambda: model_selection.StratifiedShuffleSplit(2, train_size=30, random_state=1),
-        lambda: model_selection.LeavePOut(1),
-        lambda: model_selection.LeaveOneOut(),
-        lambda: model_selection.TimeSeriesSplit(2, gap=1),
-        lambda: model_selection.PredefinedSplit(np.arange(N) % 3),
-        lambda: _pairs(N),
+    plain = (c.Accuracy, c.BalancedAccuracy, c.AUC, c.BalancedError, c.Brier, c.Error, c.ErrorProbability, c.LogLoss)
+    return [
+        *plain,
+        lambda: c.MAPCost(4),
+        *(lambda: c.Recall(last), lambda: c.Precision(last), lambda: c.Precision(last.item())),
+        *(lambda: c.ExpectedCost([[0, 1], [5, 0]]), lambda: c.ExpectedCost(np.array([[0.0, 1.5], [3.0, -0.1]]))),
+        *(lambda: c.Benefit([[0, 0], [-0.5, 9]]), lambda: c.Benefit(np.array([[0.0, 1.5], [3.0, -0.1], [1, 1]]))),
     ]
-).map(lambda make: make())
 
 
-SEARCHES: dict[type, dict[str, st.SearchStrategy[Any]]] = {
-    s.GreedySearch: {
-        "direction": st.sampled_from(s.DIRECTIONS),
-        "n_features": st.sampled_from([None, 1, np.int64(2)]),
-        "tol": st.sampled_from([None, 0.0, 1e-3, math.inf]),
-        "max_seconds": limits,
-        "leave_out": st.booleans(),
-        "seed": st.integers(0, 5),
-        "n_jobs": jobs,
-        "until_best": st.booleans() | st.just(np.True_),
-        "last_of_ties": st.booleans(),
-        "every_move": st.booleans(),
-    },
-    s.BestFirst: {
-        "n_waiting": st.integers(1, 5),
-        "n_stale": st.integers(1, 5),
-        "tol": st.sampled_from([0.0, 1e-5, np.float64(1e-3)]),
-        "max_seconds": limits,
-        "n_jobs": jobs,
-    },
-    s.MultiStart: {
-        "n_starts": st.sampled_from([None, 1, np.int64(3)]),
-        "max_iter": st.integers(1, 4),
-        "seed": st.integers(0, 5),
-        "max_seconds": limits,
-        "n_jobs": jobs,
-        "tol": st.sampled_from([0.0, 1e-3]),
-    },
-    s.ExhaustiveSearch: {"max_seconds": limits, "n_jobs": jobs},
-    s.ClusterSearch: {
-        "dependence": measures,
-        "linkage": st.sampled_from(["complete", "average", "single", "weighted"]),
-        "n_cuts": st.sampled_from([None, 1, np.int64(2)]),
-        "n_combinations": st.integers(1, 30),
-        "q": st.sampled_from(["auto", 0.5, 1, np.float64(0.3)]),
-        "diagonal": st.booleans() | st.just(np.True_),
-        "seed": st.integers(0, 5),
-        "max_seconds": limits,
-        "n_jobs": jobs,
-        "matrix": st.sampled_from([None, np.eye(4), [[1.0, 0.5, 0, 0], [0.5, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]),
-    },
+def splitters() -> list[Any]:
+    rows, m = np.arange(N), model_selection
+    return [
+        m.KFold(3, shuffle=True, random_state=np.int64(1)),
+        m.StratifiedKFold(np.int64(2)),
+        m.RepeatedKFold(n_splits=2, n_repeats=2, random_state=0),
+        m.RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+        m.ShuffleSplit(2, test_size=0.4, random_state=1),
+        m.StratifiedShuffleSplit(2, train_size=30, random_state=1),
+        *(m.LeavePOut(1), m.LeaveOneOut(), m.TimeSeriesSplit(2, gap=1), m.PredefinedSplit(rows % 3)),
+        [(rows[: N // 2], rows[N // 2 :]), (list(range(20, N)), tuple(range(20)))],
+    ]
+
+
+FLAGS = [True, False, np.True_]
+MEASURES = ["mutual_information", "symmetrical_uncertainty", SymmetricalUncertainty(), "pearson", SpearmanCorrelation()]
+CRITERIA = ["error", "error_probability", "brier", "log_loss", "auc", "balanced_error", "map"]
+PAIRS = [0, "auto", 1, np.int64(2), [], [["visits", "size"]], (("town", "noise"), ("noise", "size"))]
+EVALUATIONS = ["train", "holdout", "loo", 2, np.int64(3)]
+VALUES: dict[str, list[Any]] = {
+    "alpha": [None, 0, 0.25],
+    "calibrate": [True, False, "auto", "weights", "levels", "cells", np.str_("cells"), np.True_, np.False_],
+    "count": ["distinct", "evaluations", np.str_("evaluations")],
+    "dependence": MEASURES,
+    "diagonal": FLAGS,
+    "direction": ["forward", "backward", "forward-backward", "backward-forward", "fast"],
+    "every_move": FLAGS[:2],
+    "exhaustive": [*FLAGS, "auto"],
+    "form": ["difference", "quotient"],
+    "independent_as_redundant": FLAGS[:2],
+    "kinds": [None, {}, {"visits": "categorical"}, {"noise": np.str_("numeric"), "size": "categorical"}],
+    "last_of_ties": FLAGS[:2],
+    "leave_out": FLAGS[:2],
+    "level_probabilities": ["frequency", "maximum-entropy"],
+    "linkage": ["complete", "average", "single", "weighted"],
+    "locally_predictive": FLAGS,
+    "matrix": [None, np.eye(4), [[1.0, 0.5, 0, 0], [0.5, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]],
+    "max_iter": [1, 2, 4],
+    "max_seconds": [None, math.inf, 1000, np.float64(1e6)],
+    "method": ["greedy", "optimal"],
+    "missing": ["level", "ignore"],
+    "monotone": [None, None, {}, {"size": 1}, {"visits": np.int64(-1), "noise": 1}],
+    "n_bins": [2, 5, np.int64(3)],
+    "n_combinations": [1, 30],
+    "n_cuts": [None, 1, np.int64(2)],
+    "n_features": [None, 1, np.int64(2)],
+    "n_features_to_select": [1, np.int64(2)],
+    "n_jobs": [None, -1, 1, 2, np.int64(1)],
+    "n_quantiles": [65_535, 2, np.int64(500)],
+    "n_rounds": [20, 1, np.int64(3)],
+    "n_stale": [1, 5],
+    "n_starts": [None, 1, np.int64(3)],
+    "n_waiting": [1, 5],
+    "normalize": FLAGS,
+    "pairs": PAIRS,
+    "prior": ["sizes", "published"],
+    "q": ["auto", 0.5, 1, np.float64(0.3)],
+    "random_state": [None, 0, 2**32 - 1, np.int64(3), np.uint8(7)],
+    "recode": [*FLAGS, "auto"],
+    "refit": FLAGS,
+    "s": [1.0, 0.5, np.float64(2.0)],
+    "seed": [0, 5],
+    "smoothing": ["m-estimate", 0.5, 1, np.float32(0.25), np.float64(2.0), np.str_("m-estimate")],
+    "thresholds": [
+        3,
+        np.int64(2),
+        [0.5, 1],
+        (0.0, 2.5),
+        np.array([1.5]),
+        {"size": [0, 2], "visits": 4, "noise": (0.5,)},
+    ],
+    "threshold": [0.0, 0.01, np.float32(0.5), -math.inf],
+    "tol": [0.0, 1e-3, np.float64(1e-5), math.inf],
+    "unseen": ["ignore"],
+    "until_best": FLAGS,
+    "validation_size": [0.3, 0.55],
+    "verbose": [0, False, np.int64(0)],
 }
+"""What options of these names take, in whatever part."""
+NOT_SAVED = {"scores", "encoder", "selector", "engine", "cache", "memory_limit", "resume"}  # or given below
 
 
-def built(kind: type, options: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
+def built(kind: Any, labels: Any, most: int = 5) -> st.SearchStrategy[Any]:
     """A part with up to five of its options set."""
-    some = st.sets(st.sampled_from(sorted(options)), max_size=5)
-    return some.flatmap(lambda names: st.builds(kind, **{name: options[name] for name in sorted(names)}))
+    names = sorted(set(inspect.signature(kind).parameters) - NOT_SAVED - set(getattr(kind, "unsaved_options", ())))
+    some = st.sets(st.sampled_from(names), max_size=most)
+    return some.flatmap(lambda chosen: st.builds(kind, **{name: values(kind, name, labels) for name in sorted(chosen)}))
 
 
-searches = st.sampled_from(list(SEARCHES)).flatmap(lambda kind: built(kind, SEARCHES[kind]))
-of_models = (s.MultiStart, s.ClusterSearch)
-other_searches = searches.filter(lambda search: not isinstance(search, of_models))
-
-
-def constraints(labels: Any) -> st.SearchStrategy[Any]:
+def values(kind: Any, name: str, labels: Any) -> st.SearchStrategy[Any]:
+    """What is drawn for an option of a part."""
     last = np.unique(np.asarray(labels))[-1]
-    measures = ["auc", "log_loss", f"recall:{last}", f"precision:{last}", c.Recall(last), c.Brier()]
-    bounds = st.sampled_from([0, 0.6, np.float64(0.4), np.float32(0.25)])
-    return st.none() | st.dictionaries(st.sampled_from(measures), bounds, max_size=2)
-
-
-def options_of(kind: type, labels: Any) -> dict[str, st.SearchStrategy[Any]]:
-    """What is drawn for the constructor of a selector."""
-    criteria = named_criteria | criterion_objects(labels)
-    validation = {
-        "validation": named_criteria | criterion_objects(labels),
-        "validation_size": st.floats(0.3, 0.7),
-        "recode": st.sampled_from([True, False, "auto", np.True_]),
-    }
-    shared = {"smoothing": smoothings}
-    machine = {"n_jobs": jobs, "verbose": st.sampled_from([0, False])}
-    search = {"max_seconds": limits, **machine}
-    multi_start = {
-        "n_starts": st.sampled_from([None, 1, np.int64(3)]),
-        "max_iter": st.integers(1, 4),
-        "exhaustive": st.sampled_from([True, False, "auto", np.True_]),
-        "random_state": seeds,
-        **search,
-    }
-    averaging = {"count": st.sampled_from(["distinct", "evaluations", np.str_("evaluations")]), **multi_start}
-    own: dict[type, dict[str, st.SearchStrategy[Any]]] = {
-        AllFeatures: {},
-        MAPSelector: multi_start,
-        BayesianAveraging: averaging,
-        CompressionAveraging: averaging,
-        BoostedSelector: {
-            "n_rounds": st.sampled_from([20, 1, np.int64(3)]),
-            "n_features_to_select": st.sampled_from([None, 1, np.int64(2)]),
-            "max_seconds": limits,
-            "verbose": st.sampled_from([0, False]),
-        },
-        AccuracySelector: search,
-        AUCSelector: {"search": st.sampled_from(["forward", "multi-start"]), "random_state": seeds, **search},
-        WrapperSelector: {
-            "criterion": criteria,
-            "direction": st.sampled_from(["forward", "backward", "forward-backward", "backward-forward", "fast"]),
-            "evaluation": st.sampled_from(["train", "holdout", "loo", 2, np.int64(3)]) | splitters,
-            "n_features_to_select": st.sampled_from(["best", 1, np.int32(2)]),
-            "tol": st.sampled_from([None, 0.0, 1e-3, math.inf]),
-            "search": st.none() | searches,
-            "constraints": constraints(labels),
-            "random_state": seeds,
-            **validation,
-            **search,
-        },
-        DependenceClusterSelector: {
-            "dependence": measures,
-            "n_cuts": st.sampled_from([None, 1, np.int64(2)]),
-            "n_combinations": st.integers(1, 30),
-            "q": st.sampled_from(["auto", 0.5, 1, np.float64(0.3)]),
-            "linkage": st.sampled_from(["complete", "average", "single", "weighted"]),
-            "diagonal": st.booleans() | st.just(np.True_),
-            "refit": st.booleans() | st.just(np.True_),
-            "scoring": criteria | st.sampled_from(["accuracy", "balanced_accuracy", "f1_macro", c.Scorer("f1_macro")]),
-            "constraints": constraints(labels),
-            "evaluation": st.sampled_from(["train", "holdout", "loo", 2, np.int64(3)]) | splitters,
-            "random_state": seeds,
-            **{name: validation[name] for name in ("validation_size", "recode")},
-            **search,
-        },
-        InformationGainSelector: {
-            "threshold": st.sampled_from([0.0, 0.01, np.float32(0.5)]),
-            "alpha": st.sampled_from([None, 0, 0.25]),
-            "n_features_to_select": st.sampled_from([None, "auto", 2, np.int64(1)]),
-            "random_state": seeds,
-            **validation,
-        },
-        ImpreciseInformationGainSelector: {
-            "s": st.sampled_from([1.0, 0.5, np.float64(2.0)]),
-            "threshold": st.sampled_from([0.0, 0.01, -math.inf]),
-            "level_probabilities": st.sampled_from(["frequency", "maximum-entropy"]),
-        },
-        MRMRSelector: {
-            "n_features_to_select": st.sampled_from(["auto", 2, np.int64(1)]),
-            "form": st.sampled_from(["difference", "quotient"]),
-            "dependence": measures,
-            "random_state": seeds,
-            **validation,
-            **machine,
-        },
-        CFSSelector: {
-            "search": st.sampled_from(["best-first", "forward", "backward"]) | other_searches,
-            "dependence": measures,
-            "locally_predictive": st.booleans() | st.just(np.True_),
-            "independent_as_redundant": st.booleans(),
-            "n_jobs": jobs,
-        },
-    }
-    return shared | own[kind]
-
-
-priors = st.sampled_from(["sizes", "published"])
-methods = {"method": st.sampled_from(["greedy", "optimal"]), "prior": priors, "n_jobs": jobs}
-bins = {"n_bins": st.integers(2, 5) | st.just(np.int64(3)), "n_jobs": jobs}
-CODERS: dict[str, dict[type, dict[str, st.SearchStrategy[Any]]]] = {
-    "numeric": {
-        MODLDiscretizer: methods,
-        MDLPDiscretizer: {"n_jobs": jobs},
-        EqualFrequencyDiscretizer: bins,
-        EqualWidthDiscretizer: bins,
-    },
-    "categorical": {MODLGrouper: methods},
-}
-pairs = st.sampled_from([0, "auto", 1, np.int64(2), [], [["visits", "size"]], (("town", "noise"), ("noise", "size"))])
-ENCODERS: dict[type, dict[str, st.SearchStrategy[Any]]] = {
-    TableEncoder: {
+    objects = st.sampled_from(criterion_objects(labels)).map(lambda make: make())
+    searches = st.one_of(*(built(search, labels) for search in SEARCHES))
+    constraints = ["auc", "log_loss", f"recall:{last}", f"precision:{last}", c.Recall(last), c.Brier()]
+    bounds = st.dictionaries(
+        st.sampled_from(constraints), st.sampled_from([0, 0.6, np.float64(0.4), np.float32(0.25)]), max_size=2
+    )
+    own: dict[Any, st.SearchStrategy[Any]] = {
+        "criterion": st.sampled_from(CRITERIA) | objects,
+        "validation": st.sampled_from(CRITERIA) | objects,
+        "scoring": st.sampled_from([*CRITERIA, "balanced_accuracy", "f1_macro", c.Scorer("f1_macro")]) | objects,
+        "constraints": st.none() | bounds,
+        "evaluation": st.sampled_from([*EVALUATIONS, *splitters()]),
+        (WrapperSelector, "search"): st.none() | searches,
+        (AUCSelector, "search"): st.sampled_from(["forward", "multi-start"]),
+        (CFSSelector, "search"): st.sampled_from(["best-first", "forward", "backward"])
+        | searches.filter(lambda search: not isinstance(search, of_models)),
         "numeric": st.sampled_from(["modl", "mdlp", "equal-frequency", "equal-width"])
-        | st.one_of(*(st.builds(kind, **options) for kind, options in CODERS["numeric"].items())),
-        "categorical": st.sampled_from(["modl", "values", "auto"])
-        | st.one_of(*(st.builds(kind, **options) for kind, options in CODERS["categorical"].items())),
-        "prior": priors,
-        "missing": st.sampled_from(["level", "ignore"]),
-        "unseen": st.just("ignore"),
-        "kinds": st.sampled_from(
-            [None, {}, {"visits": "categorical"}, {"noise": np.str_("numeric"), "size": "categorical"}]
-        ),
-        "pairs": pairs,
-        "sums": st.none() | st.builds(RandomSums, st.integers(1, 4), random_state=seeds),
-        "n_quantiles": st.sampled_from([65_535, 2, np.int64(500)]),
-        "n_jobs": jobs,
-    },
-    IndicatorEncoder: {
-        "thresholds": st.sampled_from(
-            [3, np.int64(2), [0.5, 1], (0.0, 2.5), np.array([1.5]), {"size": [0, 2], "visits": 4, "noise": (0.5,)}]
-        ),
-        "missing": st.sampled_from(["level", "ignore"]),
-        "n_jobs": jobs,
-    },
-}
-MODEL: dict[str, st.SearchStrategy[Any]] = {
-    "pairs": pairs,
-    "prior": priors,
-    "smoothing": smoothings,
-    "calibrate": st.sampled_from(
-        [True, False, "auto", "weights", "levels", "cells", np.str_("cells"), np.True_, np.False_]
-    ),
-    "monotone": st.sampled_from([None, None, {}, {"size": 1}, {"visits": np.int64(-1), "noise": 1}]),
-    "max_seconds": limits,
-    "random_state": seeds | st.just(5).map(np.random.RandomState) | st.just(5).map(np.random.default_rng),
-    "n_jobs": jobs,
-    "verbose": st.sampled_from([0, False, np.int64(0)]),
-    "normalize": st.sampled_from([True, False, np.True_]),
-}
-NOT_SAVED = {IndicatorEncoder: {"scores"}}  # functions, which are refused
+        | st.one_of(*(built(coder, labels) for coder in CODERS - {MODLGrouper})),
+        "categorical": st.sampled_from(["modl", "values", "auto"]) | built(MODLGrouper, labels),
+        "sums": st.none() | st.builds(RandomSums, st.integers(1, 4), random_state=st.integers(0, 9)),
+        (SelectiveNB, "random_state"): st.sampled_from(VALUES["random_state"])
+        | st.just(5).map(np.random.RandomState)
+        | st.just(5).map(np.random.default_rng),
+        (s.GreedySearch, "direction"): st.sampled_from(s.DIRECTIONS),
+    }
+    found = own.get((kind, name), own.get(name))
+    return st.sampled_from(VALUES[name]) if found is None else found
 
 
-@pytest.mark.parametrize("kind", [*SELECTORS.own.values(), *SEARCHES, *CODERS["numeric"], MODLGrouper, *ENCODERS])
-def test_every_public_option_is_drawn(kind: type) -> None:
-    drawn = options_of(kind, codes()) if kind in SELECTORS.values() else (SEARCHES | ENCODERS).get(kind)
-    if drawn is None:
-        drawn = (CODERS["numeric"] | CODERS["categorical"])[kind]
-    unsaved = NOT_SAVED.get(kind, set()) | set(getattr(kind, "unsaved_options", ()))
-    assert set(drawn) == set(inspect.signature(kind).parameters) - unsaved
+of_models = (s.MultiStart, s.ClusterSearch)
+SEARCHES = (s.GreedySearch, s.BestFirst, s.MultiStart, s.ExhaustiveSearch, s.ClusterSearch)
+CODERS = {MODLDiscretizer, MDLPDiscretizer, EqualFrequencyDiscretizer, EqualWidthDiscretizer, MODLGrouper}
+MODEL = set(inspect.signature(SelectiveNB).parameters) - NOT_SAVED
 
 
-def test_every_public_part_and_option_of_a_model_is_drawn() -> None:
-    drawn_apart, unsaved = {"selector", "encoder"}, {"engine", "cache", "memory_limit"}  # of this machine
-    assert set(MODEL) == set(inspect.signature(SelectiveNB).parameters) - drawn_apart - unsaved
+def test_every_public_part_and_option_is_drawn() -> None:
     parts = [getattr(bayesieve, name) for name in bayesieve.__all__]
-    coders = {part for part in parts if isinstance(part, type) and issubclass(part, ColumnCoder)}
-    assert coders == {*CODERS["numeric"], *CODERS["categorical"]}
+    assert {part for part in parts if isinstance(part, type) and issubclass(part, ColumnCoder)} == CODERS
     kinds = [getattr(s, name) for name in s.__all__]
     assert {k for k in kinds if isinstance(k, type) and issubclass(k, s.Search)} - {s.Search} == set(SEARCHES)
+    for kind in (*SELECTORS.own.values(), *SEARCHES, *CODERS, TableEncoder, IndicatorEncoder, SelectiveNB):
+        for name in set(inspect.signature(kind).parameters) - NOT_SAVED - set(getattr(kind, "unsaved_options", ())):
+            values(kind, name, codes())
 
 
 @st.composite
 def models(draw: st.DrawFn, labels: Any) -> SelectiveNB:
     name = draw(st.sampled_from(sorted(SELECTORS)))
     selector: Any = name
-    encoder = draw(st.just("modl") | st.one_of(*(st.builds(kind, **options) for kind, options in ENCODERS.items())))
+    encoder = draw(st.just("modl") | built(TableEncoder, labels, 10) | built(IndicatorEncoder, labels))
     if draw(st.integers(0, 3)):
-        selector = draw(built(SELECTORS[name], options_of(SELECTORS[name], labels)))
+        selector = draw(built(SELECTORS[name], labels))
         if draw(st.integers(0, 4)) == 0:
             selector.set_params(encoder=encoder)
             encoder = "modl"
-    return SelectiveNB(
-        selector,
-        encoder=encoder,
-        **{option: draw(strategy) for option, strategy in MODEL.items()},
-    )
+    options = {option: draw(values(SelectiveNB, option, labels)) for option in sorted(MODEL)}
+    return SelectiveNB(selector, encoder=encoder, **options)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -445,7 +302,7 @@ def test_every_option_comes_back(tmp_path: Path, data: st.DataObject) -> None:
     given, read = plain(model)[1], plain(again)[1]
     if not isinstance(model.random_state, (np.random.RandomState, np.random.Generator)):
         assert read["random_state"] == given["random_state"]
-    for name in set(MODEL) - {"random_state"}:
+    for name in MODEL - {"random_state"}:
         assert read[name] == given[name], name
     if isinstance(model.selector, str):
         assert again.selector == model.selector
@@ -469,26 +326,6 @@ def test_searches_and_constraints_come_back(tmp_path: Path, kind: type[s.Search]
     np.testing.assert_array_equal(again.trace_.chosen, model.trace_.chosen)
     by_merit = SelectiveNB("cfs") if kind in of_models else SelectiveNB(CFSSelector(search=kind()))
     check_round_trip(by_merit.fit(table(), y), tmp_path, table(), y)
-
-
-def test_a_search_that_was_resumed_is_saved_without_the_trace(tmp_path: Path) -> None:
-    y = LABELS["str"](codes())
-    stopped = WrapperSelector(search=s.GreedySearch(max_seconds=0.0), evaluation="train").fit(table(), y)
-    search = s.GreedySearch(resume=stopped.trace_, tol=1e-4)
-    model = SelectiveNB(WrapperSelector(search=search, evaluation="train")).fit(table(), y)
-    again = check_round_trip(model, tmp_path, table(), y)
-    assert again.selector.search == s.GreedySearch(tol=1e-4)
-
-
-def test_a_loaded_model_is_reported_with_its_options(tmp_path: Path) -> None:
-    y = LABELS["str"](codes())
-    selector = WrapperSelector(c.Recall("yés"), evaluation=model_selection.StratifiedKFold(3), tol=math.inf)
-    encoder = TableEncoder(numeric=EqualFrequencyDiscretizer(4), categorical=MODLGrouper(method="optimal"))
-    model = SelectiveNB(selector, encoder=encoder).fit(table(), y)
-    again = check_round_trip(model, tmp_path, table(), y)
-    figures = [m.report(tmp_path / "report.html", table(), y, cv=3) for m in (model, again)]
-    assert figures[0].accuracy == figures[1].accuracy
-    assert again.summary().equals(model.summary())
 
 
 class Mine(c.RowLoss):
@@ -535,11 +372,16 @@ def test_what_no_file_can_hold_is_one_sentence(tmp_path: Path, model: SelectiveN
     assert path.read_text() == "an older file"
 
 
-def test_a_trace_to_go_on_with_is_no_option_of_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_search", [False, True])
+def test_a_trace_to_go_on_with_is_no_option_of_the_file(in_search: bool, tmp_path: Path) -> None:
     y = LABELS["str"](codes())
-    first = WrapperSelector(direction="forward").fit(table(), y)
-    model = SelectiveNB(WrapperSelector(direction="forward", resume=first.trace_)).fit(table(), y)
-    assert check_round_trip(model, tmp_path, table(), y).selector.resume is None
+    options = {"search": s.GreedySearch(max_seconds=0.0)} if in_search else {"direction": "forward"}
+    trace = WrapperSelector(evaluation="train", **options).fit(table(), y).trace_
+    options |= {"search": s.GreedySearch(resume=trace, tol=1e-4)} if in_search else {"resume": trace}
+    model = SelectiveNB(WrapperSelector(evaluation="train", **options)).fit(table(), y)
+    again = check_round_trip(model, tmp_path, table(), y)
+    assert again.selector.resume is None
+    assert again.selector.search == (s.GreedySearch(tol=1e-4) if in_search else None)
 
 
 def test_categories_that_are_infinite(tmp_path: Path) -> None:
@@ -552,33 +394,9 @@ def test_categories_that_are_infinite(tmp_path: Path) -> None:
     check_round_trip(model, tmp_path, texts, y)
 
 
-BROKEN = "caf\ud800"
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.array([[BROKEN if one else "a"] for one in codes()], dtype=object), codes(), "Column 'x0' holds"),
-        (codes()[:, None], np.array([BROKEN if one else "a" for one in codes()], dtype=object), "The target holds"),
-    ],
-)
-def test_half_a_character_is_refused_before_anything_is_searched(X: Any, y: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{message} 'caf\\ud800', which is not valid Unicode; decode it again"):
+@pytest.mark.parametrize("where", ["Column 'x0'", "The target"])
+def test_half_a_character_is_refused_before_anything_is_searched(where: str) -> None:
+    texts = np.array(["caf\ud800" if one else "a" for one in codes()], dtype=object)
+    X, y = (codes()[:, None], texts) if where == "The target" else (texts[:, None], codes())
+    with pytest.raises(ValueError, match=rf"^{where} holds 'caf\\ud800', which is not valid Unicode; decode it again"):
         SelectiveNB("all").fit(X, y)
-
-
-def test_a_model_that_contradicts_itself_is_not_saved(tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
-    path.write_text("an older file")
-    y = LABELS["str"](codes())
-    for spoil, message in (
-        (lambda model: model.naive_bayes_.class_count_.fill(-1.0), "its class counts are out of range"),
-        (lambda model: model.naive_bayes_.feature_log_prob_[0].fill(np.nan), "holds a number that is not finite"),
-        (lambda model: model.feature_weights_.fill(2.0), "feature weights are out of range"),
-        (lambda model: setattr(model, "n_rows_", 0), "n_rows is not a positive whole number"),
-    ):
-        model = SelectiveNB("all").fit(table(), y)
-        spoil(model)
-        with pytest.raises(ValueError, match=f"^This model cannot be saved as JSON: .*{message}; pickle it.$"):
-            model.save(path)
-        assert path.read_text() == "an older file"

@@ -1,7 +1,11 @@
-"""Fits from scanned tables: the model of the same rows in memory, whatever the blocks."""
+"""Fits from scanned tables: the model of the same rows in memory, whatever the blocks, also after a kill."""
 
 from __future__ import annotations
 
+import importlib.util
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,13 +26,15 @@ from bayesieve import (
     TableEncoder,
     ThresholdTuner,
     WrapperSelector,
-    scan,
 )
 from bayesieve.criteria import Benefit
 from bayesieve.discretize.numbered_values import NumberedTexts
-from bayesieve.engine import Mapped
+from bayesieve.discretize.scanned_columns import ScannedColumns
+from bayesieve.engine import Cache, Mapped
 from bayesieve.engine.memory_limit import bytes_of
+from bayesieve.search import multi_start
 from bayesieve.table.rows import ClassRuns
+from bayesieve.table.scanned import ScannedTable
 
 
 def claims(n_rows: int = 3000, seed: int = 0) -> pl.DataFrame:
@@ -96,31 +102,23 @@ def test_weights_groups_and_rows_without_target(tmp_path: Path) -> None:
     assert_same(scanned, SelectiveNB(selector, calibrate=False).fit(X, known["paid"], known["weight"]), X)
 
 
-def test_levels_of_an_encoder(tmp_path: Path) -> None:
-    frame = claims(1500)
-    table = bayesieve.scan(written(frame, tmp_path, 2))
-    encoder = TableEncoder(pairs=2, missing="ignore")
-    codes = encoder.fit_transform(table, "paid")
-    other = TableEncoder(pairs=2, missing="ignore")
-    np.testing.assert_array_equal(codes, other.fit_transform(frame.drop("paid"), frame["paid"]))
-    assert [level.to_json() for level in encoder.levels_] == [level.to_json() for level in other.levels_]
-
-
-def test_selectors_and_lazy_frames(tmp_path: Path) -> None:
+def test_every_estimator_takes_scans_and_lazy_frames(tmp_path: Path) -> None:
     frame = claims(1000)
-    source = written(frame, tmp_path, 9)
-    expected = MAPSelector().fit(frame.drop("paid"), frame["paid"])
-    for table in (source, bayesieve.scan(source), frame.lazy()):
-        np.testing.assert_array_equal(MAPSelector().fit(table, "paid").weights_, expected.weights_)
-
-
-def test_tables_that_say_nothing_and_targets_of_one_class(tmp_path: Path) -> None:
-    frame = claims(400).select("noise", "left", "paid")
+    source, X, y = written(frame, tmp_path, 9), frame.drop("paid"), frame["paid"]
+    for estimator in (MAPSelector(), TableEncoder(pairs=2, missing="ignore")):
+        expected = clone(estimator).fit(X, y)
+        for table in (source, bayesieve.scan(source), frame.lazy()):
+            found = clone(estimator).fit(table, "paid")
+            for name in ("weights_", "level_scores_"):
+                np.testing.assert_array_equal(getattr(found, name, 0), getattr(expected, name, 0))
+            if isinstance(estimator, TableEncoder):
+                np.testing.assert_array_equal(found.transform(X), expected.transform(X))
+    nothing = frame.head(400).select("noise", "left", "paid")
     with pytest.warns(UserWarning, match="No feature is kept"):
-        model = SelectiveNB(pairs=0).fit(written(frame, tmp_path, 1), "paid")
+        model = SelectiveNB(pairs=0).fit(nothing.lazy(), "paid")
     assert model.selected_features_ == []
     with pytest.raises(ValueError, match=r"needs at least 2 classes in the target to tell apart, got 1 class only"):
-        SelectiveNB().fit(bayesieve.scan(frame.with_columns(paid=pl.lit("no"))), "paid")
+        SelectiveNB().fit(bayesieve.scan(nothing.with_columns(paid=pl.lit("no"))), "paid")
 
 
 def test_benefits_are_of_the_rows_as_they_come(tmp_path: Path) -> None:
@@ -193,28 +191,14 @@ def test_class_runs() -> None:
     np.testing.assert_array_equal(runs.starts(131_073), runs.offsets[:-1] + np.bincount(codes[:131_073], minlength=5))
 
 
-@pytest.mark.parametrize(
-    ("limit", "n_bytes"),
-    [("4GiB", 4 << 30), ("1.5 gib", 3 << 29), ("2GB", 2 * 10**9), ("900m", 9 * 10**8), (1 << 30, 1 << 30)],
-)
-def test_memory_limits(limit: int | str, n_bytes: int) -> None:
-    assert bytes_of(limit) == n_bytes
-
-
-@pytest.mark.parametrize("limit", ["4 lions", "", "100MB", 10, 4.5, True, "-4GiB"])
-def test_other_memory_limits_are_one_sentence(limit: object) -> None:
-    with pytest.raises(
-        ValueError, match=r"memory_limit must be a number of bytes or text such as '4GiB', at least 512"
-    ):
-        SelectiveNB(memory_limit=limit).fit(np.zeros((4, 1)), [0, 1, 0, 1])  # type: ignore[arg-type]
-
-
-def test_numbers_of_a_search_stay_in_memory_within_the_limit(tmp_path: Path) -> None:
-    engine = Mapped(tmp_path, memory_bytes=9 << 20)
+def test_memory_limits(tmp_path: Path) -> None:
+    limits = {"4GiB": 4 << 30, "1.5 gib": 3 << 29, "2GB": 2 * 10**9, "900m": 9 * 10**8, 1 << 30: 1 << 30}
+    assert [bytes_of(limit) for limit in limits] == [*limits.values()]
+    engine = Mapped(tmp_path, memory_bytes=9 << 20)  # numbers of a search stay in memory within the limit
     array = engine.array((1 << 20,), np.float64)
     assert array.base is None
-    assert engine.array((1 << 20,), np.float64).base is not None
-    assert engine.array((1 << 20,), np.int64).base is not None
+    for dtype in (np.float64, np.int64):
+        assert engine.array((1 << 20,), dtype).base is not None
     del array
     assert engine.array((1 << 20,), np.float64).base is None
 
@@ -236,12 +220,6 @@ def test_pairs_of_a_model_read_rows_without_names() -> None:
     assert "left × right" in model.selected_features_
     explained = model.explanation(rows).joint_log_proba()
     np.testing.assert_allclose(explained, model.predict_joint_log_proba(frame.drop("paid")), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("engine", [dict, np.array([1, 2]), "disks", 3])
-def test_what_is_no_engine(engine: object) -> None:
-    with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client"):
-        SelectiveNB(engine=engine).fit([[1], [2]], [0, 1])
 
 
 def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,10 +274,152 @@ def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl
         TableEncoder().fit(convert(frame), "gone")
 
 
-def test_rows_of_a_source_are_explained(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    X = pl.DataFrame({"x": rng.normal(size=400), "noise": rng.normal(size=400), "c": rng.choice(list("ab"), 400)})
-    y = (X["x"] + X["c"].eq("a") + rng.normal(size=400) > 0).alias("paid")
-    model = SelectiveNB().fit(X, y)
-    X.with_columns(y).write_parquet(tmp_path / "t.parquet", row_group_size=90)
-    assert model.explain(scan(tmp_path / "t.parquet")).equals(model.explain(X))
+# Ends like a process that was killed: nothing is cleaned up.
+_KILLED = """
+import itertools, os, sys
+import bayesieve
+from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
+from bayesieve.discretize import numbered_values
+from bayesieve.engine import Cache
+from bayesieve.search import multi_start
+
+phase, source, folder = sys.argv[1:4]
+
+def kill_at(number, function):
+    calls = itertools.count(1)
+    def called(*arguments, **options):
+        if next(calls) == number:
+            os.kill(os.getpid(), 9)
+        return function(*arguments, **options)
+    return called
+
+if phase == "counting":
+    numbered_values.NumberedNumbers.add = kill_at(2, numbered_values.NumberedNumbers.add)
+if phase == "reading":
+    from tests.classifier.test_scanned import read_in_small_blocks
+    read_in_small_blocks(setattr)
+    numbered_values.NumberedTexts.add = kill_at(int(sys.argv[4]), numbered_values.NumberedTexts.add)
+    numbered_values.Grid.add = kill_at(int(sys.argv[5]), numbered_values.Grid.add)
+if phase == "coding":
+    Cache._checksums = kill_at(1, Cache._checksums)
+if phase == "searching":
+    multi_start._Waves.run = kill_at(3, multi_start._Waves.run)
+selector = CompressionAveraging(exhaustive=False)
+encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
+model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=False, cache=folder, n_jobs=1)
+model.fit(bayesieve.scan(source), "paid")
+"""
+
+
+@pytest.mark.parametrize("phase", ["counting", "coding", "searching"])
+def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, folder = tmp_path / "table", tmp_path / "codes"
+    table.mkdir()
+    source = written(claims(1200).drop("weight", "agent"), table, 7)
+    ended = subprocess.run([sys.executable, "-c", _KILLED, phase, source, str(folder)], check=False)
+    assert ended.returncode == -9
+    n_waves, n_read = [], []
+    run_wave, read = multi_start._Waves.run, ScannedColumns._read
+    monkeypatch.setattr(multi_start._Waves, "run", lambda *a: n_waves.append(1) or run_wave(*a))
+    monkeypatch.setattr(ScannedColumns, "_read", lambda *a: n_read.append(1) or read(*a))
+    options = {"pairs": 0, "calibrate": False}
+    selector = CompressionAveraging(exhaustive=False)
+    model = SelectiveNB(selector, cache=folder, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
+    waves_left, passes = len(n_waves), len(n_read)
+    expected = SelectiveNB(selector, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
+    np.testing.assert_array_equal(model.feature_weights_, expected.feature_weights_)
+    assert model.trace_.n_models == expected.trace_.n_models
+    n_all = len(n_waves) - waves_left
+    assert (passes, waves_left) == ((0, n_all - 2) if phase == "searching" else (1, n_all))
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_damaged_notes_are_not_used(tmp_path: Path) -> None:
+    source = written(claims(500).select("age", "town", "paid"), tmp_path, 8)
+    folder = tmp_path / "codes"
+    selector = CompressionAveraging(exhaustive=False)
+    model = SelectiveNB(selector, cache=folder).fit(source, "paid")
+    note = next(folder.glob("search-*.bin"))
+    note.write_bytes(note.read_bytes()[:-7])
+    again = SelectiveNB(selector, cache=Cache(folder)).fit(source, "paid")
+    np.testing.assert_array_equal(model.feature_weights_, again.feature_weights_)
+
+
+def read_in_small_blocks(setattr: Callable[..., None]) -> None:
+    """Notes after each block of 300 rows, few values that are counted one by one, and all arrays in files."""
+    from bayesieve.discretize import scanned_columns as columns
+    from bayesieve.engine import mapped
+
+    setattr(ScannedTable, "block_rows", 300)
+    setattr(mapped, "_IN_MEMORY_BYTES", 0)
+    limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20}
+    for name, value in {**limits, "_SECONDS_BETWEEN_NOTES": 0.0, "_PAUSE": 0.0}.items():
+        setattr(columns, name, value)
+
+
+@pytest.mark.parametrize(("texts", "cells"), [(11, 999), (999, 3)])
+def test_reading_goes_on_where_it_was_killed(
+    texts: int, cells: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, folder = tmp_path / "table", tmp_path / "codes"
+    table.mkdir()
+    frame = claims(1700).drop("weight", "agent").with_columns(paid=pl.when(pl.arange(1700) % 97 > 0).then("paid"))
+    source = written(frame, table, 7)
+    killed = [sys.executable, "-c", _KILLED, "reading", source, str(folder), str(texts), str(cells)]
+    assert subprocess.run(killed, check=False).returncode == -9
+    read_in_small_blocks(monkeypatch.setattr)
+    n_blocks: list[int] = []
+    note = ScannedColumns._note
+    monkeypatch.setattr(ScannedColumns, "_note", lambda *a: n_blocks.append(1) or note(*a))
+
+    def fit(cache: Path) -> str:
+        selector = CompressionAveraging(exhaustive=False)
+        options = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": False}
+        model = SelectiveNB(selector, cache=cache, **options).fit(bayesieve.scan(source), "paid")
+        model.set_params(cache=None).save(tmp_path / "model.json")
+        times = r'seconds": (\[[^]]*\]|[^,]*)|"sha256": "\w+"'
+        return re.sub(times, "", (tmp_path / "model.json").read_text())
+
+    model, n_left = fit(folder), len(n_blocks)
+    n_blocks.clear()
+    assert model == fit(tmp_path / "others")
+    assert len(n_blocks) - n_left == {11: 3, 999: 7}[texts]
+    assert not list(folder.glob("rows-*"))
+
+
+FIT = """
+import resource, sys, warnings
+import numpy as np
+import bayesieve
+
+def peak():
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else 1024 * size
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(3000, 4)), np.arange(3000) % 2
+bayesieve.SelectiveNB().fit(X + y[:, None], y)  # libraries and compiled code
+before = peak()
+model = bayesieve.SelectiveNB(memory_limit=sys.argv[2], pairs=0).fit(bayesieve.scan(sys.argv[1]), "y")
+assert set(model.selected_features_) & {"x0", "x1"}
+print(peak() - before)
+"""
+
+
+def fitted_within(path: Path, limit: str) -> int:
+    """Bytes that a fit takes in a process of its own, besides Python and the libraries."""
+    run = subprocess.run([sys.executable, "-c", FIT, path, limit], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return int(run.stdout)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("resource") is None, reason="measures memory")
+def test_distinct_numbers_of_all_columns_take_no_more_than_the_limit(tmp_path: Path) -> None:
+    """All of them counted value by value take 700 MB."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60_000)
+    columns = {f"x{k}": rng.normal(size=60_000).astype(np.float32) + y * (k < 2) for k in range(100)}
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({**columns, "y": y}).write_parquet(path)
+    assert fitted_within(path, "512MiB") < 512 << 20

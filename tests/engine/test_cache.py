@@ -19,8 +19,7 @@ import pytest
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.engine import Cache
-from tests.classifier.test_scanned import claims, written
-from tests.classifier.test_scanned_killed import read_in_small_blocks
+from tests.classifier.test_scanned import claims, read_in_small_blocks, written
 
 MANIFEST = "bayesieve-cache.json"
 
@@ -179,7 +178,7 @@ import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.discretize import numbered_values
 from bayesieve.engine import Cache, mapped
-from tests.classifier.test_scanned_killed import read_in_small_blocks
+from tests.classifier.test_scanned import read_in_small_blocks
 from tests.engine.test_cache import digest_of, fitted
 
 place, number, source, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]

@@ -148,19 +148,13 @@ def test_with_few_rows_for_each_weight_the_weights_stay_close() -> None:
 
 def test_weights_of_zero_stay_zero() -> None:
     found = calibrated(table(3, 60, 3, 2), np.array([0.5, 0.0, 0.7]))
-    assert found.weights[1] == 0.0
-    assert found.weights[[0, 2]].all()
+    assert (found.weights > 0).tolist() == [True, False, True]
 
 
 def test_a_feature_given_twice_counts_once() -> None:
     single = table(0, 4000, 1, 2)
-    double = CodedTable(
-        codes=np.repeat(single.codes, 2, axis=0),
-        n_levels=np.repeat(single.n_levels, 2),
-        names=("x", "copy"),
-        class_codes=single.class_codes,
-        classes=single.classes,
-    )
+    codes, n_levels = np.repeat(single.codes, 2, axis=0), np.repeat(single.n_levels, 2)
+    double = CodedTable(codes, n_levels, ("x", "copy"), class_codes=single.class_codes, classes=single.classes)
     found, factor = fitted(loss_of(double), np.ones(2))
     assert factor == pytest.approx(0.5, abs=0.02)
     np.testing.assert_allclose(found, 0.5, atol=0.02)
@@ -173,18 +167,10 @@ def test_a_feature_given_twice_counts_once() -> None:
 def test_rows_of_weight_zero_do_not_count() -> None:
     coded = table(1, 200, 3, 3)
     weights = (coded.class_codes != 1).astype(float)
-    weighted = CodedTable(
-        codes=coded.codes,
-        n_levels=coded.n_levels,
-        names=coded.names,
-        class_codes=coded.class_codes,
-        classes=coded.classes,
-        weights=weights,
-    )
+    weighted = coded.with_rows(class_codes=coded.class_codes, classes=coded.classes, weights=weights)
     found, _ = fitted(loss_of(weighted), np.full(3, 0.5))
     assert np.all(np.isfinite(found))
-    kept = weighted.take(np.flatnonzero(weights))
-    model = DiscreteNB().fit(weighted)
+    kept, model = weighted.take(np.flatnonzero(weights)), DiscreteNB().fit(weighted)
     rows = CalibrationRows(kept, np.arange(3), 3)
     same = LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, "m-estimate")
     np.testing.assert_allclose(fitted(same, np.full(3, 0.5))[0], found, atol=1e-6)
@@ -300,14 +286,3 @@ def test_rare_values_keep_the_order_of_rows_and_repeated_rows_without_effect() -
     weighted = SelectiveNB().fit(X, y, sample_weight=times.astype(float)).feature_weights_
     rows = np.repeat(np.arange(300), times)
     np.testing.assert_allclose(SelectiveNB().fit(X[rows], y[rows]).feature_weights_, weighted, rtol=0, atol=1e-6)
-
-
-def test_rare_values_are_counted_by_weight() -> None:
-    rng = np.random.default_rng(2)
-    times = rng.integers(0, 4, 60)
-    y = rng.integers(0, 3, 60)
-    X = np.array([[f"v{c}{i % 4}", f"w{(c + (i % 5 == 0)) % 3}{i % 3}"] for i, c in enumerate(y)], dtype=object)
-    again = np.repeat(np.arange(60), times)
-    weighted = SelectiveNB(calibrate=True).fit(X, y, times)
-    repeated = SelectiveNB(calibrate=True).fit(X[again], y[again])
-    np.testing.assert_allclose(weighted.feature_weights_, repeated.feature_weights_, rtol=1e-6)

@@ -1,7 +1,8 @@
-"""`DiscreteNB` against naive Bayes row by row."""
+"""`DiscreteNB` against naive Bayes row by row, and the importances of its features against their formula."""
 
 from __future__ import annotations
 
+import math
 import pickle
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
+from bayesieve.naive_bayes.explanation import importances
 from tests.criteria.coded_tables import coded_table
 from tests.reference import naive_bayes
 
@@ -115,28 +117,6 @@ def test_fit_forgets_what_partial_fit_saw() -> None:
     assert model.n_features_in_ == 2
 
 
-@pytest.mark.parametrize(
-    ("classes", "new"), [(None, ["c"]), (["a", "b"], ["b", "c"]), (None, [1]), ([0, 1], ["c"]), (["a", "b"], [True])]
-)
-def test_a_class_not_announced(classes: Any, new: list[Any]) -> None:
-    first = ["a", "b"] if classes is None or classes[0] == "a" else [0, 1]
-    model = DiscreteNB().partial_fit([[0], [1]], first, classes=classes)
-    with pytest.raises(
-        ValueError, match=rf"y holds the class {new[-1]!r}, which was not among .*; pass all labels as classes="
-    ):
-        model.partial_fit([[0]] * len(new), new)
-    assert model.class_count_.sum() == 2  # nothing was counted
-
-
-@pytest.mark.parametrize(
-    ("classes", "message"),
-    [(["a", "b"], "y holds the class 0, which"), ([], "0 sample"), ([0, None], "missing|NaN"), (3, "array-like")],
-)
-def test_announced_classes_of_another_type(classes: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        DiscreteNB().partial_fit([[0], [1]], [0, 1], classes=classes)
-
-
 def test_classes_announced_before_they_come() -> None:
     model = DiscreteNB().partial_fit([[0], [1]], ["a", "b"], classes=["c", "b", "a"])
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -154,56 +134,70 @@ def test_explanations_add_up_exactly() -> None:
     codes = table.codes.T.astype(int)
     model = DiscreteNB(feature_weights=[0.3, 0, 1, 0.7, 0.123, 1, 0.5]).fit(codes, table.class_codes)
     rows = np.vstack([codes[:5], codes[:1] + 50])
-    joint = model.predict_joint_log_proba(rows)
-    frame = model.explain(rows)
-    assert frame.height == 6 * 3 * 6
+    joint, frame = model.predict_joint_log_proba(rows), model.explain(rows)
     assert frame.columns == ["row", "class", "feature", "value", "level", "weight", "contribution", "prior"]
-    for (row, label), part in frame.partition_by(["row", "class"], as_dict=True).items():
-        total = part["prior"][0]
-        for contribution in part["contribution"]:
-            total += contribution
-        assert total == joint[row, label]
+    contributions = frame["contribution"].to_numpy().reshape(6, 3, 6)
+    total = frame["prior"].to_numpy().reshape(6, 3, 6)[:, :, 0].copy()
+    for k in range(6):
+        total += contributions[:, :, k]
+    np.testing.assert_array_equal(total, joint)
     assert "x1" not in frame["feature"].to_list()
-    assert frame.filter(row=5)["contribution"].to_list() == [0.0] * 18
+    assert not contributions[5].any()
     assert frame.filter(row=0, feature="x2")["value"].to_list() == [str(codes[0, 2])] * 3
 
 
+TWO = ([[0, 1], [1, 0]], [0, 1])
+
+
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    ("options", "message"),
     [
-        ([1.0], r"one weight for each of the 2 features, got shape \(1,\)"),
-        ([1.0, -0.5], "weight of feature 1 is -0.5"),
-        ([np.nan, 1.0], "weight of feature 0 is nan"),
-        ([1.0, np.inf], "weight of feature 1 is inf"),
-        ([[1.0, 1.0]], "got shape"),
-        (1.0, "got shape"),
-        ("a", "feature_weights must hold one number for each of the 2 features, got 'a'"),
-        ([1.0, {}], "one number for each of the 2 features"),
+        ({"feature_weights": [1.0]}, r"one weight for each of the 2 features, got shape \(1,\)"),
+        ({"feature_weights": [1.0, -0.5]}, "weight of feature 1 is -0.5"),
+        ({"feature_weights": [np.nan, 1.0]}, "weight of feature 0 is nan"),
+        ({"feature_weights": [1.0, np.inf]}, "weight of feature 1 is inf"),
+        *(({"feature_weights": wrong}, "got shape") for wrong in ([[1.0, 1.0]], 1.0)),
+        *(({"feature_weights": wrong}, "one number for each of the 2 features") for wrong in ("a", [1.0, {}])),
+        *(({"fit_prior": wrong}, "fit_prior must be True or False") for wrong in (None, "yes", [True], np.ones(2))),
+        *(
+            ({"min_categories": wrong}, "min_categories must be a whole number or one for each of the 2 features")
+            for wrong in ("many", 2.5, [2], [2, 3, 4], [[2, 2]])
+        ),
+        ({"min_categories": 2**32}, "Column 0 has 4294967296 levels, whose counts in 2 classes would fill"),
+    ],
+    ids=str,
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DiscreteNB(**options).fit(*TWO)
+
+
+@pytest.mark.parametrize(
+    ("classes", "first", "new", "message"),
+    [
+        (None, ["a", "b"], ["c"], "class 'c', which was not among .*; pass all labels as classes="),
+        (["a", "b"], ["a", "b"], ["b", "c"], "class 'c', which was not among"),
+        (None, ["a", "b"], [1], "class 1, which was not among"),
+        ([0, 1], [0, 1], ["c"], "class 'c', which was not among"),
+        (["a", "b"], ["a", "b"], [True], "class True, which was not among"),
+        (["a", "b"], [0, 1], [], "y holds the class 0, which"),
+        ([], [0, 1], [], "0 sample"),
+        ([0, None], [0, 1], [], "missing|NaN"),
+        (3, [0, 1], [], "array-like"),
     ],
 )
-def test_feature_weights_are_checked(weights: Any, message: str) -> None:
+def test_a_class_not_announced(classes: Any, first: list[Any], new: list[Any], message: str) -> None:
+    model = DiscreteNB()
     with pytest.raises(ValueError, match=message):
-        DiscreteNB(feature_weights=weights).fit([[0, 1], [1, 0]], [0, 1])
-
-
-@pytest.mark.parametrize("fit_prior", [None, "yes", [True, False], np.array([1, 2])])
-def test_fit_prior_is_checked(fit_prior: Any) -> None:
-    with pytest.raises(ValueError, match="fit_prior must be True or False"):
-        DiscreteNB(fit_prior=fit_prior).fit([[0, 1], [1, 0]], [0, 1])
+        model.partial_fit([[0], [1]], first, classes=classes).partial_fit([[0]] * len(new), new)
+    assert not new or model.class_count_.sum() == 2  # nothing more was counted
 
 
 def test_levels_without_rows_must_not_fill_the_memory() -> None:
-    with pytest.raises(ValueError, match="Column 0 has 4294967296 levels, whose counts in 2 classes would fill"):
-        DiscreteNB(min_categories=2**32).fit([[0, 1], [1, 0]], [0, 1])
     codes = np.zeros((40, 4), dtype=int)
     codes[0] = 10_000_000
     with pytest.raises(ValueError, match="Column 0 has 10000001 levels, whose counts in 40 classes would fill"):
         DiscreteNB().fit(codes, np.arange(40))
-
-
-def test_half_characters_are_spelt_out_in_explanations() -> None:
-    model = DiscreteNB().fit([[0], [1]], ["a", "\udcff"])
-    assert model.explain([[0]])["class"].to_list() == ["a", "\\udcff"]
 
 
 def test_changed_weights_are_taken_over_without_counting_again() -> None:
@@ -211,6 +205,8 @@ def test_changed_weights_are_taken_over_without_counting_again() -> None:
     expected = DiscreteNB(feature_weights=[0.0, 0.5]).fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
     model.set_params(feature_weights=[0.0, 0.5]).update_weights()
     np.testing.assert_array_equal(model.predict_proba([[0, 0]]), expected.predict_proba([[0, 0]]))
+    model = DiscreteNB().fit([[0], [1]], ["a", "\udcff"])  # half a character is spelt out
+    assert model.explain([[0]])["class"].to_list() == ["a", "\\udcff"]
 
 
 @pytest.mark.parametrize("absent", ["a", "b", "c"])
@@ -231,17 +227,6 @@ def test_a_class_announced_without_rows_of_weight_is_impossible() -> None:
     assert probabilities[:, 2].tolist() == [0.0, 0.0, 0.0]
     assert model.predict([[2]])[0] == 1
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-
-
-def test_equal_priors_on_demand() -> None:
-    model = DiscreteNB(fit_prior=False).fit([[0], [1], [1]], [0, 1, 1])
-    np.testing.assert_allclose(np.exp(model.class_log_prior_), 0.5)
-
-
-@pytest.mark.parametrize("least", ["many", 2.5, [2], [2, 3, 4], [[2, 2]]])
-def test_min_categories_is_checked(least: Any) -> None:
-    with pytest.raises(ValueError, match="min_categories must be a whole number or one for each of the 2 features"):
-        DiscreteNB(min_categories=least).fit([[0, 1], [1, 0]], [0, 1])
 
 
 @pytest.mark.parametrize(("least", "levels"), [(None, [2, 3]), (1, [2, 3]), (4, [4, 4]), ([5, 1], [5, 3])])
@@ -282,3 +267,49 @@ def test_names_pickle_and_clone() -> None:
         clone(model).predict(frame)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[["b", "a"]])
+
+
+def slow_importance(table: np.ndarray, class_counts: np.ndarray, weight: float) -> float:
+    """Mean over classes and levels of |w (t_ij - mean t_j)|, with Khiops' smoothing e = 1 / (N + 1)."""
+    n_levels, n_classes = table.shape
+    n, e = class_counts.sum(), 1 / (class_counts.sum() + 1)
+    total = 0.0
+    for j in range(n_classes):
+        inside = table[:, j].sum()
+        evidence = []
+        for i in range(n_levels):
+            of_class = (table[i, j] + e) / (inside + n_levels * e)
+            others = table[i].sum() - table[i, j] + (n_classes - 1) * e
+            evidence.append(math.log(of_class / (others / (table.sum() - inside + n_levels * (n_classes - 1) * e))))
+        share = [table[i].sum() / table.sum() for i in range(n_levels)]
+        mean = sum(s * t for s, t in zip(share, evidence, strict=True))
+        total += class_counts[j] / n * sum(s * abs(weight * (t - mean)) for s, t in zip(share, evidence, strict=True))
+    return total
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(2, 5))
+def test_importances_against_the_formula(seed: int, n_classes: int, n_features: int) -> None:
+    rng = np.random.default_rng(seed)
+    class_counts = rng.integers(5, 40, n_classes).astype(float)
+    tables = []
+    for _ in range(n_features):
+        n_levels = int(rng.integers(2, 6))
+        shares = [rng.multinomial(int(n), rng.dirichlet(np.ones(n_levels))) for n in class_counts]
+        tables.append(np.array(shares, dtype=float).T)
+    weights = rng.choice([0.0, 0.4, 1.0], n_features)
+    weights[0] = 1.0
+    found = importances(tables, class_counts, weights)
+    expected = np.array([slow_importance(t, class_counts, w) for t, w in zip(tables, weights, strict=True)])
+    if expected.sum() == 0.0:  # every weighted feature has all its rows in one level
+        assert not found.any()
+        return
+    np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(found.sum(), 1.0)
+
+
+def test_no_importance_to_share_out() -> None:
+    table = np.array([[3.0, 4.0], [5.0, 1.0]])
+    one_level = np.array([[8.0, 5.0]])
+    assert importances([table, one_level], np.array([8.0, 5.0]), np.array([0.0, 1.0])).tolist() == [0.0, 0.0]
+    unknown = np.zeros((2, 2))  # no training row has a level of it
+    assert importances([table, unknown], np.array([8.0, 5.0]), np.ones(2)).tolist() == [1.0, 0.0]

@@ -15,6 +15,7 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
+from bayesieve.discretize.cells import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes import calibration, evidence, shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
@@ -201,36 +202,55 @@ def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
     return pl.DataFrame({"x0": x[:, 0], "x1": x[:, 1], "x2": x[:, 2], "near": near, "word": word}), y
 
 
-def test_contributions_add_up_and_evidence_is_that_of_the_levels() -> None:
+def test_contributions_add_up_and_evidence_is_that_of_the_levels(tmp_path: Any) -> None:
     X, y = frame(5, 2400)
     model = SelectiveNB(calibrate="levels").fit(X, y)
-    predictor = model.naive_bayes_
-    assert set(predictor.fitted_) == set(np.flatnonzero(model.feature_weights_).tolist())
-    explanation = model.explanation(X)
-    np.testing.assert_array_equal(explanation.joint_log_proba(), model.predict_joint_log_proba(X))
+    assert set(model.naive_bayes_.fitted_) == set(np.flatnonzero(model.feature_weights_).tolist())
+    np.testing.assert_array_equal(model.explanation(X).joint_log_proba(), model.predict_joint_log_proba(X))
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     counted = SelectiveNB(calibrate="weights").fit(X, y)
     kept = model.feature_weights_ > 0
     assert kept.sum() > 2
     assert (counted.feature_weights_[kept] > 0).all()
-    proba = model.predict_proba(X)
-    classes = np.searchsorted(model.classes_, y)
-    fitted_loss = -np.log(proba[np.arange(2400), classes]).mean()
-    counted_loss = -np.log(counted.predict_proba(X)[np.arange(2400), classes]).mean()
-    assert fitted_loss < counted_loss
+    at = np.arange(2400), np.searchsorted(model.classes_, y)
+    assert model.predict_log_proba(X)[at].mean() > counted.predict_log_proba(X)[at].mean()
+    model.report(tmp_path / "report.html", X, y, cv=0)
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert 'class="counted"' in text
+    assert "fitted to the rows, all features together" in text
+    predictor = model.naive_bayes_.update()  # other parameters count again
+    assert not predictor.fitted_
+    np.testing.assert_array_equal(predictor.intercept_, predictor.class_log_prior_)
 
 
-def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference() -> None:
-    X, y = frame(1, 300)
-    weights = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
-    rows = np.repeat(np.arange(300), weights.astype(int))
-    new, _ = frame(2, 100)
-    weighted = SelectiveNB(calibrate="levels").fit(X, y, sample_weight=weights).predict_log_proba(new)
-    repeated = SelectiveNB(calibrate="levels").fit(X[rows], y[rows]).predict_log_proba(new)
-    np.testing.assert_allclose(weighted, repeated, atol=5e-3)
+@pytest.mark.parametrize(
+    ("options", "atol"),
+    [
+        ({"calibrate": "levels"}, 5e-3),
+        ({"calibrate": "cells", "pairs": 0}, 2e-2),
+        ({}, 2e-2),
+        *(({"calibrate": c, "pairs": 0, "monotone": {"number": 1, "ends": 1}}, 2e-2) for c in ("levels", "cells")),
+    ],
+    ids=str,
+)
+def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference(
+    options: dict[str, Any], atol: float
+) -> None:
+    X, y = smooth(5, 400)
+    weights = np.where(np.arange(400) % 4 == 0, 2.0, 1.0)
+    rows = np.repeat(np.arange(400), weights.astype(int))
+    weighted = SelectiveNB(**options).fit(X, y, sample_weight=weights)
+    repeated = SelectiveNB(**options).fit(X[rows], y[rows])
+    assert (weighted.cells_ is None) == (options.get("calibrate") == "levels")
+    assert [one.labels for one in weighted.cells_ or ()] == [other.labels for other in repeated.cells_ or ()]
+    for one, other in zip(weighted.naive_bayes_.evidence_count_, repeated.naive_bayes_.evidence_count_, strict=True):
+        np.testing.assert_allclose(one, other)
+    new, _ = smooth(6, 100)
+    expected = repeated.predict_log_proba(new)
+    np.testing.assert_allclose(weighted.predict_log_proba(new), expected, atol=atol)
     turned = np.random.default_rng(0).permutation(rows)
-    other = SelectiveNB(calibrate="levels", n_jobs=1).fit(X[turned], y[turned]).predict_log_proba(new)
-    np.testing.assert_allclose(other, repeated, atol=1e-3)
+    again = SelectiveNB(n_jobs=1, **options).fit(X[turned], y[turned])
+    np.testing.assert_allclose(again.predict_log_proba(new), expected, atol=1e-3)
 
 
 def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,39 +267,6 @@ def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
             model = SelectiveNB(calibrate="levels").fit(X, y)
     np.testing.assert_allclose(model.predict_log_proba(X), counted.predict_log_proba(X), atol=1e-12)
-
-
-def test_fitted_evidence_is_saved_and_the_next_fit_is_the_same(tmp_path: Any) -> None:
-    from bayesieve import load
-
-    X, y = frame(4, 400)
-    model = SelectiveNB(calibrate="levels").fit(X, y)
-    model.save(tmp_path / "model.json")
-    again = load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
-    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
-    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
-
-
-def test_other_parameters_count_again() -> None:
-    X, y = frame(5, 200)
-    encoder = TableEncoder()
-    coded = encoder.fit_transform_coded(X, y)
-    model = SelectiveNB(calibrate="levels").fit_coded(coded, encoder)
-    assert model.naive_bayes_.fitted_
-    predictor = model.naive_bayes_.update()
-    assert not predictor.fitted_
-    np.testing.assert_array_equal(predictor.intercept_, predictor.class_log_prior_)
-
-
-def test_the_report_shows_what_counting_gives(tmp_path: Any) -> None:
-    X, y = frame(6, 300)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        SelectiveNB(calibrate="levels").fit(X, y).report(tmp_path / "report.html", X, y, cv=0)
-    text = (tmp_path / "report.html").read_text("utf-8")
-    assert 'class="counted"' in text
-    assert "fitted to the rows, all features together" in text
 
 
 def smooth(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
@@ -306,9 +293,6 @@ def test_cells_predict_better_than_levels_where_evidence_is_smooth() -> None:
 
 
 def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> None:
-    from bayesieve import load
-    from bayesieve.discretize.cells import coarser_codes
-
     X, y = smooth(2, 800)
     model = SelectiveNB(calibrate="cells").fit(X, y)
     assert model.cells_ is not None
@@ -322,22 +306,8 @@ def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> N
     np.testing.assert_array_equal(model.predict_joint_log_proba(coded.take(np.arange(9, 4, -1))), joint[9:4:-1])
     with pytest.raises(ValueError, match="predicts by parts of levels"):
         model.predict(coded.with_rows(weights=None))
-    model.save(tmp_path / "model.json")
-    again = load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), joint)
-    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
-    assert again.selected_features_ == model.selected_features_
-    np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), joint)
     model.report(tmp_path / "report.html", X, y, cv=0)
     assert 'class="curve"' in (tmp_path / "report.html").read_text("utf-8")
-
-
-def test_rows_coded_once_give_the_model_of_the_table() -> None:
-    X, y = smooth(3, 500)
-    encoder = TableEncoder()
-    coded = encoder.fit_transform_coded(X, y)
-    joint = SelectiveNB(calibrate="cells").fit_coded(coded, encoder).predict_joint_log_proba(coded)
-    np.testing.assert_array_equal(joint, SelectiveNB(calibrate="cells").fit(X, y).predict_joint_log_proba(X))
 
 
 def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
@@ -350,20 +320,6 @@ def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
     assert "wave" not in used
     for k in weightless:
         assert model.feature_importances_[k] > 0
-
-
-def test_weights_of_rows_count_in_cells() -> None:
-    X, y = smooth(5, 400)
-    weights = np.where(np.arange(400) % 4 == 0, 2.0, 1.0)
-    rows = np.repeat(np.arange(400), weights.astype(int))
-    new, _ = smooth(6, 100)
-    weighted = SelectiveNB(calibrate="cells").fit(X, y, sample_weight=weights)
-    repeated = SelectiveNB(calibrate="cells").fit(X[rows], y[rows])
-    assert weighted.cells_ is not None
-    assert repeated.cells_ is not None
-    for one, other in zip(weighted.cells_, repeated.cells_, strict=True):
-        assert one.labels == other.labels
-    np.testing.assert_allclose(weighted.predict_log_proba(new), repeated.predict_log_proba(new), atol=2e-2)
 
 
 @pytest.mark.parametrize("calibrate", ["weights", "levels", "cells"])
@@ -582,7 +538,7 @@ def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) 
     def without_the_pair(contributions: np.ndarray, *_: Any) -> np.ndarray:
         return np.arange(len(contributions)) < 2
 
-    monkeypatch.setattr("bayesieve.classifier.calibrating.worth_keeping", without_the_pair)
+    monkeypatch.setattr("bayesieve.naive_bayes.fitting.worth_keeping", without_the_pair)
     model = SelectiveNB(pairs=[("a", "b")]).fit(X, y)
     assert model.feature_weights_[2] == 0
     assert (model.feature_weights_[:2] > shared.feature_weights_[:2] + 0.05).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,41 @@ import pytest
 
 from bayesieve import DiscreteNB
 from tests import golden
-from tests.reference import naive_bayes
 
 TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}
+THREE = [3, 10, 2]
+Fit = Callable[[DiscreteNB, np.ndarray, np.ndarray], DiscreteNB]
 
 
-def read(name: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, list[int]]:
-    """Golden values, codes, class codes and numbers of levels of a table."""
-    _, codes, y = golden.coded_table(name)
-    values = golden.values("sklearn", name)
-    return values, codes, y, values["n_levels"]
+def repeats(y: np.ndarray) -> np.ndarray:
+    return 1 + np.arange(len(y)) % 3
+
+
+def in_blocks(model: DiscreteNB, codes: np.ndarray, y: np.ndarray) -> DiscreteNB:
+    for block in np.array_split(np.arange(len(y)), 5):
+        model.partial_fit(codes[block], y[block], classes=[0, 1])
+    return model
+
+
+EVERY = slice(None)
+CASES: dict[str, tuple[str, dict[str, Any], Fit, slice]] = {
+    "alpha 1": ("alpha1_all", {}, lambda m, X, y: m.fit(X, y), EVERY),
+    "alpha 1/2": ("alpha0.5_all", {"smoothing": 0.5}, lambda m, X, y: m.fit(X, y), EVERY),
+    "uniform prior": ("alpha1_uniform_prior", {"fit_prior": False}, lambda m, X, y: m.fit(X, y), EVERY),
+    "weights": ("alpha1_weighted", {}, lambda m, X, y: m.fit(X, y, sample_weight=repeats(y)), EVERY),
+    "repeated rows": (
+        "alpha1_weighted",
+        {},
+        lambda m, X, y: m.fit(X.repeat(repeats(y), axis=0), y.repeat(repeats(y))),
+        EVERY,
+    ),
+    "half of the rows": ("alpha1_even_train_odd_test", {}, lambda m, X, y: m.fit(X[::2], y[::2]), slice(1, None, 2)),
+    "blocks of rows": ("alpha1_all", {}, in_blocks, EVERY),
+}
 
 
 def check_parameters(model: DiscreteNB, entry: dict[str, Any]) -> None:
     np.testing.assert_allclose(model.class_log_prior_, entry["class_log_prior"], **TOLERANCE)
-    assert len(model.feature_log_prob_) == len(entry["feature_log_prob"])
     for found, expected in zip(model.feature_log_prob_, entry["feature_log_prob"], strict=True):
         np.testing.assert_allclose(found, np.transpose(expected), **TOLERANCE)
 
@@ -31,8 +52,7 @@ def check_parameters(model: DiscreteNB, entry: dict[str, Any]) -> None:
 def check_predictions(model: DiscreteNB, entry: dict[str, Any], codes: np.ndarray) -> None:
     """Posteriors and labels on the rows reported, and the sums over all rows."""
     assert len(codes) == entry["n_predicted_rows"]
-    rows = entry["rows_reported"]
-    posterior = model.predict_proba(codes)
+    rows, posterior = entry["rows_reported"], model.predict_proba(codes)
     np.testing.assert_allclose(posterior[rows], entry["posterior"], **TOLERANCE)
     np.testing.assert_allclose(model.predict_log_proba(codes)[rows], entry["log_posterior"], **TOLERANCE)
     np.testing.assert_array_equal(model.predict(codes)[rows], entry["predict"])
@@ -41,104 +61,34 @@ def check_predictions(model: DiscreteNB, entry: dict[str, Any], codes: np.ndarra
 
 
 @pytest.mark.parametrize("name", golden.SKLEARN_TABLES)
-@pytest.mark.parametrize(
-    ("variant", "parameters"),
-    [
-        ("alpha1_all", {"smoothing": 1.0}),
-        ("alpha0.5_all", {"smoothing": 0.5}),
-        ("alpha1_uniform_prior", {"smoothing": 1.0, "fit_prior": False}),
-    ],
-)
-def test_all_rows(name: str, variant: str, parameters: dict[str, Any]) -> None:
-    values, codes, y, n_levels = read(name)
-    entry = values[f"CategoricalNB_{variant}"]
-    model = DiscreteNB(min_categories=n_levels, **parameters).fit(codes, y)
+@pytest.mark.parametrize("case", CASES)
+def test_categorical(case: str, name: str) -> None:
+    variant, options, fit, predicted = CASES[case]
+    _, codes, y = golden.coded_table(name)
+    values = golden.values("sklearn", name)
+    model = fit(DiscreteNB(min_categories=values["n_levels"], **{"smoothing": 1.0} | options), codes, y)
+    check_parameters(model, values[f"CategoricalNB_{variant}"])
+    check_predictions(model, values[f"CategoricalNB_{variant}"], codes[predicted])
+
+
+def test_some_columns_chosen_by_hand_or_by_weights_of_0_and_1() -> None:
+    _, codes, y = golden.coded_table("vote")
+    values = golden.values("sklearn", "vote")
+    levels, entry = np.array(values["n_levels"]), values["CategoricalNB_alpha1_subset"]
+    model = DiscreteNB(smoothing=1.0, min_categories=levels[THREE]).fit(codes[:, THREE], y)
     check_parameters(model, entry)
-    check_predictions(model, entry, codes)
-
-
-@pytest.mark.parametrize("name", golden.SKLEARN_TABLES)
-def test_sample_weights(name: str) -> None:
-    values, codes, y, n_levels = read(name)
-    entry = values["CategoricalNB_alpha1_weighted"]
-    sample_weight = 1 + np.arange(len(y)) % 3
-    model = DiscreteNB(smoothing=1.0, min_categories=n_levels).fit(codes, y, sample_weight=sample_weight)
-    check_parameters(model, entry)
-    check_predictions(model, entry, codes)
-
-
-@pytest.mark.parametrize("name", golden.SKLEARN_TABLES)
-def test_integer_weights_are_repeated_rows(name: str) -> None:
-    values, codes, y, n_levels = read(name)
-    repeats = 1 + np.arange(len(y)) % 3
-    model = DiscreteNB(smoothing=1.0, min_categories=n_levels).fit(np.repeat(codes, repeats, axis=0), y.repeat(repeats))
-    check_parameters(model, values["CategoricalNB_alpha1_weighted"])
-
-
-@pytest.mark.parametrize("name", golden.SKLEARN_TABLES)
-def test_half_of_the_rows_predicts_the_other_half(name: str) -> None:
-    values, codes, y, n_levels = read(name)
-    entry = values["CategoricalNB_alpha1_even_train_odd_test"]
-    model = DiscreteNB(smoothing=1.0, min_categories=n_levels).fit(codes[::2], y[::2])
-    check_parameters(model, entry)
-    check_predictions(model, entry, codes[1::2])
-
-
-@pytest.mark.parametrize("name", golden.SKLEARN_TABLES)
-def test_partial_fit_over_blocks_of_rows(name: str) -> None:
-    values, codes, y, n_levels = read(name)
-    entry = values["CategoricalNB_alpha1_all"]
-    model = DiscreteNB(smoothing=1.0, min_categories=n_levels)
-    for block in np.array_split(np.arange(len(y)), 5):
-        model.partial_fit(codes[block], y[block], classes=[0, 1])
-    check_parameters(model, entry)
-    check_predictions(model, entry, codes)
-
-
-def test_some_columns() -> None:
-    values, codes, y, n_levels = read("vote")
-    entry = values["CategoricalNB_alpha1_subset"]
-    columns = [3, 10, 2]
-    model = DiscreteNB(smoothing=1.0, min_categories=[n_levels[k] for k in columns]).fit(codes[:, columns], y)
-    check_parameters(model, entry)
-    check_predictions(model, entry, codes[:, columns])
-
-
-def test_weights_of_0_and_1_choose_the_columns() -> None:
-    values, codes, y, n_levels = read("vote")
-    feature_weights = np.zeros(codes.shape[1])
-    feature_weights[[3, 10, 2]] = 1
-    model = DiscreteNB(smoothing=1.0, min_categories=n_levels, feature_weights=feature_weights).fit(codes, y)
-    check_predictions(model, values["CategoricalNB_alpha1_subset"], codes)
+    check_predictions(model, entry, codes[:, THREE])
+    weights = np.isin(np.arange(codes.shape[1]), THREE).astype(float)
+    check_predictions(
+        DiscreteNB(smoothing=1.0, min_categories=levels, feature_weights=weights).fit(codes, y), entry, codes
+    )
 
 
 def test_binary_columns_equal_bernoulli() -> None:
-    values, codes, y, _ = read("vote")
-    entry = values["BernoulliNB_alpha1_all"]
-    columns = golden.coded_table("vote")[0]
-    yes = [golden.level_names("vote")[column].index("y") for column in columns]
-    binary = (codes == yes).astype(np.uint8)
+    columns, codes, y = golden.coded_table("vote")
+    entry = golden.values("sklearn", "vote")["BernoulliNB_alpha1_all"]
+    binary = (codes == [golden.level_names("vote")[column].index("y") for column in columns]).astype(np.uint8)
     model = DiscreteNB(smoothing=1.0, min_categories=2).fit(binary, y)
     of_one = np.array([levels[1] for levels in model.feature_log_prob_])
     np.testing.assert_allclose(of_one.T, entry["feature_log_prob"], **TOLERANCE)
     check_predictions(model, entry, binary)
-
-
-@pytest.mark.parametrize("name", golden.SKLEARN_TABLES)
-@pytest.mark.parametrize("smoothing", ["m-estimate", 1.0])
-def test_feature_weights_match_the_oracle(name: str, smoothing: float | str) -> None:
-    _, codes, y, n_levels = read(name)
-    feature_weights = np.linspace(0, 1, codes.shape[1])
-    model = DiscreteNB(smoothing=smoothing, min_categories=n_levels, feature_weights=feature_weights).fit(codes, y)
-    classes = naive_bayes.class_counts(y, 2)
-    conditionals = [
-        naive_bayes.log_conditionals(naive_bayes.level_counts(codes[:, k], y, n, 2), smoothing, classes)
-        for k, n in enumerate(n_levels)
-    ]
-    expected = [
-        naive_bayes.log_posterior(
-            naive_bayes.log_joint(row, naive_bayes.log_priors(classes), conditionals, feature_weights)
-        )
-        for row in codes
-    ]
-    np.testing.assert_allclose(model.predict_log_proba(codes), expected, **TOLERANCE)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import narwhals as nw
 import numpy as np
 
-from bayesieve.classifier.own_columns import own_columns
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes.monotone import monotone_gain
 from bayesieve.table import FeatureLevels, Table, as_table
-from bayesieve.table.cautions import Caution, issue
-from bayesieve.table.columns import Categories
-from bayesieve.table.indicator_levels import scores_of
+from bayesieve.table.cautions import Caution
 from bayesieve.table.pair_levels import columns_behind
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.table_levels import TableLevels
-from bayesieve.table.values import canonical_text
-from bayesieve.words import listed, named, quoted_text
+from bayesieve.words import named
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -96,32 +91,28 @@ def _used(model: SelectiveNB) -> Iterator[tuple[FeatureLevels, str | None]]:
 def _numbered(model: SelectiveNB, apart: set[str]) -> list[Caution]:
     """Counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
     used = [level.name for level, mark in _used(model) if mark in ("counter", "identifier")]
-    columns = tuple(name for name in used if name not in apart)
-    if not columns:
-        return []
-    looks = _verb(columns, "looks like an identifier", "look like identifiers")
-    sentence = (
-        f"{_column(columns)} {looks} that the model uses: new rows will have other values. Leave "
-        f"{_verb(columns, 'it', 'them')} out."
+    columns = [name for name in used if name not in apart]
+    return about_columns(
+        "identifier",
+        columns,
+        "[Column|Columns] {} [looks like an identifier|look like identifiers] that the model uses: new rows will have "
+        "other values. Leave [it|them] out.",
     )
-    return [Caution("identifier", columns, sentence)]
 
 
 def _dates(model: SelectiveNB) -> list[Caution]:
     """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
-    columns = tuple(
+    columns = [
         level.name
         for level, mark in _used(model)
         if mark == "date" or (level.kind == "numeric" and level.type in ("date", "datetime"))
+    ]
+    return about_columns(
+        "dates",
+        columns,
+        "[Column|Columns] {} [holds|hold] dates, whose last interval stands for all of the future: every later row is "
+        "taken for one of the last training rows. Use the time since some event instead, or leave dates out.",
     )
-    if not columns:
-        return []
-    sentence = (
-        f"{_column(columns)} {_verb(columns, 'holds', 'hold')} dates, whose last interval stands for all of the "
-        "future: every later row is taken for one of the last training rows. Use the time since some event instead, "
-        "or leave dates out."
-    )
-    return [Caution("dates", columns, sentence)]
 
 
 def _separating(model: SelectiveNB) -> list[Caution]:
@@ -249,31 +240,29 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
         classes = pattern(coded.class_codes[known])
         if pattern(columns.codes(k, columns.most)[has_level]) == classes == pattern(columns.values(k, known)):
             names.append(coded.names[k])
-    if not names:
-        return []
-    sentence = (
-        f"{_column(names)} {_verb(names, 'has', 'have')} one value for each class of the target, as a copy of it has: "
-        f"leave {_verb(names, 'it', 'them')} out unless {_verb(names, 'it is', 'they are')} known before the target is."
+    return about_columns(
+        "target",
+        names,
+        "[Column|Columns] {} [has|have] one value for each class of the target, as a copy of it has: leave [it|them] "
+        "out unless [it is|they are] known before the target is.",
     )
-    return [Caution("target", tuple(names), sentence)]
 
 
 def _identifiers(columns: _Columns, marks: Mapping[str, str]) -> list[Caution]:
     """Columns that name rows, nearly every one of which has a value of its own. Numbers that say nothing of the classes
     do no harm and are not looked at.
     """
-    names = tuple(
+    names = [
         name
         for k, name in enumerate(columns.coded.names[: len(columns.levels)])
         if marks.get(name) in ("counter", "identifier") and _are_different(columns, k)
+    ]
+    return about_columns(
+        "identifier",
+        names,
+        "[Column|Columns] {} [looks like an identifier|look like identifiers]: nearly every row has a value of its "
+        "own, and new rows will have others. Leave [it|them] out.",
     )
-    if not names:
-        return []
-    sentence = (
-        f"{_column(names)} {_verb(names, 'looks like an identifier', 'look like identifiers')}: nearly every row has "
-        f"a value of its own, and new rows will have others. Leave {_verb(names, 'it', 'them')} out."
-    )
-    return [Caution("identifier", names, sentence)]
 
 
 def _are_different(columns: _Columns, k: int) -> bool:
@@ -333,134 +322,14 @@ def pattern(values: np.ndarray) -> bytes:
     return min(codes.tobytes(), (first.size - 1 - codes).astype(np.int32).tobytes())
 
 
-@contextmanager
-def unseen_said_once(model: SelectiveNB, n_rows: int, most: int = 5) -> Iterator[None]:
-    """Issue one `unseen_caution` for all rows that are predicted within, block by block."""
-    before, held = model.encoder_.unseen_counts_.copy(), dict[str, str]()
-    token = _values_held.set(held)
-    try:
-        yield
-    finally:
-        _values_held.reset(token)
-    unseen = model.encoder_.unseen_counts_ - before
-    issue([unseen_caution(model.encoder_.levels_, unseen, n_rows, model.naive_bayes_.used_, most, held)])
+def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
+    """A caution about columns, if there are any; the sentence as `agreeing` takes it."""
+    return [Caution(kind, tuple(columns), agreeing(columns, sentence))] if columns else []
 
 
-def warn_of_unseen(model: SelectiveNB, table: Table, coded: CodedTable) -> None:
-    """Issue an `unseen_caution` for rows that were coded, or note for `unseen_said_once` what they hold."""
-    held = _values_held.get()
-    values = values_never_seen(model, table, coded)
-    if held is not None:
-        held.update({name: words for name, words in values.items() if name not in held})
-    issue([unseen_caution(model.encoder_.levels_, coded.unseen, coded.n_rows, model.naive_bayes_.used_, held=values)])
-
-
-def look_at_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
-    """Issue an `unseen_caution` about the first rows of a query, which no Python is going to see."""
-    if not isinstance(model.encoder_, TableEncoder):
-        return
-    counts = model.encoder_.unseen_counts_.copy()
-    try:
-        first = frame.head(_LOOKED_AT)
-        head = own_columns(model, first.collect() if isinstance(first, nw.LazyFrame) else first)
-        table = model.encoder_.read(head, model)
-        coded = model.encoder_.transform_coded(table, owner=model)
-    except Exception:  # a query fails in any way, and says so when it is run
-        return
-    finally:
-        model.encoder_.unseen_counts_ = counts
-    levels, used, held = model.encoder_.levels_, model.naive_bayes_.used_, values_never_seen(model, table, coded)
-    whole = coded.n_rows < _LOOKED_AT
-    rows = "" if whole else f"first {coded.n_rows:,} rows"
-    issue([unseen_caution(levels, coded.unseen, coded.n_rows, used, held=held, rows=rows)])
-
-
-def values_never_seen(model: SelectiveNB, table: Table, coded: CodedTable) -> dict[str, str]:
-    """What columns hold, and held in training, by name, where nearly all values have no level."""
-    levels = TableLevels.of(model.encoder_.levels_)
-    if coded.unseen is None:
-        return {}
-    words = {}
-    for k in np.flatnonzero(coded.unseen[: table.n_columns] >= max(1, _NEARLY_ALL * coded.n_rows)).tolist():
-        level = levels[k]
-        if type(level) is not FeatureLevels:
-            return {}  # of scores
-        column = table.select([k]).take(np.arange(min(_LOOKED_AT, coded.n_rows))).column(0)
-        found = column.categories(merged=False).values
-        if level.groups is not None and found:
-            codes = level.code_categories(Categories(np.arange(len(found)), found))
-            found = [found[i] for i in np.flatnonzero(codes == level.unseen_code).tolist()]
-        if found:
-            now = f"holds {_some([canonical_text(value) for value in found])} ({column.type})"
-            words[level.name] = f"'{level.name}' {now}, but held {_known(level)} in training"
-    return words
-
-
-def _known(level: FeatureLevels) -> str:
-    if level.groups is None:
-        return "numbers" if level.type == "number" else f"values of type {level.type}"
-    values = [canonical_text(value) for group in level.groups for value in group if value is not None]
-    return f"{_some(values)} ({level.type})" if values else "no value"
-
-
-def _some(texts: Sequence[str]) -> str:
-    return listed([quoted_text(text) for text in texts], _SHOWN_VALUES)
-
-
-def unseen_caution(
-    levels: Sequence[FeatureLevels],
-    unseen: np.ndarray | None,
-    n_rows: int,
-    used: np.ndarray,
-    most: int = 5,
-    held: Mapping[str, str] | None = None,
-    rows: str = "",
-) -> Caution | None:
-    """Columns of positive weight without a level in more than a few per cent of the rows to be predicted.
-
-    Parameters
-    ----------
-    unseen : rows without a level, of each feature.
-    most : columns named in the sentence.
-    held : what columns hold, and held in training, by name.
-    rows : the rows in words; by default their number.
+def agreeing(columns: Sequence[str], sentence: str, most: int = 5) -> str:
+    """A sentence about one column or several: each ``[one|several]`` says it of as many, and their names replace
+    ``{}``.
     """
-    rows = rows or f"{n_rows:,} rows"
-    if unseen is None or n_rows < _FEWEST_UNSEEN:
-        return None
-    marked = np.zeros(len(levels), dtype=bool)
-    marked[used] = True
-    needed = columns_behind(levels, marked)
-    unseen = unseen[: needed.size]  # a pair is unseen where its columns are, or their values never met
-    features = np.flatnonzero((unseen >= max(_FEWEST_UNSEEN, _MANY_UNSEEN * n_rows)) & needed)
-    features = features[np.argsort(-unseen[features], kind="stable")]
-    counts: dict[str, int] = {}  # all indicators of a score are unseen in the same rows
-    for k in features.tolist():
-        counts.setdefault(scores_of([levels[k]])[0], int(unseen[k]))
-    everywhere = [name for name, count in counts.items() if count == n_rows]
-    shares = [f"'{name}' ({100 * count / n_rows:.1f} %)" for name, count in counts.items() if count < n_rows]
-    sentences = []
-    if everywhere:
-        meant = _verb(everywhere, "it is the column", "they are the columns")
-        sentences.append(
-            f"{_column(everywhere, most)} {_verb(everywhere, 'holds', 'hold')} nothing in any of the {rows} "
-            f"that the model has seen in training: check that {meant} meant, and written as "
-            "in training."
-        )
-    if shares:
-        sentences.append(
-            f"Some values were never seen in training, or are missing where none was missing then, and add nothing to "
-            f"any class (share of the {rows}): {listed(shares, most)}."
-        )
-    odd = [held[name] for name in counts if name in held] if held else []
-    if odd:
-        sentences.append(f"{'; '.join(odd[:most])}: turn the values into those of training first.")
-    return Caution("unseen", tuple(counts), " ".join(sentences)) if sentences else None
-
-
-def _column(names: Sequence[str], most: int = 5) -> str:
-    return f"{_verb(names, 'Column', 'Columns')} {named(names, most)}"
-
-
-def _verb(names: Sequence[str], one: str, several: str) -> str:
-    return one if len(names) == 1 else several
+    words = re.sub(r"\[(.*?)\|(.*?)\]", r"\1" if len(columns) == 1 else r"\2", sentence)
+    return words.replace("{}", named(columns, most))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesieve.classifier.rows import coded_twice
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.naive_bayes import Explanation
@@ -29,8 +30,7 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     if not is_choice(by, ("feature", "score")):
         raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
     table = model.encoder_.read(X, owner=model)
-    coded = model.encoder_.transform_coded(table)
-    cells = coded if model.cells_ is None else model.encoder_.transform_coded(table, model, levels=model.cells_)
+    coded, cells = coded_twice(model, table)
     used, contributions = model.naive_bayes_.contributions(cells.codes)
     # The score that each indicator is made from.
     sources = (np.arange(coded.n_features) if coded.families is None else coded.families.family_of)[used]

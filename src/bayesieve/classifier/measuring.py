@@ -1,18 +1,21 @@
-"""How well a fitted model predicts rows: this very model, or models like it on folds of the rows."""
+"""How well a fitted model predicts rows, itself or models like it on folds of the rows; and what decisions bring."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
+from bayesieve.classifier.rows import coded_twice
 from bayesieve.counts import CodedTable, ContingencyCounts
+from bayesieve.decision import BenefitClassifier, profit_curve
+from bayesieve.decision.benefits import Benefits, decision_names
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation import out_of_fold_log_proba
-from bayesieve.report.data import Performance
+from bayesieve.report.data import DecisionLine, DecisionSummary, Performance, ThresholdStep
 from bayesieve.selection.row_splits import is_number_of_folds, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
@@ -24,6 +27,7 @@ from bayesieve.table.target import normalized_weights
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
+_N_STEPS = 101
 _N_FOLDS = 5  # unless ``cv`` says otherwise
 _SAME = 1e-9  # sums of weights in another order differ by rounding
 
@@ -52,10 +56,10 @@ class JudgedRows:
 
     def take(self, rows: np.ndarray) -> JudgedRows:
         """These rows only, by position."""
-        weights = None if self.weights is None else self.weights[rows]
+        of_rows = {name: getattr(self, name) for name in ("labels", "codes", "weights", "benefits")}
+        taken: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
         coded, cells = self.coded.take(rows), self.cells.take(rows)
-        benefits = None if self.benefits is None else self.benefits[rows]
-        return JudgedRows(take_rows(self.X, rows), self.labels[rows], self.codes[rows], weights, coded, cells, benefits)
+        return replace(self, X=take_rows(self.X, rows), coded=coded, cells=cells, **taken)
 
     def counts(self, classes: np.ndarray, *, weighted: bool) -> ContingencyCounts:
         """Levels by classes, as a model counts its training rows."""
@@ -91,9 +95,7 @@ def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -
     if unknown:
         raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
     codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
-    coded = model.encoder_.transform_coded(table)
-    cells = coded if model.cells_ is None else model.encoder_.transform_coded(table, model, levels=model.cells_)
-    return JudgedRows(X, target.classes[target.codes], codes, weights, coded, cells)
+    return JudgedRows(X, target.classes[target.codes], codes, weights, *coded_twice(model, table))
 
 
 def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
@@ -254,3 +256,85 @@ def _performance(
         measured=measured,
     )
     return Measured(rows, predicted, performance)
+
+
+class Deciding:
+    """The decisions in rows by a model and benefits, which are a `BenefitClassifier` or what that takes.
+
+    ValueError if benefits do not fit the rows and classes.
+    """
+
+    def __init__(self, model: SelectiveNB, rows: JudgedRows, benefit: Any) -> None:
+        given = clone(benefit) if isinstance(benefit, BenefitClassifier) else BenefitClassifier(model, benefit=benefit)
+        if given.amount_estimator is not None:
+            raise ValueError("A report needs the true amounts, not estimates: pass benefits with them as cells.")
+        self._classifier = given.keep(model, model.naive_bayes_.class_count_)
+        values = self._classifier.benefits_of(rows.X, None, rows.n_rows).values
+        self._names = decision_names(given.decisions, model.classes_, values.shape[-2])
+        self._constant = values if values.ndim == 2 else None
+        self.rows = replace(rows, benefits=np.broadcast_to(values, (rows.n_rows, *values.shape[-2:])))
+
+    def summary(self, measured: Measured) -> DecisionSummary:
+        """What the decisions bring in the rows measured, and in those of other thresholds."""
+        codes, weights = measured.rows.codes, self._weights(measured)
+        benefits = Benefits(np.asarray(measured.rows.benefits))
+        probability = self._classifier.corrected(measured.probability)
+        expected = benefits.expected(probability)
+        decided = expected.argmax(axis=1)
+        gained = weights * benefits.realised(decided, codes)
+
+        def by_class(rows: np.ndarray) -> tuple[float, ...]:
+            return tuple(np.bincount(codes[rows], weights[rows], minlength=probability.shape[1]).tolist())
+
+        lines = tuple(
+            DecisionLine(
+                name=str(name),
+                class_counts=by_class(decided == i),
+                benefit=float(gained[decided == i].sum()),
+                always=float(weights @ benefits.realised(np.full(decided.size, i), codes)),
+            )
+            for i, name in enumerate(self._names)
+        )
+        words = measured.performance.measured
+        if self._classifier.class_prior is not None:
+            words += ", weighted to the shares of the classes where decisions are taken"
+        if len(lines) != 2:
+            return DecisionSummary(lines, "", (), 0, words)
+        score, of_score = self._score(probability, expected)
+        classes = np.arange(probability.shape[1])
+        curve = profit_curve(codes, score, benefit=benefits.values, classes=classes, sample_weight=weights)
+        shown = {int(np.abs(curve.share - share).argmin()) for share in np.linspace(0, 1, _N_STEPS)}
+        own = int(np.abs(curve.share - weights[decided == 1].sum() / weights.sum()).argmin())
+        at = sorted({*shown, own, curve.best})
+        steps = tuple(
+            ThresholdStep(
+                share=float(curve.share[i]),
+                threshold=float(curve.threshold[i]) if i else float("nan"),
+                class_counts=by_class(score >= curve.threshold[i]),
+                benefit=float(curve.profit[i]),
+                low=float(curve.low[i]),
+                high=float(curve.high[i]),
+            )
+            for i in at
+        )
+        return DecisionSummary(lines, of_score, steps, at.index(own), words)
+
+    def _weights(self, measured: Measured) -> np.ndarray:
+        """Weights of the rows, which have the shares of the classes where decisions are taken."""
+        codes, weights = measured.rows.codes, measured.rows.weights
+        weights = np.ones(codes.size) if weights is None else weights
+        shares = self._classifier.class_shares()
+        if shares is None:
+            return weights
+        there = np.bincount(codes, weights, minlength=shares.size) / weights.sum()
+        return weights * np.divide(shares, there, out=np.zeros_like(there), where=there > 0)[codes]
+
+    def _score(self, probability: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, str]:
+        """Orders rows as the expected gain from the second decision does: a probability, if benefits allow."""
+        classes = self._classifier.classes_
+        if self._constant is not None and len(classes) == 2:
+            slope = float(np.diff(np.diff(self._constant, axis=0))[0, 0])
+            if slope != 0:
+                likelier = int(slope > 0)
+                return probability[:, likelier], f"probability of {classes[likelier]}"
+        return expected[:, 1] - expected[:, 0], "expected gain"

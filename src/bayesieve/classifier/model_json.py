@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby, pairwise
 from numbers import Integral
-from types import NoneType
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 from sklearn.base import clone
 
-from bayesieve.classifier.encoder_json import encoder_from_json, encoder_to_json, levels_from_json
-from bayesieve.classifier.evidence_json import LEAST_LOG, check_range, evidence_to_json, set_evidence_from_json
-from bayesieve.classifier.label_json import labels_from_json, labels_to_json
 from bayesieve.classifier.model_parts import (
     check_options,
     encoder_asked_for,
@@ -25,28 +23,109 @@ from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
 from bayesieve.decision.benefit_rule import BenefitRule
-from bayesieve.discretize import TableEncoder
+from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
+from bayesieve.discretize.cells import coarser_codes
+from bayesieve.discretize.column_coder import ColumnCoder
+from bayesieve.discretize.criterion import check_prior
+from bayesieve.discretize.indicators import thresholds_of
+from bayesieve.discretize.pairs import check_pairs
+from bayesieve.discretize.scanned_columns import QUANTILES
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.parts import arguments, options_of
 from bayesieve.plain_values import (
+    Count,
     Damaged,
-    count,
-    member,
+    Number,
+    converted,
+    number,
     number_to_json,
     numbers,
-    numbers_from_json,
     read_by,
-    shares,
     table,
 )
 from bayesieve.search import SearchTrace
 from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
+from bayesieve.table.columns import KINDS
 from bayesieve.table.estimator_input import copy_features
-from bayesieve.table.pair_levels import features_to_json
+from bayesieve.table.indicator_levels import IndicatorLevels
+from bayesieve.table.pair_levels import columns_of, features_from_json, features_to_json
+from bayesieve.table.table_levels import TableLevels
 
+_INDICATORS = "indicators"
 _MOST_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
+_LEAST_LOG = -1e5  # log probabilities and evidence beyond which sums could overflow: no table has them
+_LABELS: dict[str, type] = {"str": str, "int": int, "bool": bool, "float": float}
+_LABEL_TYPES = {
+    "int": {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float": {"float16", "float32", "float64"},
+}
+_Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+_Missing = Literal["level", "ignore"]
+
+
+class _Labels(msgspec.Struct):
+    kind: Literal["str", "int", "bool", "float"]
+    values: Annotated[list[Any], msgspec.Meta(min_length=2)]
+    object: Any = False
+    type: str | None = None
+
+
+class _Feature(msgspec.Struct):
+    levels: Any
+    selector_weight: _Share
+    weight: _Share
+    log_prob: Any
+    evidence: Any = None
+    cells: Any = None
+
+
+class _Model(msgspec.Struct):
+    """The parts of a model file; those of type Any are checked where they are read."""
+
+    target: str | None
+    classes: _Labels
+    n_rows: Count
+    named: bool
+    parameters: dict[str, Any]
+    encoder: dict[str, Any]
+    class_count: Any
+    class_log_prior: list[Number]
+    weight_factor: _Share
+    calibrated_smoothing: Any
+    features: Annotated[list[_Feature], msgspec.Meta(min_length=1)]
+    search: Any
+    cautions: list[Caution]
+    intercept: list[Number] | None = None
+    benefit_rule: Any = None
+
+
+class _Choices(msgspec.Struct):
+    """The parameters of a file that are no options of the model."""
+
+    selector: str
+    selector_by_name: bool
+    selector_options: dict[str, Any]
+    encoder_by_name: bool
+
+
+class _TableOptions(msgspec.Struct):
+    numeric: Any
+    categorical: Any
+    prior: Any
+    missing: _Missing
+    pairs: Any
+    n_jobs: int | None
+    kinds: dict[str, Literal["numeric", "categorical"]] | None
+    sums: Any = None
+    n_quantiles: Count = QUANTILES
+
+
+class _IndicatorOptions(msgspec.Struct):
+    thresholds: int | list[float] | dict[str, int | list[float]]
+    missing: _Missing
+    n_jobs: int | None
 
 
 def model_to_json(model: SelectiveNB) -> dict[str, Any]:
@@ -54,11 +133,11 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
     predictor = model.naive_bayes_
     return {
         "target": model.target_name_,
-        "classes": labels_to_json(model.classes_),
+        "classes": _labels_to_json(model.classes_),
         "n_rows": model.n_rows_,
         "named": hasattr(model, "feature_names_in_"),
         "parameters": _parameters_to_json(model),
-        "encoder": encoder_to_json(model.encoder_),
+        "encoder": _encoder_to_json(model.encoder_),
         "class_count": predictor.class_count_.tolist(),
         "class_log_prior": [number_to_json(value) for value in predictor.class_log_prior_.tolist()],
         **({"intercept": [number_to_json(v) for v in predictor.intercept_.tolist()]} if predictor.fitted_ else {}),
@@ -67,20 +146,12 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "features": [
             {
                 "levels": level,
-                "selector_weight": selector_weight,
-                "weight": weight,
-                "log_prob": log_prob.tolist(),
-                **evidence_to_json(model, k),
+                "selector_weight": float(model.selector_.weights_[k]),
+                "weight": float(model.feature_weights_[k]),
+                "log_prob": predictor.feature_log_prob_[k].tolist(),
+                **_evidence_to_json(model, k),
             }
-            for k, (level, selector_weight, weight, log_prob) in enumerate(
-                zip(
-                    features_to_json(model.encoder_.levels_),
-                    model.selector_.weights_.tolist(),
-                    model.feature_weights_.tolist(),
-                    predictor.feature_log_prob_,
-                    strict=True,
-                )
-            )
+            for k, level in enumerate(features_to_json(model.encoder_.levels_))
         ],
         **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
         "search": model.trace_.to_json(),
@@ -90,48 +161,37 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
 
 def model_from_json(data: dict[str, Any]) -> SelectiveNB:
     """The model whose parts `model_to_json` gave; `Damaged` if they are not such, or contradict each other."""
-    parameters = member(data, "parameters", dict)
-    model = _unfitted(parameters)
+    parts = converted(data, _Model, "content")
+    choices = converted(parts.parameters, _Choices, "parameters")
+    model = _unfitted(parts.parameters, choices)
     selector = new_selector_of(model)
-    classes = labels_from_json(member(data, "classes", dict))
-    model.classes_ = classes
-    model.target_name_ = member(data, "target", str, NoneType)
-    model.n_rows_ = count(data, "n_rows")
-    features = member(data, "features", list)
-    options = member(data, "encoder", dict)
-    levels = levels_from_json(options, [member(feature, "levels") for feature in features])
+    classes = _labels_from_json(parts.classes)
+    model.classes_, model.target_name_, model.n_rows_ = classes, parts.target, parts.n_rows
+    levels = _levels_from_json(parts.encoder, [feature.levels for feature in parts.features])
     names = tuple(level.name for level in levels)
-    if len(set(names)) != len(names) or not names:
-        raise Damaged("feature names must be present and differ from each other")
+    if len(set(names)) != len(names):
+        raise Damaged("feature names must differ from each other")
     read_by(signs_of, model, levels, classes.size)
-    weights = shares([member(feature, "weight") for feature in features], (len(levels),), "feature weights")
-    selector.weights_ = shares([member(f, "selector_weight") for f in features], weights.shape, "weights")
+    selector.weights_ = np.array([feature.selector_weight for feature in parts.features])
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
-    model.weight_factor_ = float(shares(member(data, "weight_factor"), (), "weight factor"))
-    selector.trace_ = SearchTrace.from_json(member(data, "search", dict), names)
-    smoothing = option_from_json(member(data, "calibrated_smoothing"))
+    model.weight_factor_ = parts.weight_factor
+    selector.trace_ = SearchTrace.from_json(parts.search, names)
+    smoothing = option_from_json(parts.calibrated_smoothing)
     read_by(check_smoothing, smoothing)
-    predictor = _predictor(data, levels, classes, smoothing, weights)
-    encoder = encoder_from_json(options, levels, classes, named=member(data, "named", bool))
+    predictor = _predictor(parts, levels, classes, smoothing)
+    encoder = _encoder_from_json(parts.encoder, levels, classes, named=parts.named)
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
-    model.cells_ = set_evidence_from_json(predictor, data, levels)
-    if not member(parameters, "encoder_by_name", bool):
+    if parts.intercept is not None:
+        model.cells_ = _set_evidence(predictor, parts.features, parts.intercept, levels)
+    if not choices.encoder_by_name:
         model.encoder = clone(encoder)
     model._adopt(predictor)
-    if "benefit_rule" in data:
-        model.benefit_rule_ = BenefitRule.from_json(data["benefit_rule"], classes)
-    model.cautions_ = tuple(map(_caution, member(data, "cautions", list)))
+    if parts.benefit_rule is not None:
+        model.benefit_rule_ = BenefitRule.from_json(parts.benefit_rule, classes)
+    model.cautions_ = tuple(parts.cautions)
     return model
-
-
-def _caution(data: Any) -> Caution:
-    columns = member(data, "columns", list)
-    if not all(type(name) is str for name in columns):
-        raise Damaged("a column of a caution is not text")
-    kind, sentence = member(data, "kind", str), member(data, "sentence", str)
-    return Caution(kind, tuple(columns), sentence, member(data, "warns", bool))
 
 
 def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
@@ -172,17 +232,21 @@ def _encoder_is_default(model: SelectiveNB) -> bool:
     """Whether ``fit`` would take this encoder without being given one."""
     if not (isinstance(encoder_asked_for(model), str) and isinstance(model.encoder_, TableEncoder)):
         return False
-    return encoder_to_json(model.encoder_) == encoder_to_json(new_encoder_of(model))
+    return _encoder_to_json(model.encoder_) == _encoder_to_json(new_encoder_of(model))
 
 
-def _unfitted(parameters: dict[str, Any]) -> SelectiveNB:
-    own = ("selector", "selector_by_name", "selector_options", "encoder_by_name")
-    options = _known(SelectiveNB, {name: value for name, value in parameters.items() if name not in own})
-    selector = _selector_of(parameters)
-    if not member(parameters, "selector_by_name", bool):
-        selector.set_params(**_known(type(selector), member(parameters, "selector_options", dict)))
+def _unfitted(parameters: dict[str, Any], choices: _Choices) -> SelectiveNB:
+    options = {name: value for name, value in parameters.items() if name not in choices.__struct_fields__}
+    if choices.selector not in SELECTORS:
+        raise Damaged(
+            f"it names the unknown selector {choices.selector[:40]!r}, or a package that registers it is not installed"
+        )
+    selector = SELECTORS[choices.selector]()
+    if not choices.selector_by_name:
+        selector.set_params(**_known(type(selector), choices.selector_options))
         read_by(selector.check_options)
-    model = SelectiveNB(parameters["selector"] if parameters["selector_by_name"] else selector, **options)
+    given = choices.selector if choices.selector_by_name else selector
+    model = SelectiveNB(given, **_known(SelectiveNB, options))
     read_by(check_options, model)
     return model
 
@@ -194,38 +258,219 @@ def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
     return {name: option_from_json(value) for name, value in options.items()}
 
 
-def _selector_of(parameters: dict[str, Any]) -> CodedSelector:
-    name = member(parameters, "selector", str)
-    if name not in SELECTORS:
-        raise Damaged(
-            f"it names the unknown selector {str(name)[:40]!r}, or a package that registers it is not installed"
-        )
-    return SELECTORS[name]()
-
-
-def _predictor(
-    data: dict[str, Any],
-    levels: Sequence[FeatureLevels],
-    classes: np.ndarray,
-    smoothing: Any,
-    weights: np.ndarray,
-) -> DiscreteNB:
+def _predictor(parts: _Model, levels: Sequence[FeatureLevels], classes: np.ndarray, smoothing: Any) -> DiscreteNB:
     n_classes = classes.size
+    weights = np.array([feature.weight for feature in parts.features])
     predictor = DiscreteNB(smoothing=smoothing, feature_weights=weights)
     predictor.classes_ = classes
-    predictor.class_count_ = numbers(member(data, "class_count"), (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
-    prior = numbers_from_json(member(data, "class_log_prior", list), "class priors")
+    predictor.class_count_ = numbers(parts.class_count, (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
+    prior = np.array([number(value) for value in parts.class_log_prior])
     predictor.class_log_prior_ = numbers(prior, (n_classes,), "class priors", high=0.0)
     if not (predictor.class_count_.any() and np.isfinite(predictor.class_log_prior_).any()):
         raise Damaged("its class counts or class priors leave no class")
     predictor.n_features_in_ = len(levels)
     predictor.feature_log_prob_ = [
-        table(member(feature, "log_prob"), (level.n_levels, n_classes), f"log probabilities of {level.name!r}")
-        for level, feature in zip(levels, data["features"], strict=True)
+        table(feature.log_prob, (level.n_levels, n_classes), f"log probabilities of {level.name!r}")
+        for level, feature in zip(levels, parts.features, strict=True)
     ]
     predictor.feature_count_ = [
         table(level.counts, (level.n_levels, n_classes), f"counts of {level.name!r}") for level in levels
     ]
-    check_range(predictor.feature_log_prob_, levels, "log probabilities", LEAST_LOG, 0.0)
-    check_range(predictor.feature_count_, levels, "counts", 0.0, _MOST_WEIGHT)
+    _check_range(predictor.feature_log_prob_, levels, "log probabilities", _LEAST_LOG, 0.0)
+    _check_range(predictor.feature_count_, levels, "counts", 0.0, _MOST_WEIGHT)
     return predictor.update_weights()
+
+
+def _evidence_to_json(model: SelectiveNB, k: int) -> dict[str, Any]:
+    """The fitted evidence of one feature, empty if there is none."""
+    fitted = model.naive_bayes_.fitted_.get(k)
+    if fitted is None:
+        return {}
+    finer = model.cells_ is not None and len(fitted) != model.encoder_.levels_[k].n_levels
+    cells = {"cells": model.cells_[k].to_json()} if model.cells_ is not None and finer else {}
+    return {"evidence": fitted.tolist(), **cells}
+
+
+def _set_evidence(
+    predictor: DiscreteNB, features: Sequence[_Feature], written: list[Any], levels: Sequence[FeatureLevels]
+) -> TableLevels | None:
+    """Let a predictor predict with the fitted evidence of a file. Return the cells that it tells apart, or None if it
+    tells levels apart.
+    """
+    n_classes = predictor.class_count_.size
+    intercept = numbers(np.array([number(value) for value in written]), (n_classes,), "intercepts")
+    if not np.array_equal(np.isneginf(intercept), np.isneginf(predictor.class_log_prior_)):
+        raise Damaged("its intercepts and class priors contradict each other")
+    evidence, cells = {}, {}
+    for k, feature in enumerate(features):
+        if feature.cells is not None:
+            cells[k] = _cells(feature.cells, levels[k])
+        if feature.evidence is not None:
+            shape = (cells.get(k, levels[k]).n_levels, n_classes)
+            evidence[k] = table(feature.evidence, shape, f"evidence of {levels[k].name!r}")
+    if evidence:
+        _check_range(list(evidence.values()), [levels[k] for k in evidence], "evidence", _LEAST_LOG, -_LEAST_LOG)
+    counts = {
+        k: table(cell.counts, (cell.n_levels, n_classes), f"counts of {cell.name!r}") for k, cell in cells.items()
+    }
+    predictor.set_evidence(evidence, intercept, counts)
+    return TableLevels.of([cells.get(k, level) for k, level in enumerate(levels)]) if cells else None
+
+
+def _cells(data: Any, level: FeatureLevels) -> FeatureLevels:
+    """Cells that are nested in the levels of their feature."""
+    cells = read_by(FeatureLevels.from_json, data)
+    alike = (cells.name, cells.kind, cells.type) == (level.name, level.kind, level.type)
+    if not alike or (cells.missing_code is None) != (level.missing_code is None) or not _is_nested(cells, level):
+        raise Damaged(f"its levels and cells of {level.name!r} contradict each other")
+    return cells
+
+
+def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
+    if cells.cut_points is not None and level.cut_points is not None:
+        return bool(np.isin(level.cut_points[np.isfinite(level.cut_points)], cells.cut_points).all())
+    assert cells.groups is not None
+    assert level.groups is not None
+    values = {value for group in level.groups for value in group}
+    if values != {value for group in cells.groups for value in group}:
+        return False
+    group_of: Mapping[Any, int] = {value: at for at, group in enumerate(level.groups) for value in group}
+    first = coarser_codes(cells, level).tolist()
+    return all(group_of[value] == at for at, group in zip(first, cells.groups, strict=True) for value in group)
+
+
+def _check_range(tables: list[np.ndarray], levels: Sequence[FeatureLevels], what: str, low: float, high: float) -> None:
+    joined = np.concatenate([part.ravel() for part in tables])
+    wrong = ~((joined >= low) & (joined <= high))
+    if wrong.any():
+        feature = int(np.searchsorted(np.cumsum([part.size for part in tables]), int(np.argmax(wrong)), side="right"))
+        raise Damaged(f"its {what} of {levels[feature].name!r} are out of range")
+
+
+def _labels_to_json(labels: np.ndarray) -> dict[str, Any]:
+    """Labels of one kind: text, whole numbers, booleans or floats; ValueError for labels of any other kind."""
+    values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
+    kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
+    if not kinds:
+        raise ValueError(
+            f"Classes of type {type(values[0]).__name__} cannot be saved; use text, numbers or booleans as labels."
+        )
+    written = {"kind": kinds[0], "object": labels.dtype == object, "values": values}
+    return written | ({"type": labels.dtype.name} if labels.dtype.name in _LABEL_TYPES.get(kinds[0], ()) else {})
+
+
+def _labels_from_json(written: _Labels) -> np.ndarray:
+    values, type_ = written.values, written.type
+    if not all(type(value) is _LABELS[written.kind] for value in values):
+        raise Damaged("its classes are not at least two labels of one kind")
+    if sorted(set(values)) != values:
+        raise Damaged("its classes are not in order")
+    if type_ is not None and type_ not in _LABEL_TYPES.get(written.kind, ()):
+        raise Damaged("its classes are of an unknown type")
+    try:
+        labels = np.array(values, dtype=object if written.object is True else type_)
+    except OverflowError:
+        labels = np.zeros(0)
+    if labels.tolist() != values:
+        raise Damaged("its classes do not fit their type")
+    return labels
+
+
+def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
+    """Options of an encoder; its levels are kept with the features.
+
+    ValueError if it calls functions, or has a coder from outside the package, which no file can hold.
+    """
+    if isinstance(encoder, TableEncoder):
+        options = options_of(encoder)
+        kinds = options.pop("kinds")
+        if options["sums"] is None:
+            del options["sums"]
+        if options["n_quantiles"] == QUANTILES:
+            del options["n_quantiles"]
+        written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}
+        return {name: option_to_json(value, name) for name, value in options.items()} | {"kinds": written}
+    if encoder.scores is not None:
+        raise ValueError(
+            "This model computes its scores with functions, which cannot be saved as JSON; fit it on the table of "
+            "scores that its encoder's compute_scores(X) gives, or pickle it."
+        )
+    scores = list(encoder.thresholds_)
+    asked = [
+        thresholds if isinstance(thresholds, int) else thresholds.tolist()
+        for thresholds in thresholds_of(encoder.thresholds, scores, scores)
+    ]
+    by_name = isinstance(encoder.thresholds, Mapping)
+    return {
+        "kind": _INDICATORS,
+        "thresholds": dict(zip(scores, asked, strict=True)) if by_name else asked[0],
+        "missing": str(encoder.missing),
+        "n_jobs": option_to_json(encoder.n_jobs, "n_jobs"),
+    }
+
+
+def _levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tuple[FeatureLevels, ...]:
+    """The levels of the features, of the kind that the encoder makes."""
+    kind = options.get("kind")
+    if kind not in (None, _INDICATORS):
+        raise Damaged("it names an unknown encoder")
+    if kind is None:
+        return read_by(features_from_json, levels)
+    return tuple(read_by(IndicatorLevels.from_json, level) for level in levels)
+
+
+def _encoder_from_json(
+    data: Mapping[str, Any], levels: tuple[FeatureLevels, ...], classes: np.ndarray, *, named: bool
+) -> TableEncoder | IndicatorEncoder:
+    """A fitted encoder; `Damaged` if the parts do not fit."""
+    options: Any = converted(data, _IndicatorOptions if "kind" in data else _TableOptions, "encoder")
+    if options.n_jobs == 0:
+        raise Damaged("n_jobs is neither null nor a number of threads")
+    if isinstance(options, _TableOptions):
+        encoder: Any = _table_encoder(options, {level.name for level in columns_of(levels)})
+        encoder._remember(TableLevels.of(levels), classes)
+        columns = [level.name for level in columns_of(levels)]
+    else:
+        encoder = _indicator_encoder(options, levels)
+        encoder.classes_ = classes
+        columns = list(encoder.thresholds_)
+    encoder.n_features_in_ = len(columns)
+    if named:
+        encoder.feature_names_in_ = np.asarray(columns, dtype=object)
+    return encoder
+
+
+def _table_encoder(options: _TableOptions, names: set[str]) -> TableEncoder:
+    # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
+    # only.
+    if options.kinds is not None and not set(options.kinds) <= names:
+        raise Damaged("the kinds are of columns that it does not have")
+    parts = {name: option_from_json(getattr(options, name)) for name in (*KINDS, "pairs", "sums", "prior")}
+    for kind in KINDS:
+        if getattr(parts[kind], "kind", kind) != kind or not isinstance(parts[kind], (str, ColumnCoder)):
+            raise Damaged(f"{kind} is not a coder of {kind} columns")
+    if not isinstance(parts["sums"], RandomSums | None):
+        raise Damaged("sums are not random sums")
+    read_by(check_pairs, parts["pairs"])
+    read_by(check_prior, parts["prior"])
+    plain = {name: getattr(options, name) for name in ("kinds", "missing", "n_jobs", "n_quantiles")}
+    return TableEncoder(**parts, **plain)
+
+
+def _indicator_encoder(options: _IndicatorOptions, levels: tuple[Any, ...]) -> IndicatorEncoder:
+    encoder = IndicatorEncoder(options.thresholds, missing=options.missing, n_jobs=options.n_jobs)
+    families = [(score, list(family)) for score, family in groupby(levels, key=lambda level: level.score)]
+    scores = [score for score, _ in families]
+    if len(set(scores)) != len(scores):
+        raise Damaged("the indicators of a score do not stand together")
+    for score, family in families:
+        ascending = all(low.threshold < high.threshold for low, high in pairwise(family))
+        if not ascending or len({level.missing_code for level in family}) > 1:
+            raise Damaged(f"the indicators of the score {score!r} contradict each other")
+    read_by(thresholds_of, options.thresholds, scores, scores)
+    encoder.thresholds_ = {score: np.array([level.threshold for level in family]) for score, family in families}
+    encoder.family_of_ = np.repeat(np.arange(len(families)), [len(family) for _, family in families])
+    encoder.levels_ = levels
+    encoder.level_scores_ = np.array([level.level_score for level in levels])
+    encoder.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
+    return encoder

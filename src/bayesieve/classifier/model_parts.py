@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.cautions import rows_in_question, unseen_caution, unseen_said_once, warn_of_unseen
-from bayesieve.classifier.engines import check_engine
-from bayesieve.classifier.own_columns import columns_needed, columns_to_read, own_columns, scan_for
+from bayesieve.classifier.cautions import rows_in_question
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import ReadingTooSlow
-from bayesieve.engine import Engine
-from bayesieve.engine.memory_limit import bytes_of
+from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
+from bayesieve.engine.memory_limit import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.calibration import drawn_rows, rows_to_keep
+from bayesieve.naive_bayes.fitting import FitOptions
 from bayesieve.naive_bayes.shapes import leaves_room
 from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
-from bayesieve.table import FeatureLevels, Table
-from bayesieve.table.cautions import Caution, issue, silenced
+from bayesieve.table import FeatureLevels
+from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
-from bayesieve.table.columns import rows_from
 from bayesieve.table.frames import apart_by_name
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
-from bayesieve.table.sources import scan
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.target import Target, normalized_weights
 
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 
+MEMORY, DISK = "memory", "disk"
+_SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "inproc://")
+_MOST_SURFACES = 30
 CALIBRATIONS = ("auto", "weights", "levels", "cells")
 
 
@@ -242,79 +244,6 @@ def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
     return {}
 
 
-def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X: Any) -> np.ndarray:
-    """What ``predict`` says about rows that are in memory, or read from a source block by block."""
-    if not is_scan(X, ""):
-        return predict(coded_for(model, X))
-    source = scan_for(model, X)
-    frames = source.blocks(columns_to_read(model, source))
-    results: list[np.ndarray] = []
-    with unseen_said_once(model, source.n_rows), silenced():
-        for frame in frames:
-            with rows_from(sum(map(len, results))):
-                results.append(predict(coded_for(model, own_columns(model, frame))))
-    return np.concatenate(results)
-
-
-def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
-    """Rows to be explained; those of a source with the columns that predictions depend on."""
-    if not is_scan(X, ""):
-        return X
-    import polars as pl
-
-    source = scan_for(model, X)
-    return own_columns(model, pl.concat(list(source.blocks(columns_to_read(model, source)))))
-
-
-def drawn_from(
-    model: SelectiveNB, X: Any, y: Any, sample_weight: Any, n_rows: int = 50_000
-) -> tuple[Any, Any, Any, Caution | None]:
-    """Rows of a source with the columns of a model, their labels and weights, drawn at random where there are more, and
-    a caution that says so.
-    """
-    source, own = scan(X), {*columns_needed(model)[0], y, sample_weight}
-    rows = scanned_rows(source.select([name for name in source.names if name in own]), y, sample_weight)
-    drawn = drawn_rows(rows.table.n_rows, n_rows)
-    caution = None
-    if drawn.size < rows.table.n_rows:
-        sentence = (
-            f"Performance is that of models of {drawn.size:,} rows drawn at random from {rows.table.n_rows:,}; the "
-            "model itself is learnt from all of them."
-        )
-        caution = Caution("sample", (), sentence, warns=False)
-    weights = None if rows.weights is None else rows.weights[drawn]
-    return own_columns(model, rows.table.frame(drawn)), rows.target.classes[rows.target.codes[drawn]], weights, caution
-
-
-def coded_for(model: SelectiveNB, X: Any) -> CodedTable:
-    """Rows as codes that the predictor of a fitted model reads, with a warning about values without a level.
-
-    ValueError for codes of levels without their raw values, where the model predicts by parts of levels.
-    """
-    cells = model.cells_
-    if not isinstance(X, CodedTable):
-        options = {} if cells is None else {"levels": cells}
-        if not isinstance(model.encoder_, TableEncoder):
-            coded: CodedTable = model.encoder_.transform_coded(X, owner=model, **options)
-            issue([unseen_caution(model.encoder_.levels_, coded.unseen, coded.n_rows, model.naive_bayes_.used_)])
-            return coded
-        table = X if isinstance(X, Table) else model.encoder_.read(X, model)
-        coded = model.encoder_.transform_coded(table, owner=model, **options)
-        warn_of_unseen(model, table, coded)
-        return coded
-    if cells is None:
-        own = model.encoder_.levels_  # of two thirds of the rows, say, where the codes are of all
-        return X if X.recoder is None or X.levels is None or X.levels is own else X.recoder.code(own)
-    if np.array_equal(X.n_levels, cells.n_levels):
-        return X
-    if X.recoder is None:
-        raise ValueError(
-            "This model predicts by parts of levels, and these codes are of whole levels; pass the rows as a table, or "
-            "fit the model with calibrate='levels'."
-        )
-    return X.recoder.code(cells)
-
-
 def rows_to_learn(model: SelectiveNB, coded: CodedTable) -> CodedTable:
     """The rows that the probabilities are learnt from: all, or those that the fitted selector keeps to, by whose levels
     the model then codes.
@@ -327,13 +256,34 @@ def rows_to_learn(model: SelectiveNB, coded: CodedTable) -> CodedTable:
     return learnt
 
 
-def add_pairs(model: SelectiveNB, pairs: Sequence[PairLevels]) -> None:
-    """Let the model code rows by further pairs, after all other features, which the search gave no weight."""
+def fit_options(model: SelectiveNB, signs: Mapping[int, int]) -> FitOptions:
+    """What to fit after the search; as many surfaces as ``pairs`` leaves room for, without counters, identifiers and
+    dates.
+    """
+    pairs, most = getattr(model.encoder_, "pairs", 0), 0
+    if isinstance(pairs, (str, Integral)):
+        n_pairs = len(TableLevels.of(model.encoder_.levels_).pairs)
+        most = _MOST_SURFACES if isinstance(pairs, str) else min(_MOST_SURFACES, int(pairs) - n_pairs)
+    return FitOptions(
+        fit=wanted_fit(model),
+        signs=signs,
+        drop=is_averaged(model),
+        most_surfaces=most,
+        without_surface=getattr(model.encoder_, "marks_", {}),
+        seed=seed_of(model.random_state),
+        n_jobs=model.n_jobs,
+    )
+
+
+def add_surfaces(model: SelectiveNB, surfaces: Sequence[PairLevels]) -> None:
+    """Let the model code rows by surfaces, too, pairs after all other features which the search gave no weight."""
+    if not surfaces:
+        return
     levels = TableLevels.of(model.encoder_.levels_)
     model.encoder_ = copy(model.encoder_)
-    model.encoder_._remember(levels.with_pairs([*levels.pairs, *pairs]), model.encoder_.classes_)
+    model.encoder_._remember(levels.with_pairs([*levels.pairs, *surfaces]), model.encoder_.classes_)
     selector = model.selector_
-    selector.weights_ = np.append(selector.weights_, np.zeros(len(pairs)))
+    selector.weights_ = np.append(selector.weights_, np.zeros(len(surfaces)))
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(selector.weights_)
 
@@ -372,3 +322,39 @@ def _with_options(part: Any, options: dict[str, Any]) -> Any:
 
 def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and value == default
+
+
+@contextmanager
+def opened_engine(model: SelectiveNB, scanned: bool) -> Iterator[Engine]:
+    """Where ``fit`` keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
+    in_files = scanned or model.memory_limit is not None or is_choice(model.engine, (DISK,))
+    limits = mapped_options(model.memory_limit) if in_files else {}
+    if model.cache is not None:
+        yield model.cache if isinstance(model.cache, Engine) else Cache(model.cache, **limits)
+    elif is_cluster(model.engine):
+        with Cluster(model.engine) as engine:
+            yield engine
+    elif isinstance(model.engine, Engine):
+        yield model.engine
+    else:
+        yield Mapped(tempfile.gettempdir(), **limits) if limits else IN_MEMORY
+
+
+def is_cluster(engine: Any) -> bool:
+    """Whether this names a Dask cluster: the address of a scheduler, or a client."""
+    if isinstance(engine, str):
+        return engine.startswith(_SCHEMES)
+    kinds = type(engine).__mro__
+    return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in kinds)
+
+
+def check_engine(model: SelectiveNB) -> None:
+    """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
+    engine = model.engine
+    if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
+        raise ValueError(
+            "engine must be 'memory', 'disk', a Dask client, the address of its scheduler such as 'dask://host:8786', "
+            f"or an Engine, got {engine!r:.80}."
+        )
+    if model.cache is not None and not is_choice(engine, (MEMORY, DISK)):
+        raise ValueError("engine and cache are two places to keep the rows; give one of them only.")

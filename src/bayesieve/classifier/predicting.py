@@ -4,19 +4,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.classifier import model_parts as parts
+from bayesieve.classifier.model_parts import MEMORY
+from bayesieve.classifier.rows import predicted, with_predictions
 from bayesieve.decision.wrapped import Labelled
 from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.table.scanned import is_scan
 
 
-class Predicting:
-    """Predictions of a fitted model; ``X`` may be whatever `bayesieve.scan` takes, which is read block by block."""
+class Predicting(ClassifierMixin, BaseEstimator):
+    """Predictions of a fitted model; ``X`` may be whatever `bayesieve.scan` takes, which is read block by block.
+
+    Clones share a cluster that is the option ``engine``, pickles go without.
+    """
+
+    engine: Any
+
+    def __sklearn_clone__(self) -> Predicting:
+        other = copy(self)
+        other.engine = MEMORY
+        clone: Predicting = super(Predicting, other).__sklearn_clone__()
+        clone.engine = self.engine
+        return clone
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return state if isinstance(state.get("engine", MEMORY), str) else {**state, "engine": MEMORY}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "naive_bayes_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        for kind in ("allow_nan", "string", "categorical", "sparse"):
+            setattr(tags.input_tags, kind, True)
+        return tags
 
     @property
     def _predictor(self: Any) -> DiscreteNB:
@@ -26,24 +54,24 @@ class Predicting:
 
     def predict_joint_log_proba(self: Any, X: Any) -> np.ndarray:
         """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
-        return parts.predicted(self, self._predictor.predict_joint_log_proba, X)
+        return predicted(self, self._predictor.predict_joint_log_proba, X)
 
     def predict_log_proba(self: Any, X: Any) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        return parts.predicted(self, self._predictor.predict_log_proba, X)
+        return predicted(self, self._predictor.predict_log_proba, X)
 
     def predict_proba(self: Any, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
-        return parts.predicted(self, self._predictor.predict_proba, X)
+        return predicted(self, self._predictor.predict_proba, X)
 
     def predict(self: Any, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
-        return parts.predicted(self, self._predictor.predict, X)
+        return predicted(self, self._predictor.predict, X)
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned table."""
         if not is_scan(X, y):
-            accuracy: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+            accuracy: float = super().score(X, y, sample_weight)
             return accuracy
         labelled = Labelled.of(X, y, sample_weight)
         rightly = labelled.among(self.predict(X)) == labelled.target.classes[labelled.target.codes]
@@ -122,8 +150,6 @@ class Predicting:
         >>> model.with_predictions(frame.lazy()).collect().columns
         ['age', 'job', 'prediction', 'P(no)', 'P(yes)']
         """
-        from bayesieve.classifier.scored_frames import with_predictions
-
         check_is_fitted(self, "naive_bayes_")
         return with_predictions(self, frame)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from numbers import Integral
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.deciding import Deciding
 from bayesieve.classifier.description import (
     describe,
     feature_note,
@@ -20,7 +20,7 @@ from bayesieve.classifier.description import (
     weights_in_words,
 )
 from bayesieve.classifier.explaining import on_scores
-from bayesieve.classifier.measuring import JudgedRows, Unmeasured, judged_rows, measure
+from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.cells import coarser_codes
@@ -29,11 +29,9 @@ from bayesieve.report.data import (
     CellGrid,
     Contribution,
     CurvePart,
-    DecisionSummary,
     ExplainedRow,
     FeatureSummary,
     LevelRow,
-    Performance,
     ReportData,
     SearchSummary,
     ValueRow,
@@ -64,15 +62,9 @@ def report_data(
     n_explained: int = 3,
     title: str | None = None,
 ) -> ReportData:
-    """What `SelectiveNB.report` shows."""
+    """Collect the data of `SelectiveNB.report`."""
     from bayesieve.version import __version__
 
-    target = model.target_name_ or "target"
-    counts = model.naive_bayes_.class_count_
-    performance: Performance | None = None
-    decisions: DecisionSummary | None = None
-    explained: tuple[ExplainedRow, ...] = ()
-    left_out: list[str] = []
     if not isinstance(n_explained, Integral) or n_explained < 0:
         raise ValueError(f"n_explained must be a number of rows, at least 0, got {n_explained!r:.80}.")
     if title is not None and not isinstance(title, str):
@@ -81,41 +73,52 @@ def report_data(
         raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
     if X is None and benefit is not None:
         raise ValueError("benefit= shows what decisions bring in rows whose class is known: pass X and y, too.")
+    on_rows: dict[str, Any] = {"performance": None, "explained": ()}
+    left_out: list[str] = []
     if X is not None:
         model, X = on_scores(model, X)
-        rows = judged_rows(model, X, y, sample_weight)
-        deciding = None if benefit is None else Deciding(model, rows, benefit)
-        try:
-            measured = measure(model, rows if deciding is None else deciding.rows, cv, held_out)
-            performance = None if measured is None else measured.performance
-            decisions = None if measured is None or deciding is None else deciding.summary(measured)
-        except Unmeasured as reason:
-            left_out.append(f"The report is without figures of performance: {reason}.")
-        try:
-            with silenced():  # these rows were predicted above
-                explained = _explained_rows(model, rows, n_explained)
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
-            left_out.append(f"The report explains no rows: {str(error).rstrip('.')}.")
+        on_rows, left_out = _on_rows(model, judged_rows(model, X, y, sample_weight), benefit, cv, held_out, n_explained)
         for text in left_out:
             warnings.warn(text, UserWarning, stacklevel=3)
+    target = model.target_name_ or "target"
     return ReportData(
         title=title or f"Predicting {target}",
         target=target,
         n_rows=model.n_rows_,
         n_columns=len(columns_of(model.encoder_.levels_)),
         classes=tuple(str(label) for label in model.classes_),
-        class_counts=tuple(counts.tolist()),
+        class_counts=tuple(model.naive_bayes_.class_count_.tolist()),
         headline=describe(model),
         features=_features(model),
         search=_search(model),
-        performance=performance,
-        explained=explained,
         warnings=(*left_out, *(caution.sentence for caution in model.cautions_)),
         settings=_settings(model),
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-        decisions=decisions,
+        **on_rows,
     )
+
+
+def _on_rows(
+    model: SelectiveNB, rows: JudgedRows, benefit: Any, cv: Any, held_out: bool, n_explained: int
+) -> tuple[dict[str, Any], list[str]]:
+    """Parts of the report that need rows, by name; and sentences on those that these rows do not allow."""
+    parts: dict[str, Any] = {"performance": None, "explained": ()}
+    left_out = []
+    deciding = None if benefit is None else Deciding(model, rows, benefit)
+    try:
+        measured = measure(model, rows if deciding is None else deciding.rows, cv, held_out)
+        if measured is not None:
+            parts["performance"] = measured.performance
+            parts["decisions"] = None if deciding is None else deciding.summary(measured)
+    except Unmeasured as reason:
+        left_out.append(f"The report is without figures of performance: {reason}.")
+    try:
+        with silenced():  # these rows were predicted above
+            parts["explained"] = _explained_rows(model, rows, n_explained)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
+        left_out.append(f"The report explains no rows: {str(error).rstrip('.')}.")
+    return parts, left_out
 
 
 def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
@@ -132,10 +135,7 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
             n_levels=levels[k].n_levels,
             importance=float(model.feature_importances_[k]),
             note=feature_note(model, k),
-            levels=_levels(model, k) if rank < _MOST_DETAILED else (),
-            curve=_curve(model, k) if rank < _MOST_DETAILED else (),
-            grid=_grid(levels[k]) if rank < _MOST_DETAILED else None,
-            values=_values(model, k) if rank < _MOST_DETAILED else (),
+            **(_details(model, k) if rank < _MOST_DETAILED else {"levels": ()}),
             monotone=signs.get(levels[k].name, 0) if levels[k].kind == "numeric" else 0,
             monotone_class=str(model.classes_[1]) if levels[k].name in signs else "",
         )
@@ -143,13 +143,28 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
     )
 
 
+def _details(model: SelectiveNB, k: int) -> dict[str, Any]:
+    """The levels of a feature and what is within them, by the names of a `FeatureSummary`."""
+    predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
+    details = {"levels": _levels(model, k), "grid": _grid(level) if isinstance(level, PairLevels) else None}
+    if model.cells_ is None or k not in predictor.fitted_:
+        return details
+    cells, rows = model.cells_[k], predictor.evidence_count_[k].sum(axis=1)
+    line, evidence = coarser_codes(cells, level), _centred(predictor.fitted_[k])
+    if level.kind == "numeric":
+        counted = _centred(model.feature_weights_[k] * predictor.feature_log_prob_[k][line])
+        return details | {"curve": _curve(cells, rows, evidence, counted)}
+    of_group = _centred(_by_level(model, k))[line]
+    groups = [level.all_labels[code] for code in line.tolist()]
+    return details | {"values": _values(cells.all_labels, groups, rows, evidence, of_group)}
+
+
 def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
     predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
     counts = predictor.feature_count_[k]
     total = counts.sum()
-    smoothed = (
-        log_probabilities(counts, float(predictor.class_count_.sum()), predictor.smoothing) + predictor.class_log_prior_
-    )
+    smoothed = log_probabilities(counts, float(predictor.class_count_.sum()), predictor.smoothing)
+    smoothed += predictor.class_log_prior_
     probabilities = np.exp(smoothed - smoothed.max(axis=1, keepdims=True))
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     counted = _centred(model.feature_weights_[k] * predictor.feature_log_prob_[k])
@@ -169,34 +184,23 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
     )
 
 
-def _curve(model: SelectiveNB, k: int) -> tuple[CurvePart, ...]:
-    """The fitted evidence of a numeric feature within its levels, without missing values."""
-    predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
-    if model.cells_ is None or k not in predictor.fitted_ or level.kind != "numeric":
-        return ()
-    cells = model.cells_[k]
-    rows = predictor.evidence_count_[k].sum(axis=1)
+def _curve(cells: FeatureLevels, rows: np.ndarray, evidence: np.ndarray, counted: np.ndarray) -> tuple[CurvePart, ...]:
+    """The fitted evidence of a number within its levels, without missing values."""
     if cells.missing_code is not None:
         rows[cells.missing_code] = 0.0
-    evidence = _centred(predictor.fitted_[k]).tolist()
-    counted = model.feature_weights_[k] * predictor.feature_log_prob_[k][coarser_codes(cells, level)]
-    parts = zip((rows / max(rows.sum(), 1.0)).tolist(), evidence, _centred(counted).tolist(), strict=True)
+    parts = zip((rows / max(rows.sum(), 1.0)).tolist(), evidence.tolist(), counted.tolist(), strict=True)
     return tuple(CurvePart(share, tuple(own), tuple(by_counts)) for share, own, by_counts in parts if share > 0)
 
 
-def _values(model: SelectiveNB, k: int) -> tuple[ValueRow, ...]:
-    """Single values of groups whose fitted evidence is their own, those first that make most of a difference."""
-    predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
-    if model.cells_ is None or k not in predictor.fitted_ or level.kind == "numeric":
-        return ()
-    cells = model.cells_[k]
-    line, rows = coarser_codes(cells, level), predictor.evidence_count_[k].sum(axis=1)
-    evidence, of_group = _centred(predictor.fitted_[k]), _centred(_by_level(model, k))[line]
+def _values(
+    labels: Sequence[str], groups: Sequence[str], rows: np.ndarray, evidence: np.ndarray, of_group: np.ndarray
+) -> tuple[ValueRow, ...]:
+    """Single values whose fitted evidence is not that of their group, those first that make most of a difference."""
     apart = np.abs(evidence - of_group).max(axis=1)
-    first = np.argsort(-apart * rows, kind="stable")[:_MOST_VALUES]
+    first = np.argsort(-apart * rows, kind="stable")[:_MOST_VALUES].tolist()
     return tuple(
-        ValueRow(cells.all_labels[c], level.all_labels[line[c]], float(rows[c]), tuple(own), tuple(group))
-        for c, own, group in zip(first.tolist(), evidence[first].tolist(), of_group[first].tolist(), strict=True)
+        ValueRow(labels[c], groups[c], float(rows[c]), tuple(evidence[c].tolist()), tuple(of_group[c].tolist()))
+        for c in first
         if apart[c] >= _LEAST_DIFFERENCE
     )
 
@@ -212,9 +216,7 @@ def _by_level(model: SelectiveNB, k: int) -> np.ndarray:
     return np.stack([np.bincount(line, rows * column) / of_level for column in evidence.T], axis=1)
 
 
-def _grid(level: FeatureLevels) -> CellGrid | None:
-    if not isinstance(level, PairLevels):
-        return None
+def _grid(level: PairLevels) -> CellGrid:
     first, second = level.parts
     counts = level.cells.sum(axis=2)
     levels = np.where(level.grid < level.n_levels, level.grid, -1).tolist()  # of a surface, cells without rows, too

@@ -11,11 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import model_parts as parts
-from bayesieve.classifier.calibrating import calibrated_predictor
 from bayesieve.classifier.cautions import model_cautions, table_cautions
-from bayesieve.classifier.engines import opened_engine
-from bayesieve.classifier.estimator import TableClassifier
 from bayesieve.classifier.predicting import Predicting
+from bayesieve.classifier.rows import drawn_from, rows_in_memory
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
@@ -23,6 +21,7 @@ from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.explanation import importances_of
+from bayesieve.naive_bayes.fitting import fit_predictor
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.shared_docs import with_shared_docs
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @with_shared_docs
-class SelectiveNB(Predicting, TableClassifier):
+class SelectiveNB(Predicting):
     """Selective naive Bayes classifier on raw, mixed tables.
 
     Codes every column (intervals of numbers, groups of categories), decides how much weight each feature deserves, and
@@ -207,7 +206,7 @@ class SelectiveNB(Predicting, TableClassifier):
         encoder = self.new_encoder()
         X, y, sample_weight, groups = parts.rows_to_fit(self, X, y, sample_weight, groups)
         table = as_table(X) if isinstance(encoder, TableEncoder) else X
-        with opened_engine(self, isinstance(table, ScannedTable)) as engine:
+        with parts.opened_engine(self, isinstance(table, ScannedTable)) as engine:
             options = parts.coding_options_of(self, encoder, engine)
             with compiling_elsewhere(self.selector_.kernel_families), stage("Coding columns", self.verbose):
                 table, coded, groups = parts.coded_rows(self, encoder, table, y, sample_weight, groups, options)
@@ -262,8 +261,11 @@ class SelectiveNB(Predicting, TableClassifier):
             self.trace_ = self.selector_.fit_coded(coded, **options).trace_
         with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
             coded = parts.rows_to_learn(self, coded)
-            predictor, self.weight_factor_, self.cells_ = calibrated_predictor(self, coded, clock, signs)
-        self._adopt(predictor)
+            levels, weights = self.encoder_.levels_, self.selector_.weights_
+            fitted = fit_predictor(coded, levels, weights, self.smoothing, parts.fit_options(self, signs), clock)
+        self.weight_factor_, self.cells_ = fitted.factor, fitted.cells
+        parts.add_surfaces(self, fitted.surfaces)
+        self._adopt(fitted.predictor)
         weighing = weights_caution(coded.weights)
         self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))
 
@@ -303,7 +305,7 @@ class SelectiveNB(Predicting, TableClassifier):
         from bayesieve.classifier.explaining import explain_rows
 
         check_is_fitted(self, "naive_bayes_")
-        return explain_rows(self, parts.rows_in_memory(self, X), by)
+        return explain_rows(self, rows_in_memory(self, X), by)
 
     def summary(self) -> Any:
         """Features, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone,
@@ -372,7 +374,7 @@ class SelectiveNB(Predicting, TableClassifier):
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
         model = self
         if is_scan(X, y):
-            X, y, sample_weight, caution = parts.drawn_from(self, X, y, sample_weight)
+            X, y, sample_weight, caution = drawn_from(self, X, y, sample_weight)
             model = copy(self)
             model.cautions_ = (*self.cautions_, *filter(None, [caution]))
             options["cv"] = 5 if cv is None and not held_out else cv

@@ -33,7 +33,7 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
 
     CommandError for files that memory does not hold.
     """
-    from bayesieve.classifier.own_columns import levels_of_columns
+    from bayesieve.classifier.rows import levels_of_columns
     from bayesieve.table import reading
 
     source = open_source(path, screen, model) if is_several(path) else None
@@ -104,7 +104,7 @@ def header_of(path: Path) -> list[str]:
 
 def open_source(path: Path, screen: Screen, model: Any = None) -> Source:
     """The rows of a file, folder or pattern, to be read block by block; with a model, text by the model's levels."""
-    from bayesieve.classifier.own_columns import scan_for
+    from bayesieve.classifier.rows import scan_for
     from bayesieve.table.sources import scan
 
     with screen.working(f"Looking at {shown(path)} ..."):
@@ -115,7 +115,7 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
     """Scan the rows to be scored, or read them if they are in a single text file. CommandError if they lack a column
     that the model needs, or would be overwritten.
     """
-    from bayesieve.classifier.own_columns import columns_needed
+    from bayesieve.classifier.rows import columns_needed
     from bayesieve.classifier.scored_files import refuse_own_file
     from bayesieve.table.frame_files import ARROW, PARQUET
     from bayesieve.table.reading import is_stream

@@ -102,7 +102,7 @@ def explain(given: Any) -> None:
 
     Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
     """
-    from bayesieve.classifier.own_columns import own_columns
+    from bayesieve.classifier.rows import own_columns
 
     files.check_output(given.output)
     screen, table, output = Screen(), given.table, given.output
@@ -132,7 +132,7 @@ def explain(given: Any) -> None:
 
 def _write_all(model: Any, source: Source, output: Path) -> None:
     """Explain all rows, block by block."""
-    from bayesieve.classifier.own_columns import own_columns
+    from bayesieve.classifier.rows import own_columns
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.columns import rows_from
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -87,43 +87,27 @@ def calibrate(
     seed : of the sample that stands for more rows than are looked at.
     """
     clock = Clock(None) if clock is None else clock
-    best = Calibration(averaged, 1.0, smoothing, complete=False)
+    best, free = Calibration(averaged, 1.0, smoothing, complete=False), np.flatnonzero(averaged)
     if clock.is_up:
         return best
     try:
         with one_blas_thread():
-            for best in _improved(coded, counts, log_prior, averaged, smoothing, clock, seed):  # noqa: B007
+            every = CalibrationRows(coded, free, log_prior.size, seed)
+            rows, least = every.few, np.nan
+            kept = [counts[k] for k in free.tolist()]
+            for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
+                candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
+                value, by = candidate.least_by_factor(averaged[free])
+                if not value >= least:
+                    least, loss, factor, smoothing = value, candidate, by, choice
+                best = Calibration(factor * averaged, factor, smoothing, complete=False)
                 if clock.is_up:
-                    break
+                    return best
+            weights = np.zeros_like(averaged)
+            weights[free] = fit_weights(loss, averaged[free], factor, prior_deviation(rows), clock)
+            return Calibration(weights, factor, smoothing, loss=loss, every=every)
     except (KeyboardInterrupt, _TimeUp):
-        pass
-    return best
-
-
-def _improved(
-    coded: CodedTable,
-    counts: Sequence[np.ndarray],
-    log_prior: np.ndarray,
-    averaged: np.ndarray,
-    smoothing: Smoothing,
-    clock: Clock,
-    seed: int,
-) -> Iterator[Calibration]:
-    """Successively better weights: a common factor for each smoothing in turn, then individual weights."""
-    free = np.flatnonzero(averaged)
-    every = CalibrationRows(coded, free, log_prior.size, seed)
-    rows = every.few
-    kept = [counts[k] for k in free.tolist()]
-    least = np.nan
-    for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
-        candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
-        value, by = candidate.least_by_factor(averaged[free])
-        if not value >= least:
-            least, loss, factor, best = value, candidate, by, choice
-        yield Calibration(factor * averaged, factor, best, complete=False)
-    weights = np.zeros_like(averaged)
-    weights[free] = fit_weights(loss, averaged[free], factor, prior_deviation(rows), clock)
-    yield Calibration(weights, factor, best, loss=loss, every=every)
+        return best
 
 
 class CalibrationRows:

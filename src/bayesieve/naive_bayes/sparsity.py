@@ -32,7 +32,8 @@ def worth_keeping(
     """
     centred = contributions - contributions.mean(axis=2, keepdims=True)
     others = joint - centred.sum(axis=0)
-    some = _spread(classes.size)
+    n_rows = classes.size
+    some = slice(None) if n_rows <= _CURVATURE_ROWS else spread(n_rows, _CURVATURE_ROWS)
     share = float(weights[some].sum() / max(float(weights.sum()), 1e-300))
     left, prices = np.arange(len(centred)), prices.astype(np.float64)
     loss, at_once = _loss(joint, classes, weights), max(1, left.size // _AT_ONCE)
@@ -57,9 +58,9 @@ def worth_keeping(
     return np.isin(np.arange(len(contributions)), left)
 
 
-def _spread(n_rows: int) -> slice | np.ndarray:
-    """The rows whose curvature is looked at, evenly spread."""
-    return slice(None) if n_rows <= _CURVATURE_ROWS else np.arange(_CURVATURE_ROWS) * n_rows // _CURVATURE_ROWS
+def spread(n_rows: int, most: int) -> np.ndarray:
+    """Positions of at most so many rows, evenly spread."""
+    return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
 
 
 def _inverse_curvature(centred: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float) -> np.ndarray:

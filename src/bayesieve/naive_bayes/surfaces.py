@@ -1,17 +1,188 @@
-"""Surfaces: which features say more together than the sum of what each of them says."""
+"""Surfaces of fitted evidence: pairs of features that say more together than the sum of what each of them says."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from bayesieve.discretize.cells import merged_cells
 from bayesieve.engine.parallel import one_blas_thread
+from bayesieve.naive_bayes.evidence import EvidenceProblem
+from bayesieve.naive_bayes.shapes import Shape, most_directions, waves_over
+from bayesieve.naive_bayes.sparsity import spread
+from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 
 _VARIANCES = (0.003, 0.03, 0.3)
 """Of the priors that are tried for each pair."""
 _MOST_PRODUCTS = 1e10  # rows x directions x directions that are looked at
+_N_BINS = 12
+"""Intervals of a number, about as many rows each, that a surface tells apart."""
+_N_WAVES = 3
+_MOST_GROUPS = 8  # of a category
+_MOST_CELLS = 4096  # of a grid
+_CAUTION = 0.5  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
+
+
+@dataclass(frozen=True, eq=False)
+class SurfacePart:
+    """A feature as it takes part in surfaces.
+
+    Parameters
+    ----------
+    feature : its position in the table.
+    level : its bins.
+    line : (n_cells,) the bin of each of its cells.
+    directions : (n_bins, n) in which evidence may change over the bins.
+    """
+
+    feature: int
+    level: FeatureLevels
+    line: np.ndarray
+    directions: np.ndarray
+
+    @classmethod
+    def of(
+        cls, feature: int, level: FeatureLevels, cells: FeatureLevels | None, of_level: np.ndarray, rows: np.ndarray
+    ) -> SurfacePart | None:
+        """The part of a feature, or None if it cannot take part.
+
+        Parameters
+        ----------
+        level, cells : its levels, and its cells if they are finer.
+        of_level : (n_cells,) the level of each cell.
+        rows : (n_cells,) number (or weight) of the rows of each cell.
+        """
+        if isinstance(level, PairLevels) or rows.sum() <= 0:
+            return None
+        if cells is not None and cells.kind == "numeric":
+            merged, line = merged_cells(cells, of_level, rows, _N_BINS)
+            waves = waves_over(np.bincount(line, rows, merged.n_levels), merged.missing_code, _N_WAVES)
+            return cls(feature, merged, line, waves) if waves.shape[1] else None
+        if not 1 < level.n_levels <= _MOST_GROUPS:
+            return None
+        shares = np.bincount(of_level, rows, level.n_levels) / rows.sum()
+        return cls(feature, level, of_level, np.eye(level.n_levels) - shares)
+
+    @property
+    def is_smooth(self) -> bool:
+        return self.level.kind == "numeric"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that it is made of."""
+        return self.level.sum_of or (self.level.name,)
+
+    def bins(self, codes: np.ndarray) -> np.ndarray:
+        """The bin of every row, from the codes of its cell; the number of bins for none."""
+        result: np.ndarray = np.append(self.line, self.level.n_levels)[np.minimum(codes, self.line.size)]
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Evidence over the grid of the bins of two parts."""
+
+    first: SurfacePart
+    second: SurfacePart
+
+    @cached_property
+    def shape(self) -> Shape:
+        return Shape.of_surface(self.first.directions, self.second.directions)
+
+    @property
+    def n_directions(self) -> int:
+        return self.first.directions.shape[1] * self.second.directions.shape[1]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Bins of both."""
+        return self.first.level.n_levels, self.second.level.n_levels
+
+    def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The cell of the grid of every row, from its bins; the number of cells where it is in none."""
+        n_first, n_second = self.size
+        inside = (first < n_first) & (second < n_second)
+        return np.where(inside, first.astype(np.int64) * n_second + second, n_first * n_second)
+
+    def levels(self, cells: np.ndarray, taken: Collection[str]) -> tuple[PairLevels, np.ndarray]:
+        """The pair of columns with a level for each cell that has rows, which the cells nearest to it without rows are
+        part of, too; and the cells that have rows.
+
+        Parameters
+        ----------
+        cells : (n_cells, n_classes) rows (or weight).
+        taken : names of other features.
+        """
+        with_rows = cells.sum(axis=1) > 0
+        level = np.cumsum(with_rows) - 1
+        grid = np.where(with_rows, level, level[_nearest(with_rows, self.shape.basis())])
+        parts = (self.first.level, self.second.level)
+        name = unused_pair_name(parts[0].name, parts[1].name, taken, " (smooth)")
+        pair = PairLevels.of(parts, grid.reshape(self.size), cells.reshape(*self.size, -1), 0.0, name)
+        return pair, np.flatnonzero(with_rows)
+
+
+def find_surfaces(
+    parts: Mapping[int, SurfacePart], most: int, problem: EvidenceProblem, point: np.ndarray, codes: np.ndarray
+) -> dict[Surface, np.ndarray]:
+    """At most ``most`` surfaces that pay when all else stays as it is, those that gain most first, and their cells of
+    the rows.
+
+    Parameters
+    ----------
+    parts : of features, by their position in ``codes``.
+    problem, point : the fit of the single features.
+    codes : (features, rows), their cells.
+    """
+    every = list(parts.values())
+    left = most_directions(problem.n_classes) - problem.intercept
+    fewest = sorted(part.directions.shape[1] for part in every)[:2]
+    if len(every) < 2 or most < 1 or left < math.prod(fewest):
+        return {}
+    bins = np.array([part.bins(codes[i]) for i, part in parts.items()])
+    slopes = problem.slopes(point)
+    smooth = surface_gains([part.directions for part in every], bins, *slopes)
+    gains = np.maximum(smooth, grid_gains(np.array([part.level.n_levels for part in every]), bins, *slopes))
+    pairs = [(i, j) for j in range(len(every)) for i in range(j) if every[i].is_smooth or every[j].is_smooth]
+    price = _CAUTION * math.log(100.0 * max(1, len(pairs)))
+    found: dict[Surface, np.ndarray] = {}
+    for i, j in sorted(pairs, key=lambda pair: (-gains[pair], pair)):
+        if gains[i, j] <= price or len(found) == most:
+            break
+        surface = Surface(every[i], every[j])
+        if surface.n_directions <= left and math.prod(surface.size) <= _MOST_CELLS:
+            left -= surface.n_directions
+            found[surface] = surface.codes(bins[i], bins[j])
+    return found
+
+
+def pairs_of(
+    surfaces: Mapping[Surface, tuple[np.ndarray, np.ndarray]], names: Sequence[str]
+) -> tuple[list[PairLevels], list[np.ndarray]]:
+    """Pairs of columns for surfaces with this evidence and these counts of rows, (n_cells, n_classes), and the evidence
+    of their levels. ``names``: of all other features.
+    """
+    pairs: list[PairLevels] = []
+    evidence = []
+    for surface, (table, counts) in surfaces.items():
+        pair, with_rows = surface.levels(counts, {*names, *(pair.name for pair in pairs)})
+        pairs.append(pair)
+        evidence.append(table[with_rows])
+    return pairs, evidence
+
+
+def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """(n_cells,) the cell most like each cell in all directions, among those ``with_rows``, (n_cells,) bool."""
+    other = np.flatnonzero(with_rows)
+    nearest = [np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis]  # all at once take gigabytes
+    result: np.ndarray = other[nearest]
+    return result
 
 
 def surface_gains(
@@ -76,8 +247,7 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
 
 def _some_rows(n_directions: int, n_rows: int, n_numbers: int) -> np.ndarray:
     """The rows that are looked at, evenly spread."""
-    most = max(1000, int(_MOST_PRODUCTS / (n_directions**2 * n_numbers)))
-    return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
+    return spread(n_rows, max(1000, int(_MOST_PRODUCTS / (n_directions**2 * n_numbers))))
 
 
 def _nats(gradient: np.ndarray, steepness: np.ndarray, variance: float) -> np.ndarray:

@@ -1,76 +1,121 @@
-"""What a `SelectiveNB` fits to its rows after the search: weights, and evidence."""
+"""What a model fits to its rows after the search: weights, and evidence of levels, cells and surfaces."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import entr
 
-from bayesieve.classifier.model_parts import is_averaged, wanted_fit
-from bayesieve.classifier.surfaces import Surface, SurfaceFinder, SurfacePart, add_surfaces, makes_a_difference
-from bayesieve.counts import CodedTable
+from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
+from bayesieve.naive_bayes.discrete import DiscreteNB
 from bayesieve.naive_bayes.evidence import EvidenceProblem, FittedEvidence, fit_evidence
 from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.naive_bayes.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
-from bayesieve.naive_bayes.sparsity import worth_keeping
-from bayesieve.selection.base import seed_of
+from bayesieve.naive_bayes.sparsity import spread, worth_keeping
+from bayesieve.naive_bayes.surfaces import Surface, SurfacePart, find_surfaces, pairs_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.table_levels import TableLevels
-
-if TYPE_CHECKING:
-    from bayesieve.classifier.selective import SelectiveNB
 
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviation, or
 _LEAST_SHARE = 3e-4  # of what all features could save, if that is less
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _LEAST_DEVIATION = 0.03  # of evidence that did not deviate in fewer rows
+_LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
+_FEWEST_ROWS = 500  # that show which features are worth keeping
 
 
-def calibrated_predictor(
-    model: SelectiveNB, coded: CodedTable, clock: Clock, signs: Mapping[int, int]
-) -> tuple[DiscreteNB, float, TableLevels | None]:
-    """The predictor with the weights of the search or of calibration, the common factor on them, and the cells that
-    the predictor reads, None where it reads levels. ``signs``: by position, 1 for features whose evidence must not
-    fall, -1 for those whose evidence must not rise.
+@dataclass(frozen=True)
+class FitOptions:
+    """What to fit to the rows.
+
+    Parameters
+    ----------
+    fit : "weights", "levels", "cells", or None for nothing.
+    signs : by position, 1 for features whose evidence must not fall, -1 for those whose evidence must not rise.
+    drop : whether features that do not save their price drop out, and surfaces come in.
+    most_surfaces : at most so many.
+    without_surface : names of columns that surfaces leave out.
+    seed : of samples of rows.
+    n_jobs : threads.
     """
-    weights, levels = model.selector_.weights_, TableLevels.of(model.encoder_.levels_)
+
+    fit: str | None
+    signs: Mapping[int, int]
+    drop: bool
+    most_surfaces: int
+    without_surface: Collection[str]
+    seed: int
+    n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class FittedPredictor:
+    """A predictor; the common factor on its weights; the cells that it tells apart, or None if these are levels; and
+    surfaces, as pairs after all other features.
+    """
+
+    predictor: DiscreteNB
+    factor: float = 1.0
+    cells: TableLevels | None = None
+    surfaces: Sequence[PairLevels] = ()
+
+
+def fit_predictor(
+    coded: CodedTable,
+    levels: Sequence[FeatureLevels],
+    averaged: np.ndarray,
+    smoothing: Smoothing,
+    options: FitOptions,
+    clock: Clock,
+) -> FittedPredictor:
+    """Fit what ``options`` ask for; with a warning if that was ended early.
+
+    Parameters
+    ----------
+    coded : the rows, coded by ``levels``.
+    averaged : (n_features,) weights of the search.
+    smoothing : of the probabilities.
+    """
+    signs = options.signs
     if signs:
-        single = {levels.names[k] for k in signs}
-        pairs = [not single.intersection(part.name for part in pair.parts) for pair in levels.pairs]
-        weights = weights * np.append(np.ones(levels.n_columns), pairs)
-    predictor = DiscreteNB(smoothing=model.smoothing, feature_weights=weights).fit(coded)
-    wanted, cells = wanted_fit(model), None
-    if wanted is None or not weights.any():
-        return predictor, 1.0, None
-    calibration = _calibrated(coded, predictor, clock, seed_of(model.random_state))
-    factor = calibration.factor
+        of_table = TableLevels.of(levels)
+        single = {of_table.names[k] for k in signs}
+        pairs = [not single.intersection(part.name for part in pair.parts) for pair in of_table.pairs]
+        averaged = averaged * np.append(np.ones(of_table.n_columns), pairs)
+    predictor = DiscreteNB(smoothing=smoothing, feature_weights=averaged).fit(coded)
+    if options.fit is None or not averaged.any():
+        return FittedPredictor(predictor)
+    calibration = _calibrated(coded, predictor, clock, options.seed)
+    fitted = FittedPredictor(predictor, calibration.factor)
     predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
-    if calibration.loss is not None and wanted != "weights" and calibration.weights.any():
-        cells, factor = _set_fitted_evidence(model, predictor, coded, calibration, weights, clock, signs)
+    if calibration.loss is not None and options.fit != "weights" and calibration.weights.any():
+        fitted = _with_evidence(predictor, levels, coded, calibration, averaged, options, clock)
     if signs:
-        of_cells = levels if cells is None else cells
-        rising = {k: rising_cells(of_cells[k], sign) for k, sign in signs.items() if k in predictor.used_}
-        evidence, counts = predictor.evidence_, predictor.evidence_count_
-        for k in rising.keys() - predictor.fitted_.keys():  # calibration ended early
-            evidence[k] = predictor.feature_weights_[k] * merged_evidence(predictor.feature_log_prob_[k], rising[k])
-        lines = {k: monotone(evidence[k], line, counts[k].sum(axis=1)) for k, line in rising.items()}
-        predictor.replace_evidence(lines)
-    return predictor, factor, cells
+        _straighten(predictor, levels if fitted.cells is None else fitted.cells, signs)
+    return fitted
+
+
+def _straighten(predictor: DiscreteNB, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> None:
+    """Make the evidence of features with a sign monotone over the ``levels`` that are predicted by."""
+    rising = {k: rising_cells(levels[k], sign) for k, sign in signs.items() if k in predictor.used_}
+    evidence, counts = predictor.evidence_, predictor.evidence_count_
+    for k in rising.keys() - predictor.fitted_.keys():  # calibration ended early
+        evidence[k] = predictor.feature_weights_[k] * merged_evidence(predictor.feature_log_prob_[k], rising[k])
+    lines = {k: monotone(evidence[k], line, counts[k].sum(axis=1)) for k, line in rising.items()}
+    predictor.replace_evidence(lines)
 
 
 def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock, seed: int) -> Calibration:
-    """The weights of a predictor calibrated, with a warning where that was ended early."""
     counts, log_prior = predictor.feature_count_, predictor.class_log_prior_
     calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock, seed)
     if not calibration.complete:
@@ -86,117 +131,108 @@ def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
     warnings.warn(f"{fit} {reason}: {consequence}.", UserWarning, stacklevel=6)
 
 
-def _set_fitted_evidence(
-    model: SelectiveNB,
+def _with_evidence(
     predictor: DiscreteNB,
+    levels: Sequence[FeatureLevels],
     coded: CodedTable,
     calibration: Calibration,
     averaged: np.ndarray,
+    options: FitOptions,
     clock: Clock,
-    signs: Mapping[int, int],
-) -> tuple[TableLevels | None, float]:
-    """Let a calibrated predictor predict with evidence fitted to the rows, with a warning where that was ended early.
-    Returns the cells that it reads in place of levels, None where it reads levels; and the common factor on weights.
-    """
+) -> FittedPredictor:
+    """Let a calibrated predictor predict with evidence fitted to the rows, with a warning if that was ended early."""
+    fit, parts = _start(predictor, levels, coded, calibration, averaged, options)
+    weights = predictor.feature_weights_
+    fit, fitted = fit.run(clock, parts, options.most_surfaces, drop=options.drop)
+    if not np.array_equal(fit.weights[: weights.size], weights):
+        weights = fit.weights[: weights.size]
+        predictor.set_params(feature_weights=weights).update_weights()
+    rows, n = fit.loss.rows, len(fit.counted)
+    counts = [
+        _counts(own, len(table), coded.n_classes, rows) for own, table in zip(fit.codes, fitted.tables, strict=True)
+    ]
+    used = np.array([_makes_a_difference(*one) for one in zip(fitted.tables, counts, strict=True)])
+    used[:n] |= weights[fit.features[:n]] > 0
+    factor = fitted.factor(_null(rows), used)
+    kept = [(i, k) for i, k in enumerate(fit.features[:n].tolist()) if used[i]]
+    evidence = {k: factor * (weights[k] * fit.counted[i] + fitted.tables[i]) for i, k in kept}
+    finer = {k: counts[i] for i, k in kept if k in fit.cells}
+    found = {s: (factor * fitted.tables[i], counts[i]) for i, s in enumerate(fit.surfaces, n) if used[i]}
+    of_table = TableLevels.of(levels)
+    surfaces, of_surfaces = pairs_of(found, of_table.names)
+    if surfaces:
+        predictor.add_features([np.asarray(pair.counts) for pair in surfaces])
+        levels = of_table.with_pairs([*of_table.pairs, *surfaces])
+    evidence |= dict(enumerate(of_surfaces, len(of_table)))
+    predictor.set_evidence(evidence, predictor.class_log_prior_ + factor * fitted.intercept, finer)
+    if not fitted.complete:
+        _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
+    of_cells = None
+    if finer:
+        told = [replace(fit.cells[k], counts=finer[k]) if k in finer else level for k, level in enumerate(levels)]
+        of_cells = TableLevels.of(told)
+    return FittedPredictor(predictor, fit.factor, of_cells, surfaces)
+
+
+def _start(
+    predictor: DiscreteNB,
+    levels: Sequence[FeatureLevels],
+    coded: CodedTable,
+    calibration: Calibration,
+    averaged: np.ndarray,
+    options: FitOptions,
+) -> tuple[_EvidenceFit, dict[int, SurfacePart]]:
+    """The fit of single features, and their parts in surfaces by position in the fit."""
     assert calibration.loss is not None
-    rows, weights = calibration.loss.rows, predictor.feature_weights_
+    assert calibration.every is not None
+    rows, weights, n_classes = calibration.loss.rows, predictor.feature_weights_, coded.n_classes
     cells: dict[int, FeatureLevels] = {}
-    if wanted_fit(model) == "cells" and coded.recoder is not None and coded.levels is not None:
+    if options.fit == "cells" and coded.recoder is not None and coded.levels is not None:
         features, cells, codes = _cells(coded, weights, rows)
     else:
         features = np.flatnonzero(weights)
         codes = coded.codes_at(features, rows.positions)
-    n_levels = coded.n_levels[features].tolist()
     of_level = [
-        coarser_codes(cells[k], coded.levels[k]) if k in cells else np.arange(n)  # type: ignore[index]
-        for k, n in zip(features.tolist(), n_levels, strict=True)
+        coarser_codes(cells[k], coded.levels[k]) if k in cells else np.arange(coded.n_levels[k])  # type: ignore[index]
+        for k in features.tolist()
     ]
-    counts = [_counts(own, line.size, coded.n_classes, rows) for own, line in zip(codes, of_level, strict=True)]
+    counts = [_counts(own, line.size, n_classes, rows) for own, line in zip(codes, of_level, strict=True)]
     recoded = set(rows.features[list(rows.counts_of_folds)].tolist())  # their groups know the rows
-    shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, coded.n_classes)
+    shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, n_classes)
     counted = [predictor.feature_log_prob_[k][line] for k, line in zip(features, of_level, strict=True)]
     corrections: dict[int, np.ndarray] = {}
+    parts: dict[int, SurfacePart] = {}
     for i, k in enumerate(features.tolist()):
-        if k in signs:
-            level = model.encoder_.levels_[k]
-            merged = merged_evidence(predictor.feature_log_prob_[k], rising_cells(level, signs[k]))
+        sign = options.signs.get(k)
+        if sign is not None:
+            merged = merged_evidence(predictor.feature_log_prob_[k], rising_cells(levels[k], sign))
             before, counted[i] = counted[i], merged[of_level[i]]
             corrections[k] = counted[i] - before
-            shapes[i] = replace(shapes[i], rising=rising_cells(cells.get(k, level), signs[k]))
-    parts = {
-        i: SurfacePart.of(k, coded.levels[k], cells.get(k), of_level[i], counts[i].sum(axis=1))  # type: ignore[index]
-        for i, k in enumerate(features.tolist())
-        if cells and not (k in signs or k in recoded)
-    }
-    source = _Source(coded, cells, calibration, averaged, model.n_jobs)
-    fit = _EvidenceFit(source, features, codes, shapes, counted, corrections, calibration.loss, calibration.factor)
-    fit = fit.weighted(weights)
-    fit, fitted = fit.run(clock, SurfaceFinder.of(model, parts), drop=is_averaged(model))
-    if not np.array_equal(fit.weights[: weights.size], weights):
-        weights = fit.weights[: weights.size]
-        predictor.set_params(feature_weights=weights).update_weights()
-    rows = fit.loss.rows
-    counts = [
-        _counts(own, len(table), coded.n_classes, rows) for own, table in zip(fit.codes, fitted.tables, strict=True)
-    ]
-    used = np.array([makes_a_difference(*one) for one in zip(fitted.tables, counts, strict=True)])
-    used[: len(fit.counted)] |= weights[fit.features[: len(fit.counted)]] > 0
-    factor = fitted.factor(_null(rows), used)
-    evidence, finer = {}, {}
-    for i, k in enumerate(fit.features[: len(fit.counted)].tolist()):
-        if used[i]:
-            evidence[k] = factor * (weights[k] * fit.counted[i] + fitted.tables[i])
-            if k in cells:
-                finer[k] = counts[i]
-    surfaces = {
-        surface: (factor * fitted.tables[i], counts[i])
-        for i, surface in enumerate(fit.surfaces, len(fit.counted))
-        if used[i]
-    }
-    evidence |= add_surfaces(model, predictor, surfaces)
-    predictor.set_evidence(evidence, predictor.class_log_prior_ + factor * fitted.intercept, finer)
-    if not fitted.complete:
-        _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
-    levels = enumerate(model.encoder_.levels_)
-    of_cells = [replace(cells[k], counts=finer[k]) if k in finer else level for k, level in levels] if finer else None
-    return None if of_cells is None else TableLevels.of(of_cells), fit.factor
+            shapes[i] = replace(shapes[i], rising=rising_cells(cells.get(k, levels[k]), sign))
+        elif cells and k not in recoded:
+            part = SurfacePart.of(k, levels[k], cells.get(k), of_level[i], counts[i].sum(axis=1))
+            if part is not None and not set(part.columns).intersection(options.without_surface):
+                parts[i] = part
+    fit = _EvidenceFit(
+        coded=coded,
+        cells=cells,
+        every=calibration.every,
+        averaged=averaged,
+        n_jobs=options.n_jobs,
+        features=features,
+        codes=codes,
+        shapes=shapes,
+        counted=counted,
+        corrections=corrections,
+        loss=calibration.loss,
+        factor=calibration.factor,
+    )
+    return fit.weighted(weights), parts
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What evidence is fitted from.
-
-    Parameters
-    ----------
-    coded : the rows.
-    cells : of the features that have finer ones than their levels.
-    calibration : of the weights.
-    averaged : (n_features,) weights of the search.
-    n_jobs : threads.
-    """
-
-    coded: CodedTable
-    cells: Mapping[int, FeatureLevels]
-    calibration: Calibration
-    averaged: np.ndarray
-    n_jobs: int | None
-
-    @property
-    def every(self) -> CalibrationRows:
-        """The rows that evidence is fitted to in the end."""
-        assert self.calibration.every is not None
-        return self.calibration.every
-
-    def codes(self, features: Sequence[int]) -> dict[int, np.ndarray]:
-        """Codes of the cells of features in `every` row."""
-        positions, fine = self.every.positions, [k for k in features if k in self.cells]
-        whole = [k for k in features if k not in self.cells]
-        codes = dict(zip(whole, self.coded.codes_at(whole, positions), strict=True))
-        if fine:
-            assert self.coded.recoder is not None
-            recoder = self.coded.recoder.select(np.array(fine)).take(positions)
-            codes |= dict(zip(fine, recoder.code([self.cells[k] for k in fine]).stored, strict=True))
-        return codes
+def _makes_a_difference(deviations: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether deviations of a feature without weight, (n_cells, n_classes) like its counts, make a difference."""
+    return bool(counts.sum(axis=1) @ np.abs(deviations).max(axis=1) > _LEAST_EVIDENCE * counts.sum())
 
 
 @dataclass(frozen=True)
@@ -205,7 +241,11 @@ class _EvidenceFit:
 
     Parameters
     ----------
-    source : the rows and cells.
+    coded : the rows.
+    cells : of the features that have finer ones than their levels.
+    every : the rows that evidence is fitted to in the end.
+    averaged : (n_features,) weights of the search.
+    n_jobs : threads.
     features : positions in the table, ascending; those of surfaces come after all features of the table.
     codes : (features, rows) codes of their cells.
     shapes : how each may deviate.
@@ -217,7 +257,11 @@ class _EvidenceFit:
     surfaces : the last of the shapes are theirs.
     """
 
-    source: _Source
+    coded: CodedTable
+    cells: Mapping[int, FeatureLevels]
+    every: CalibrationRows
+    averaged: np.ndarray
+    n_jobs: int | None
     features: np.ndarray
     codes: np.ndarray
     shapes: list[Shape]
@@ -236,7 +280,9 @@ class _EvidenceFit:
                 shapes[i] = replace(shapes[i], counted=weights[k] * counted)
         return replace(self, weights=weights, shapes=shapes)
 
-    def run(self, clock: Clock, finder: SurfaceFinder, *, drop: bool) -> tuple[_EvidenceFit, FittedEvidence]:
+    def run(
+        self, clock: Clock, parts: Mapping[int, SurfacePart], most_surfaces: int, *, drop: bool
+    ) -> tuple[_EvidenceFit, FittedEvidence]:
         """With surfaces that the rows pay for, the features that stay and their evidence, fitted to all rows in the
         end; all features stay, and there are no surfaces, unless ``drop`` is True.
         """
@@ -244,7 +290,7 @@ class _EvidenceFit:
         if not drop or len(self.shapes) == 1:
             return self._on_every_row(fit_evidence(problem, clock), clock)
         rough = fit_evidence(problem, clock, roughly=True)
-        surfaces = finder.find(problem, rough.point, self.codes) if rough.complete else {}
+        surfaces = find_surfaces(parts, most_surfaces, problem, rough.point, self.codes) if rough.complete else {}
         if surfaces:
             more = self._with(surfaces)
             problem, start = problem.followed_by(rough, more.codes, more.shapes)
@@ -262,7 +308,7 @@ class _EvidenceFit:
     def problem(self) -> EvidenceProblem:
         """To be solved by the evidence."""
         rows = self.loss.rows
-        return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, self.source.n_jobs)
+        return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, self.n_jobs)
 
     def _with(self, surfaces: Mapping[Surface, np.ndarray]) -> _EvidenceFit:
         """With ``surfaces``, and their codes of the rows, after the other features."""
@@ -286,7 +332,7 @@ class _EvidenceFit:
             return self, rough
         n = len(self.shapes)
         rows = self.loss.rows
-        some = _spread(np.arange(rows.classes.size), _MOST_CONTRIBUTIONS // (n * problem.n_classes))
+        some = spread(rows.classes.size, max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * problem.n_classes)))
         weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
         prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + rough.effective), _LEAST_SHARE * _null(rows))
         of_surfaces = slice(n - len(self.surfaces), None)
@@ -313,18 +359,18 @@ class _EvidenceFit:
             return fit
         averaged = np.zeros_like(self.weights)
         left = fit.features[: len(fit.counted)]
-        averaged[left] = self.source.averaged[left]
+        averaged[left] = self.averaged[left]
         weights, factor = self.loss.refitted(averaged)
         return replace(fit, factor=factor).weighted(weights)
 
     def _on_every_row(self, fitted: FittedEvidence, clock: Clock) -> tuple[_EvidenceFit, FittedEvidence]:
         """Fitted once more, to the rows that were not looked at so far, too."""
-        every = self.source.every
+        every = self.every
         if not fitted.complete or every.positions.size == self.loss.rows.positions.size:
             return self, fitted
         of_table = self.features[: len(self.counted)].tolist()
         parts = {part.feature for surface in self.surfaces for part in (surface.first, surface.second)}
-        codes = self.source.codes(sorted(parts.union(of_table)))
+        codes = self._codes_in_every(sorted(parts.union(of_table)))
         grids = [s.codes(*(part.bins(codes[part.feature]) for part in (s.first, s.second))) for s in self.surfaces]
         kind = max((own.dtype for own in self.codes), key=lambda dtype: dtype.itemsize)
         of_every = np.array([*(codes[k] for k in of_table), *grids], dtype=kind)
@@ -333,6 +379,17 @@ class _EvidenceFit:
         start = fitted.point, np.maximum(fitted.deviations, _LEAST_DEVIATION)
         following = fit_evidence(fit.problem(), clock, start, nearby=True)
         return (fit, following) if following.complete else (self, fitted)
+
+    def _codes_in_every(self, features: Sequence[int]) -> dict[int, np.ndarray]:
+        """Codes of the cells of features in `every` row."""
+        positions, fine = self.every.positions, [k for k in features if k in self.cells]
+        whole = [k for k in features if k not in self.cells]
+        codes = dict(zip(whole, self.coded.codes_at(whole, positions), strict=True))
+        if fine:
+            assert self.coded.recoder is not None
+            recoder = self.coded.recoder.select(np.array(fine)).take(positions)
+            codes |= dict(zip(fine, recoder.code([self.cells[k] for k in fine]).stored, strict=True))
+        return codes
 
     def _contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
         """(features, some rows, n_classes): counted evidence and deviations."""
@@ -355,12 +412,6 @@ def _null(rows: CalibrationRows) -> float:
 def _lines(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """The line of each code, zeros for codes of no cell."""
     return np.append(table, np.zeros((1, table.shape[1])), axis=0)[np.minimum(codes, len(table))]
-
-
-def _spread(rows: np.ndarray, most: int) -> np.ndarray:
-    """At most so many of the rows, but not fewer than 500, evenly spread."""
-    most = max(most, 500)
-    return rows if rows.size <= most else rows[np.arange(most) * rows.size // most]
 
 
 def _cells(

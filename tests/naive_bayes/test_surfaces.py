@@ -11,10 +11,9 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 
-from bayesieve import SelectiveNB, load
-from bayesieve.classifier import calibrating, surfaces as module
+from bayesieve import SelectiveNB
 from bayesieve.classifier.report_data import report_data
-from bayesieve.naive_bayes import shapes
+from bayesieve.naive_bayes import fitting, shapes, surfaces as module
 from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
@@ -121,28 +120,6 @@ def test_the_report_shows_a_heat_map(fitted: tuple[SelectiveNB, pl.DataFrame, np
         assert feature.note.startswith("A surface")
 
 
-def test_a_saved_model_predicts_the_same(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray], tmp_path: Any) -> None:
-    model, X, y = fitted
-    model.save(tmp_path / "model.json")
-    again = load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert again.selected_features_ == model.selected_features_
-    parts = [part for level in surfaces(again) for part in level.parts if part.kind == "numeric"]
-    assert len({id(part) for part in parts}) == len({part.name for part in parts})  # coded once, as before
-    np.testing.assert_array_equal(again.fit(X, y).predict_proba(X), model.predict_proba(X))
-    assert len(model.selector_.weights_) == len(model.encoder_.levels_) == model.feature_weights_.size
-
-
-def test_rows_coded_once_give_the_model_of_the_table(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:
-    model, X, y = fitted
-    encoder = SelectiveNB().new_encoder()
-    coded = encoder.fit_transform_coded(X, y)
-    n_features = len(encoder.levels_)
-    shared = SelectiveNB().fit_coded(coded, encoder)
-    assert len(encoder.levels_) == n_features < len(shared.encoder_.levels_)
-    np.testing.assert_array_equal(shared.predict_proba(coded), model.predict_proba(X))
-
-
 def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     X = pl.DataFrame({name: rng.normal(size=2000) for name in "abcd"} | {"kind": rng.choice(["u", "v"], 2000)})
@@ -162,15 +139,6 @@ def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: 
     assert {"a", "b"} in coarse()
 
 
-def test_a_weight_of_two_equals_the_row_repeated() -> None:
-    X, y = frame(4, 1400)
-    twice = np.arange(1400) % 2 == 0
-    weighted = SelectiveNB().fit(X, y, 1.0 + twice)
-    repeated = SelectiveNB().fit(pl.concat([X, X.filter(twice)]), np.append(y, y[twice]))
-    assert surfaces(weighted)
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
-
-
 def test_monotone_columns_are_on_no_surface() -> None:
     X, y = frame(5, 2500)
     model = SelectiveNB(monotone={"a": 1, "c": 1}).fit(X, y)
@@ -183,7 +151,7 @@ def test_monotone_columns_are_on_no_surface() -> None:
 
 def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(6, 1500)
-    fits, fit_evidence = [], calibrating.fit_evidence
+    fits, fit_evidence = [], fitting.fit_evidence
 
     def ended(*args: Any, **options: Any) -> Any:
         fits.append(fit_evidence(*args, **options))
@@ -191,7 +159,7 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
             object.__setattr__(fits[-1], "complete", False)
         return fits[-1]
 
-    monkeypatch.setattr(calibrating, "fit_evidence", ended)
+    monkeypatch.setattr(fitting, "fit_evidence", ended)
     with pytest.warns(UserWarning, match="best evidence so far"):
         model = SelectiveNB().fit(X, y)
     assert surfaces(model)
