@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 import bayesieve
-from bayesieve.table.sources import column_files
+from bayesieve.table.sources import base, column_files
 from bayesieve.table.sources.column_files import row_groups
 
 
@@ -48,15 +48,19 @@ def test_rows_do_not_depend_on_cuts(
     assert_frame_equal(pl.concat(blocks), whole[["*", "^n$"]])
     assert_frame_equal(pl.concat(piece.read() for piece in source.pieces), whole)
     for name in ("*", "^n$"):
-        expected = (
-            pl.DataFrame([whole[name].alias("value"), whole["class"]])
-            .group_by("value", "class")
-            .agg(pl.len().cast(int).alias("count"))
-            .sort("value", "class")
-        )
-        assert_frame_equal(source.counts(name, "class"), expected)
-        assert source.counts(name, "class", "w")["count"].sum() == pytest.approx(whole["w"].sum())
-    assert source.counts("x", "class", most=50) is None
+        assert_frame_equal(pl.concat(source.select([name]).blocks()), whole[[name]])
+    first = block * (1 + len(blocks) // 2)
+    assert_frame_equal(pl.concat([whole[:0], *source.blocks(first_row=first)]), whole[first:])
+
+
+def test_rows_left_out_may_be_whole_parts_of_a_piece(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(base, "_FEWEST_ROWS", 10)
+    whole = table(300)
+    whole.write_parquet(tmp_path / "rows.parquet")
+    source = bayesieve.scan(tmp_path)
+    for first in (0, 9, 10, 35, 299, 300):
+        found = pl.concat([whole[:0], *source.blocks(block_rows=40, first_row=first, cells_ahead=1)])
+        assert_frame_equal(found, whole[first:])
 
 
 def test_folders_make_columns(tmp_path: Path) -> None:
@@ -67,7 +71,6 @@ def test_folders_make_columns(tmp_path: Path) -> None:
     rows = pl.concat(source.blocks(["year", "kind", "x"]))
     assert rows["year"].to_list() == [2024] * 10 + [2025] * 10
     assert set(rows["kind"]) == {"a/b"}
-    assert source.counts("year", "kind").rows() == [(2024, "a/b", 10), (2025, "a/b", 10)]
     assert_frame_equal(pl.concat(source.select(["year"]).blocks()), rows[["year"]])
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve.table.reading import is_utf8
 from bayesieve.table.sources.base import BLOCK_ROWS, Folder, Piece, Pieces, digest
-from bayesieve.table.sources.files import File, format_of, partitions, read_errors
-from bayesieve.table.sources.schemas import unified
+from bayesieve.table.sources.files import File, format_of, partitions, read_errors, unified
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,10 +41,9 @@ class FilePiece(Piece):
     folder: Folder | None
     origin: File | None = None
 
-    def read(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+    def _read(self, columns: list[str]) -> pl.DataFrame:
         import polars as pl
 
-        columns = list(self.schema) if names is None else list(names)
         self.file.check_unchanged()
         inside = [name for name in columns if name not in self.constants]
         try:

@@ -27,8 +27,7 @@ from bayesieve.table.csv_files import (
 from bayesieve.table.reading import is_utf8
 from bayesieve.table.sources.base import BLOCK_ROWS, Folder, digest, write_blocks
 from bayesieve.table.sources.column_files import FileSource, lazy_file, scan_files, with_partitions
-from bayesieve.table.sources.files import File
-from bayesieve.table.sources.schemas import unified
+from bayesieve.table.sources.files import File, unified
 from bayesieve.table.text_types import TextType, decimal_points
 
 if TYPE_CHECKING:
