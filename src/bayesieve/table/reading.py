@@ -142,7 +142,7 @@ def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | N
         content = _whole(content, file, name)
     if levels is None:
         return csv_files.read_csv(name, content)
-    return csv_files.read_csv_to_score(name, levels, content)
+    return csv_files.read_csv_to_score(name, content, levels)
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
@@ -163,8 +163,8 @@ def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFram
     if _kind(path) in TEXT:
         from bayesieve.table.csv_files import read_csv, read_csv_to_score
 
-        content = None if is_utf8(path) else path.read_bytes()
-        return read_csv(path, content) if levels is None else read_csv_to_score(path, levels, content)
+        text = path if is_utf8(path) else path.read_bytes()
+        return read_csv(path, text) if levels is None else read_csv_to_score(path, text, levels)
     if last not in (*PARQUET, *ARROW):
         raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
     if path.stat().st_size == 0:
