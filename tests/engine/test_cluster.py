@@ -37,7 +37,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteTable
 from bayesieve.criteria import LogLoss
 from bayesieve.engine import Cluster
-from bayesieve.engine.seat import Keeper
+from bayesieve.engine.cluster import Keeper
 
 distributed = pytest.importorskip("distributed")
 

@@ -95,22 +95,34 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
     import polars as pl
 
     path = checked_path(path)
-    if _kind(path) in TEXT and path.is_file():
+    if format_of(path) == "text" and path.is_file():
         from bayesieve.table import csv_files
 
         with contextlib.suppress(OSError):
             return csv_files.read_header(path)
-    if _kind(path) in PARQUET and path.is_file() and is_utf8(path):
+    if format_of(path) == "Parquet" and path.is_file() and is_utf8(path):
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             return list(pl.read_parquet_schema(path))
     return read_table(path).columns  # or its error
 
 
-def _kind(path: Path) -> str:
-    """The ending of a name, without that of gzip where it may stand."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    last = suffixes[-1] if suffixes else ""
-    return suffixes[-2] if last == ".gz" and len(suffixes) > 1 else last
+def ending_of(path: Path) -> str:
+    """The ending of a name in small letters, without that of gzip."""
+    return (Path(path.stem).suffix if is_zipped(path) else path.suffix).lower()
+
+
+def is_zipped(path: Path) -> bool:
+    """Whether a name ends in that of gzip."""
+    return path.suffix.lower() == ".gz"
+
+
+def format_of(path: Path) -> str | None:
+    """ "Parquet", "Arrow" or "text", by the name of a file; None for other names."""
+    ending = ending_of(path)
+    if ending in TEXT:
+        return "text"
+    formats = dict.fromkeys(PARQUET, "Parquet") | dict.fromkeys(ARROW, "Arrow")
+    return None if is_zipped(path) else formats.get(ending)
 
 
 def is_stream(path: Path) -> bool:
@@ -159,17 +171,17 @@ def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
     import polars as pl
 
-    last = path.suffix.lower()
-    if _kind(path) in TEXT:
+    format = format_of(path)
+    if format == "text":
         from bayesieve.table.csv_files import read_csv, read_csv_to_score
 
         text = path if is_utf8(path) else path.read_bytes()
         return read_csv(path, text) if levels is None else read_csv_to_score(path, text, levels)
-    if last not in (*PARQUET, *ARROW):
+    if format is None:
         raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
-    if last in PARQUET:
+    if format == "Parquet":
         return pl.read_parquet(path if is_utf8(path) else io.BytesIO(path.read_bytes()), glob=False)
     with path.open(
         "rb", buffering=0

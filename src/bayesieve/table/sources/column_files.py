@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.table.reading import is_utf8
+from bayesieve.table.reading import format_of, is_utf8
 from bayesieve.table.sources.base import BLOCK_ROWS, Folder, Piece, Pieces, digest
-from bayesieve.table.sources.files import File, format_of, partitions, read_errors, unified
+from bayesieve.table.sources.files import File, partitions, read_errors, unified
 
 if TYPE_CHECKING:
     import polars as pl

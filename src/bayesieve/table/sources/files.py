@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from bayesieve.table.reading import ARROW, KNOWN, PARQUET, TEXT, is_stream
+from bayesieve.table.reading import KNOWN, format_of, is_stream
 from bayesieve.table.text_types import typed_text
 from bayesieve.table.writing import checked_path
 
@@ -64,15 +64,6 @@ def read_errors() -> tuple[type[BaseException], ...]:
     import polars as pl
 
     return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-
-
-def format_of(path: Path) -> str | None:
-    """ "Parquet", "Arrow" or "text", by the name of a file; None for other names."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes[-1:] == [".gz"]:
-        return "text" if suffixes[0] in TEXT else None
-    last = suffixes[-1] if suffixes else ""
-    return "Parquet" if last in PARQUET else "Arrow" if last in ARROW else "text" if last in TEXT else None
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:

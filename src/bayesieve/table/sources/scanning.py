@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from bayesieve.table.reading import format_of
 from bayesieve.table.sources.base import Source
 from bayesieve.table.sources.column_files import scan_files
-from bayesieve.table.sources.files import files_of, format_of
+from bayesieve.table.sources.files import files_of
 from bayesieve.table.sources.frames import scan_dask, scan_dataset, scan_frame, scan_query
 from bayesieve.table.writing import checked_path
 
