@@ -39,8 +39,8 @@ class Cluster(Mapped):
     """Rows with the workers of a Dask cluster, which sum over their blocks.
 
     Workers read, count and code the pieces of a scanned table, and keep the codes: pairs and the search are sums over
-    them. What needs rows together gets the codes of a sample or, where it needs all rows, all codes in files of this
-    machine. A table in memory is coded here. Where a worker is lost, another one takes its place: it reads the pieces
+    them. What needs rows together gets the codes of a sample or, if it needs all rows, all codes in files of this
+    machine. A table in memory is coded here. If a worker is lost, another one takes its place: it reads the pieces
     again, or is sent the blocks, and takes the steps of the search again.
 
     Parameters
@@ -237,7 +237,7 @@ class Cluster(Mapped):
 class Held:
     """Values that workers keep, one for each block of rows, and the steps that led to them.
 
-    A worker takes the steps that it has not taken yet before it answers: all of them where it takes the place of
+    A worker takes the steps that it has not taken yet before it answers: all of them if it takes the place of
     another.
 
     Attributes
@@ -261,7 +261,7 @@ class Held:
         weakref.finalize(self, engine.forgotten.append, self.number)
 
     def make(self, function: Callable[..., Any], *arguments: Any) -> Held:
-        """What a function returns for each value, kept where that is."""
+        """What a function returns for each value, kept by the worker that has the value."""
         return Held(self.engine, parent=self, made=self.engine.pack((MAKE, function, arguments)))
 
     def update(self, function: Callable[..., Any], *arguments: Any) -> None:
@@ -295,12 +295,8 @@ class RemoteParts(Parts[Any]):
     def __init__(self, states: Held) -> None:
         self._held = states
 
-    def reduce(self, function: Callable[..., Total], *arguments: Any) -> Total:
-        first, *others = self._held.ask(function, *arguments)
-        total: Total = first
-        for other in others:
-            total = total + other
-        return total
+    def _each(self, function: Callable[..., Total], *arguments: Any) -> list[Total]:
+        return self._held.ask(function, *arguments)
 
     def update(self, function: Callable[..., None], *arguments: Any) -> None:
         self._held.update(function, *arguments)
@@ -359,7 +355,7 @@ class _Message:
 
 
 class Seat:
-    """The place of one worker, which another one takes where it is lost."""
+    """The place of one worker, which another one takes if it is lost."""
 
     def __init__(self, engine: Cluster, number: int, address: str, n_threads: int) -> None:
         self._engine, self.number = engine, number
@@ -429,9 +425,9 @@ class Seat:
         Raises
         ------
         LostWorkerError
-            Where the worker is gone.
+            If the worker is gone.
         Exception
-            That the worker met.
+            Whatever the worker raised.
         """
         data = self._wait(message.future)
         self._engine.bytes_received += len(data)
@@ -455,7 +451,7 @@ class Seat:
             raise LostWorkerError(str(error)) from error
 
     def _result(self, future: Any, deadline: float) -> Any:
-        """What a future comes to; TimeoutError at the deadline, or where its worker or the scheduler is gone."""
+        """What a future comes to; TimeoutError at the deadline, or if its worker or the scheduler is gone."""
         while True:
             try:
                 return future.result(timeout=_POLL)
@@ -566,7 +562,7 @@ def _connected(address: str) -> Any:
 
 
 def _workers(client: Any) -> dict[str, int]:
-    """Threads by address of the worker; OSError where the scheduler is gone."""
+    """Threads by address of the worker; OSError if the scheduler is gone."""
     try:
         if client.status != "running":  # a new scheduler knows none of the rows
             raise ConnectionError(client.status)

@@ -275,7 +275,7 @@ def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Te
 
 
 def refuse_binary(path: Path, sample: bytes) -> None:
-    """ValueError where the first bytes are no text."""
+    """ValueError if the first bytes are no text."""
     for start, what in _BINARY_STARTS.items():
         if sample.startswith(start):
             raise ValueError(f"{path} is not a text table but {what}.")

@@ -85,7 +85,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
 
 
 def read_header(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns that `read_table` finds in a file, without reading its rows where that can be avoided.
+    """The names of the columns that `read_table` finds in a file, if possible without reading its rows.
 
     Raises
     ------
@@ -138,23 +138,19 @@ def is_stream(path: Path) -> bool:
 
 def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
     """The table in a stream, in the format of its first bytes; messages use ``name``."""
-    import polars as pl
-
-    from bayesieve.table import csv_files
-
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in _STANDARD_INPUT else files.enter_context(path.open("rb"))
         content = file.read(_FIRST_BYTES)
+        format = "text"
         if content.startswith(b"PAR1"):
-            return pl.read_parquet(io.BytesIO(_whole(content, file, name)))
-        if content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-            return _read_arrow(io.BytesIO(_whole(content, file, name)))
-        if not content.startswith(b"\x1f\x8b"):
-            csv_files.refuse_binary(name, content)  # before all of what may be endless is read
-        content = _whole(content, file, name)
-    if levels is None:
-        return csv_files.read_csv(name, content)
-    return csv_files.read_csv_to_score(name, content, levels)
+            format = "Parquet"
+        elif content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+            format = "Arrow"
+        elif not content.startswith(b"\x1f\x8b"):
+            from bayesieve.table.csv_files import refuse_binary
+
+            refuse_binary(name, content)  # before all of what may be endless is read
+        return _parsed(name, _whole(content, file, name), format, levels)
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
@@ -169,23 +165,26 @@ def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
 
 
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
+    format = format_of(path)
+    if format is None:
+        raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
+    if format != "text" and path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
+    return _parsed(path, path if is_utf8(path) else path.read_bytes(), format, levels)
+
+
+def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
+    """The table in a file, or its content; messages use ``path``."""
     import polars as pl
 
-    format = format_of(path)
     if format == "text":
         from bayesieve.table.csv_files import read_csv, read_csv_to_score
 
-        text = path if is_utf8(path) else path.read_bytes()
-        return read_csv(path, text) if levels is None else read_csv_to_score(path, text, levels)
-    if format is None:
-        raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
+        return read_csv(path, source) if levels is None else read_csv_to_score(path, source, levels)
     if format == "Parquet":
-        return pl.read_parquet(path if is_utf8(path) else io.BytesIO(path.read_bytes()), glob=False)
-    with path.open(
-        "rb", buffering=0
-    ) as file:  # whose place polars knows; it would take * and [1] in a name for a pattern
+        return pl.read_parquet(io.BytesIO(source) if isinstance(source, bytes) else source, glob=False)
+    # A file whose place polars knows; it would take * and [1] in a name for a pattern.
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb", buffering=0) as file:
         return _read_arrow(file)
 
 

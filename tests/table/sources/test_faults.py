@@ -182,6 +182,18 @@ def test_a_query_whose_rows_change_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_partition_whose_rows_change_is_refused() -> None:
+    dask, pandas = pytest.importorskip("dask"), pytest.importorskip("pandas")
+    from dask import dataframe
+
+    sizes = [2]
+    make = dask.delayed(lambda: pandas.DataFrame({"x": range(sizes[0])}), pure=False)
+    source = bayesieve.scan(dataframe.from_delayed([make()], meta=pandas.DataFrame({"x": [0]})))
+    sizes[0] = 3
+    with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match="had 2 rows .* and has 3 now"):
+        list(source.blocks())
+
+
 def test_the_damaged_row_group_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(column_files, "BLOCK_ROWS", 300)
     assert [group.n_rows for group in row_groups(path)] == [100] * 10

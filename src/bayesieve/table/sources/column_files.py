@@ -32,7 +32,7 @@ class FilePiece(Piece):
     folder : Folder or None
         Kept for as long as the piece is.
     origin : File or None
-        Of the user, where ``file`` is a copy of it.
+        The user's file, if ``file`` is a copy.
     """
 
     file: File
@@ -118,7 +118,7 @@ def scan_files(paths: Sequence[Path], schema: pl.Schema | None = None, folder: F
     ----------
     paths : sequence of Path
     schema : polars.Schema, optional
-        Names and types of the columns, where they are known.
+        Names and types of the columns, if known.
     folder : Folder, optional
         Kept for as long as a piece of it is.
 
@@ -168,7 +168,7 @@ def _runs(groups: Sequence[RowGroup]) -> Iterator[tuple[int, int, int]]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether the name of a file says that it is a Parquet file."""
+    """Whether a file has the name of a Parquet file."""
     return format_of(path) == "Parquet"
 
 

@@ -179,8 +179,10 @@ def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
         return one
     if one == pl.Null:
         return other
+    if one.is_integer() and other.is_integer():
+        return pl.concat((pl.DataFrame(schema={"": dtype}) for dtype in (one, other)), how="vertical_relaxed").dtypes[0]
     if one.is_numeric() and other.is_numeric():
-        return _common_number(one, other)
+        return pl.Float64()
     texts = (pl.String, pl.Categorical, pl.Enum)
     if one in texts and other in texts:
         return pl.String() if pl.String in (one, other) else pl.Categorical()
@@ -194,28 +196,6 @@ def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
     if isinstance(one, pl.Duration) and isinstance(other, pl.Duration):
         return pl.Duration("us")
     return None
-
-
-def _common_number(one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    import polars as pl
-
-    if one.is_integer() and other.is_integer():
-        types = (pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64(), pl.Int128(), pl.UInt64())
-        lowest, highest = min(map(_lowest, (one, other))), max(map(_highest, (one, other)))
-        return next((t for t in types if _lowest(t) <= lowest and highest <= _highest(t)), pl.Float64())
-    return pl.Float32() if one == other == pl.Float32 else pl.Float64()
-
-
-def _lowest(dtype: pl.DataType) -> int:
-    return -(1 << _bits(dtype) - 1) if dtype.is_signed_integer() else 0
-
-
-def _highest(dtype: pl.DataType) -> int:
-    return (1 << _bits(dtype) - dtype.is_signed_integer()) - 1
-
-
-def _bits(dtype: pl.DataType) -> int:
-    return int(str(dtype).lstrip("UInt"))
 
 
 def _said(dtype: pl.DataType) -> str:

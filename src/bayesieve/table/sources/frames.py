@@ -61,7 +61,7 @@ def scan_frame(frame: Any) -> Pieces:
 
 
 def from_pandas(frame: Any) -> pl.DataFrame:
-    """A dataframe of pandas as one of polars. Categories are texts, as they are where a column is read in memory.
+    """A dataframe of pandas as one of polars. Categories are texts, as in columns read in memory.
 
     Raises
     ------
