@@ -190,7 +190,7 @@ def test_a_partition_whose_rows_change_is_refused() -> None:
     make = dask.delayed(lambda: pandas.DataFrame({"x": range(sizes[0])}), pure=False)
     source = bayesieve.scan(dataframe.from_delayed([make()], meta=pandas.DataFrame({"x": [0]})))
     sizes[0] = 3
-    with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match="had 2 rows .* and has 3 now"):
+    with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match=r"had 2 rows .* and has 3 now"):
         list(source.blocks())
 
 
