@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import RowLoss, make_criterion
-from bayesieve.engine import InMemory
+from bayesieve.engine import InMemory, Mapped, Parts
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table
 
@@ -133,26 +134,54 @@ def test_take_any_rows() -> None:
     np.testing.assert_array_equal(moved_to(coded, CutAt(10)).take(rows).codes, coded.codes[:, rows])
 
 
-@pytest.mark.parametrize("criterion", ["map", "error", "error_probability", "brier"])
+@pytest.mark.parametrize("criterion", ["map", "error", "error_probability", "brier", "auc"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_left_out_and_ratios_out_of_range(criterion: str, weighted: bool) -> None:
-    """Which rows leave the scan, and when ratios are rescaled, is decided over all blocks."""
+@pytest.mark.parametrize("mapped", [False, True])
+def test_rows_left_out_and_ratios_out_of_range(
+    criterion: str, weighted: bool, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which rows leave the scan, and when ratios are rescaled, is decided over all blocks, cut or in files."""
+    monkeypatch.setattr("bayesieve.engine.mapped._IN_MEMORY_BYTES", 0)
+    n_features = 20 if criterion == "auc" else 150
     weights = np.random.default_rng(0).random(3000) if weighted else None
-    coded = coded_table(2, 3000, 150, 3, strength=1.0, weights=weights, n_levels=4).by_class
-    moves = [*range(0, 150, 2), 3, 4, *range(0, 150, 3)]
-    engine = CutAt(600, 1100, 1300, 2500)
+    coded = coded_table(2, 3000, n_features, 3, strength=1.0, weights=weights, n_levels=4).by_class
+    engine = Mapped(tmp_path, 700, 1 << 14) if mapped else CutAt(600, 1100, 1300, 2500)
+    table = moved_to(coded, engine)
     made = make_criterion(criterion, coded.n_features, coded.classes)
     one, other = (
-        SearchState(SubsetProblem.of(table, criterion=made), leave_out=True)
-        for table in (coded, moved_to(coded, engine))
+        SearchState(SubsetProblem.of(rows, criterion=made), leave_out=True, n_jobs=1 + mapped)
+        for rows in (coded, table)
     )
-    for step, move in enumerate(moves):
+    every = np.arange(n_features)
+    for step, move in enumerate([*range(0, n_features, 2), 3, 4, *range(0, n_features, 3)]):
         one.flip(move)
         other.flip(move)
         assert other.cost == one.cost
         if step % 10 == 0:
-            np.testing.assert_array_equal(other.candidates(np.arange(150)), one.candidates(np.arange(150)))
+            np.testing.assert_array_equal(other.candidates(every), one.candidates(every))
     if criterion == "map":
-        np.testing.assert_array_equal(other.add_all(np.arange(75, 149)), one.add_all(np.arange(75, 149)))
-        assert other.candidates(np.array([0])) == one.candidates(np.array([0]))
-    assert engine.n_blocks > len(moves)
+        np.testing.assert_array_equal(other.add_all(every[75:149]), one.add_all(every[75:149]))
+        assert other.candidates(every[:1]) == one.candidates(every[:1])
+    np.testing.assert_array_equal(table.counts.counts, coded.counts.counts)
+    assert mapped or engine.n_blocks > (5 if criterion == "auc" else n_features)
+
+
+def parts(n_parts: int) -> Parts[np.ndarray]:
+    return Parts(part.copy() for part in np.array_split(np.arange(10.0), n_parts))
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 10])
+def test_parts_are_summed_and_changed(n_parts: int) -> None:
+    rows = parts(n_parts)
+    found = rows.reduce(lambda part, power: np.array([part.sum(), (part**power).sum()]), 2)
+    np.testing.assert_array_equal(found, [45.0, 285.0])
+    rows.reduce(lambda part: part.sum(keepdims=True))
+    rows.update(lambda part, by: part.__imul__(by), -1.0)
+    np.testing.assert_array_equal(np.concatenate(rows.states), -np.arange(10))
+
+
+def test_sums_are_taken_in_the_order_of_the_parts() -> None:
+    # 1e16 + 1 - 1e16 is 0 in this order and 1 in another: results must not depend on who computes them.
+    rows = Parts([np.array([1e16]), np.array([1.0]), np.array([-1e16])])
+    assert rows.reduce(lambda part: part)[0] == 0.0
+    assert rows.states[0][0] == 1e16  # the state of the first part stays

@@ -37,16 +37,21 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteTable
 from bayesieve.criteria import LogLoss
 from bayesieve.engine import Cluster
-from bayesieve.engine.seat import Keeper
+from bayesieve.engine.cluster import Keeper
+from bayesieve.table.sources import Source
 
 distributed = pytest.importorskip("distributed")
 
 SELECTORS = [
     CompressionAveraging(),
     WrapperSelector("log_loss", direction="forward-backward", recode=False),
-    WrapperSelector("error", direction="fast", evaluation=3, recode=False),
+    WrapperSelector("error", direction="forward", evaluation=3, recode=False),
     WrapperSelector("brier", evaluation="loo", recode=False, constraints={"recall:1": 0.1}),
+    WrapperSelector("error", direction="fast", evaluation="train"),
     DependenceClusterSelector(n_cuts=4, recode=False),
+    InformationGainSelector(n_features_to_select="auto", recode=False),
+    ImpreciseInformationGainSelector(),
+    BoostedSelector(10),
 ]
 
 
@@ -85,19 +90,27 @@ def coded() -> CodedTable:
     return TableEncoder().fit_transform_coded(*table())
 
 
-@given(st.sampled_from(SELECTORS), st.integers(200, 2500), st.booleans())
-@settings(max_examples=12)
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(("weight", "block_rows"), [(None, 300), ("whole", 1000)])
 def test_weights_are_those_in_memory(
-    client: Any, coded: CodedTable, selector: Any, block_rows: int, weighted: bool
+    client: Any, source: Source, monkeypatch: pytest.MonkeyPatch, selector: Any, weight: str | None, block_rows: int
 ) -> None:
-    if weighted:
-        coded = coded.with_rows(weights=np.random.default_rng(1).integers(0, 4, coded.n_rows).astype(float))
-    alone = clone(selector).fit_coded(coded)
+    options: dict[str, Any] = {"pairs": [("left", "right")], "calibrate": "weights"}
+    alone = SelectiveNB(clone(selector), **options).fit(source, "target", weight)
+    coded = alone.encoder_.fit_transform_coded(source, "target", weight)
+    expected = clone(selector).fit_coded(coded)
     with Cluster(client, block_rows) as engine:
-        remote = clone(selector).fit_coded(coded.on(engine))
+        found = clone(selector).fit_coded(coded.on(engine))
+        if not isinstance(selector, DependenceClusterSelector):
+            monkeypatch.setattr(RemoteTable, "here", property(lambda _: 1 / 0))  # codes stay with the workers
+        remote = SelectiveNB(clone(selector), engine=engine, **options).fit(source, "target", weight)
         assert engine.round_trips > 0
-    np.testing.assert_allclose(remote.weights_, alone.weights_, atol=1e-9)
-    np.testing.assert_array_equal(remote.trace_.chosen, alone.trace_.chosen)
+    np.testing.assert_allclose(found.weights_, expected.weights_, atol=1e-9)
+    for one, other in ((found, expected), (remote, alone)):
+        np.testing.assert_array_equal(one.trace_.chosen, other.trace_.chosen)
+    np.testing.assert_allclose(remote.feature_weights_, alone.feature_weights_, atol=1e-9)
+    counts = zip(remote.naive_bayes_.feature_count_, alone.naive_bayes_.feature_count_, strict=True)
+    assert all(np.allclose(*both) for both in counts)
     assert_released(client)
 
 
@@ -145,17 +158,22 @@ def test_subsets_are_evaluated_together(client: Any, coded: CodedTable) -> None:
         np.testing.assert_allclose(remote.candidates_[name].to_numpy(), alone.candidates_[name].to_numpy(), atol=1e-9)
 
 
-def test_interrupts_and_time_limits_keep_the_best_so_far(
-    client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trip = Cluster._trip
+@pytest.fixture
+def interrupted_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The round trip at which Ctrl-C is pressed."""
+    trip, at = Cluster._trip, [8]
 
     def interrupted(engine: Cluster, questions: Any) -> None:
-        if engine.round_trips == 8:
+        if engine.round_trips == at[0]:
             raise KeyboardInterrupt
         trip(engine, questions)
 
     monkeypatch.setattr(Cluster, "_trip", interrupted)
+    return at
+
+
+@pytest.mark.usefixtures("interrupted_at")
+def test_interrupts_and_time_limits_keep_the_best_so_far(client: Any, coded: CodedTable) -> None:
     for selector in (WrapperSelector("log_loss", recode=False), CompressionAveraging()):
         with Cluster(client) as engine, pytest.warns(UserWarning, match="interrupted"):
             assert 0 < selector.fit_coded(coded.on(engine)).support_.sum() < coded.n_features
@@ -179,34 +197,39 @@ def test_errors_of_workers_come_back_and_leave_nothing(client: Any) -> None:
     assert_released(client)
 
 
-def test_other_versions_are_refused(client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.engine.cluster.__version__", "9.9")
-    with Cluster(client) as engine, pytest.raises(ValueError, match=r"has bayesieve .*; install bayesieve 9\.9 there"):
-        CompressionAveraging().fit_coded(coded.on(engine))
-    monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://other": ModuleNotFoundError("bayesieve")})
-    with Cluster(client) as engine, pytest.raises(ValueError, match="tcp://other cannot import bayesieve"):
-        CompressionAveraging().fit_coded(coded.on(engine))
-
-
-def test_clusters_that_cannot_be_used_are_refused_in_one_sentence(client: Any, tmp_path: Path) -> None:
-    X, y = table(100)
-    with pytest.raises(OSError, match=r"No Dask scheduler answers at .*; check the address"):
-        SelectiveNB(engine="dask://127.0.0.1:nowhere").fit(X, y)
-    with pytest.raises(ValueError, match="engine must be 'memory'"):
-        SelectiveNB(engine="cloud").fit(X, y)
-    with pytest.raises(ValueError, match="give one of them only"):
-        SelectiveNB(engine=client, cache=tmp_path).fit(X, y)
-
-
-def test_a_cluster_without_workers_or_scheduler_is_one_sentence(
-    client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("attribute", "value", "words"),
+    [
+        ("version", "9.9", r"has bayesieve .*; install bayesieve 9\.9 there"),
+        ("run", {"tcp://other": ModuleNotFoundError("bayesieve")}, "tcp://other cannot import bayesieve"),
+        ("sync", {}, "has no workers; start some"),
+        ("sync", OSError("gone"), "scheduler does not answer any more"),
+    ],
+)
+def test_workers_that_cannot_be_used(
+    client: Any, coded: CodedTable, monkeypatch: pytest.MonkeyPatch, attribute: str, value: Any, words: str
 ) -> None:
-    monkeypatch.setattr(client, "sync", lambda *_, **__: {})
-    with Cluster(client) as engine, pytest.raises(OSError, match="has no workers; start some"):
+    def answer(*_: Any, **__: Any) -> Any:
+        if isinstance(value, OSError):
+            raise value
+        return value
+
+    if attribute == "version":
+        monkeypatch.setattr("bayesieve.engine.cluster.__version__", value)
+    else:
+        monkeypatch.setattr(client, attribute, answer)
+    with Cluster(client) as engine, pytest.raises((OSError, ValueError), match=words):
         CompressionAveraging().fit_coded(coded.on(engine))
-    monkeypatch.setattr(client, "sync", lambda *_, **__: 1 / 0)
-    with Cluster(client) as engine, pytest.raises(OSError, match="scheduler does not answer any more"):
-        CompressionAveraging().fit_coded(coded.on(engine))
+
+
+def test_engines_that_cannot_be_used(client: Any, tmp_path: Path) -> None:
+    for options, words in (
+        ({"engine": "dask://127.0.0.1:nowhere"}, r"No Dask scheduler answers at .*; check the address"),
+        ({"engine": "cloud"}, "engine must be 'memory'"),
+        ({"engine": client, "cache": tmp_path}, "give one of them only"),
+    ):
+        with pytest.raises((OSError, ValueError), match=words):
+            SelectiveNB(**options).fit(*table(100))
 
 
 def test_steps_are_not_taken_twice() -> None:
@@ -242,7 +265,7 @@ def processes(tmp_path: Path) -> Iterator[tuple[Any, dict[str, subprocess.Popen[
 
 
 def test_a_fit_survives_its_workers_and_ends_with_its_scheduler(
-    processes: Any, alone: dict[str | None, SelectiveNB], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: Any, alone: dict[str | None, SelectiveNB], source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, running = processes
     frame, trip, doomed = claims().drop("whole", "fractional"), Cluster._trip, []
@@ -253,8 +276,7 @@ def test_a_fit_survives_its_workers_and_ends_with_its_scheduler(
         trip(engine, questions)
 
     monkeypatch.setattr(Cluster, "_trip", lossy)
-    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=130)
-    source = bayesieve.scan(tmp_path / "rows.parquet")
+    source = source.select(frame.columns)
     workers = [running[address] for address in sorted(client.nthreads())]
 
     def counting(engine: Cluster, held: Any) -> bool:
@@ -356,6 +378,12 @@ def claims(n_rows: int = 1500) -> pl.DataFrame:
     )
 
 
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    claims().write_parquet(tmp_path / "rows.parquet", row_group_size=130)
+    return bayesieve.scan(tmp_path / "rows.parquet")
+
+
 @pytest.fixture(scope="module")
 def alone() -> dict[str | None, SelectiveNB]:
     """The models of `claims` in memory, by their weights."""
@@ -390,55 +418,16 @@ def test_a_model_of_a_scan_is_that_in_memory(
     assert_released(client)
 
 
-@pytest.mark.parametrize(
-    "selector",
-    [
-        WrapperSelector("log_loss", direction="forward-backward", recode=False),
-        WrapperSelector("error", direction="forward", evaluation=3, recode=False),
-        WrapperSelector("brier", evaluation="loo", recode=False, constraints={"recall:1": 0.1}),
-        WrapperSelector("error", direction="fast", evaluation="train"),
-        InformationGainSelector(n_features_to_select="auto", recode=False),
-        ImpreciseInformationGainSelector(),
-        BoostedSelector(10),
-    ],
-)
-@pytest.mark.parametrize("weight", [None, "whole"])
-def test_held_out_rows_and_folds_stay_with_the_workers(
-    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, selector: Any, weight: str | None
-) -> None:
-    claims().write_parquet(tmp_path / "rows.parquet", row_group_size=130)
-    source = bayesieve.scan(tmp_path)
-    options: dict[str, Any] = {"pairs": [("left", "right")], "calibrate": "weights"}
-    alone = SelectiveNB(clone(selector), **options).fit(source, "target", weight)
-    monkeypatch.setattr(RemoteTable, "here", property(lambda _: 1 / 0))
-    with Cluster(client, block_rows=300) as engine:
-        remote = SelectiveNB(clone(selector), engine=engine, **options).fit(source, "target", weight)
-    np.testing.assert_array_equal(remote.trace_.chosen, alone.trace_.chosen)
-    np.testing.assert_allclose(remote.feature_weights_, alone.feature_weights_, atol=1e-9)
-    counts = zip(remote.naive_bayes_.feature_count_, alone.naive_bayes_.feature_count_, strict=True)
-    assert all(np.allclose(*both) for both in counts)
-
-
-def test_interrupts_of_a_scan_leave_nothing(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trip, interrupted_at = Cluster._trip, 1
-
-    def interrupted(engine: Cluster, questions: Any) -> None:
-        if engine.round_trips == interrupted_at:
-            raise KeyboardInterrupt
-        trip(engine, questions)
-
-    monkeypatch.setattr(Cluster, "_trip", interrupted)
-    frame = claims().drop("whole", "fractional")
-    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=130)
-    source = bayesieve.scan(tmp_path)
+def test_interrupts_of_a_scan_leave_nothing(client: Any, interrupted_at: list[int], source: Source) -> None:
+    interrupted_at[:] = [1]
     with pytest.raises(KeyboardInterrupt):  # while workers read
         SelectiveNB(engine=client).fit(source, "target")
     assert_released(client)
-    interrupted_at = 12
+    interrupted_at[:] = [12]
     with pytest.warns(UserWarning, match="interrupted"):
         model = SelectiveNB(engine=client).fit(source, "target")
-    assert model.predict(frame.drop("target")).shape == (1500,)
-    interrupted_at = -1
+    assert model.predict(claims().drop("target")).shape == (1500,)
+    interrupted_at[:] = [-1]
     timed = SelectiveNB(engine=client, max_seconds=0.0)
     with pytest.warns(UserWarning, match="stopped early"):
         timed.fit(source, "target")

@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 
 from bayesieve import TableEncoder
-from bayesieve.counts import CodedTable
 from bayesieve.engine import InMemory, Mapped
-from bayesieve.search import SearchState, SubsetProblem
-from tests.criteria.coded_tables import coded_table
 
 
 @pytest.fixture
@@ -53,27 +50,6 @@ def test_small_arrays_stay_in_memory(tmp_path: Path) -> None:
     assert is_mapped(Mapped(tmp_path).array((2, 1 << 20), np.uint8))
 
 
-@pytest.mark.parametrize("criterion", ["map", "error_probability", "auc"])
-def test_searches_find_the_same_bits(engine: Mapped, criterion: str) -> None:
-    from bayesieve.criteria import make_criterion
-
-    coded = coded_table(3, 8000, 40, 3, strength=1.0, n_levels=5).by_class
-    stored = engine.array(coded.stored.shape, np.uint8)
-    stored[:] = coded.stored
-    mapped = CodedTable(stored, coded.n_levels, coded.names, rows=coded.rows, engine=engine)
-    assert is_mapped(mapped.stored)
-    made = make_criterion(criterion, 40, coded.classes)
-    one, other = (
-        SearchState(SubsetProblem.of(table, criterion=made), leave_out=True, n_jobs=2) for table in (coded, mapped)
-    )
-    for move in [3, 5, 8, 3, 20, 21, 5]:
-        one.flip(move)
-        other.flip(move)
-        assert other.cost == one.cost
-        np.testing.assert_array_equal(other.candidates(np.arange(40)), one.candidates(np.arange(40)))
-    np.testing.assert_array_equal(mapped.counts.counts, coded.counts.counts)
-
-
 def test_columns_are_coded_into_files(engine: Mapped) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=7000), rng.integers(0, 600, 7000)]).astype(object)
@@ -88,14 +64,9 @@ def test_columns_are_coded_into_files(engine: Mapped) -> None:
         np.testing.assert_array_equal(coded.by_class.codes, plain.by_class.codes)
         assert is_mapped(coded.by_class.stored)
         assert coded.by_class.engine is engine
-
-
-def test_a_pickled_table_takes_its_codes_along(engine: Mapped) -> None:
-    coded = TableEncoder().fit_transform_coded(np.arange(40.0)[:, None], np.arange(40) > 20, engine=engine)
-    coded = CodedTable(coded.stored, coded.n_levels, coded.names, rows=coded.rows, engine=engine)
-    loaded = pickle.loads(pickle.dumps(coded))
-    assert type(loaded.engine) is InMemory
-    np.testing.assert_array_equal(loaded.codes, coded.codes)
+        loaded = pickle.loads(pickle.dumps(coded))
+        assert type(loaded.engine) is InMemory
+        np.testing.assert_array_equal(loaded.codes, coded.codes)
 
 
 def test_a_full_disk_is_one_sentence(engine: Mapped, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,11 +76,8 @@ def test_a_full_disk_is_one_sentence(engine: Mapped, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("bayesieve.engine.mapped._allocate", full)
     with pytest.raises(OSError, match=r"cannot be written \(No space left on device\); check its rights and space\.$"):
         engine.array((1000,), np.uint8)
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="nowhere cannot be written"):
-        Mapped(tmp_path / "nowhere").array((1 << 21,), np.uint8)
+        Mapped(engine.folder / "nowhere").array((1 << 21,), np.uint8)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")

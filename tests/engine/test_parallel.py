@@ -29,23 +29,14 @@ def test_no_jobs_have_no_meaning() -> None:
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 4])
 def test_results_come_in_the_order_of_the_items(n_jobs: int | None) -> None:
-    def square(i: int) -> int:
+    def square(i: int) -> tuple[int, bool]:
         time.sleep(0.002 * (5 - i))  # the first item ends last
-        return i * i
+        return i * i, threading.current_thread() is here
 
-    assert map_in_threads(square, iter(range(5)), n_jobs) == [0, 1, 4, 9, 16]
-
-
-@pytest.mark.parametrize("n_jobs", [None, 3])
-def test_nothing_to_do(n_jobs: int | None) -> None:
-    assert map_in_threads(str, [], n_jobs) == []
-
-
-def test_one_job_stays_in_this_thread_and_more_leave_it() -> None:
-    here = threading.get_ident()
-    assert set(map_in_threads(lambda _: threading.get_ident(), range(4), 1)) == {here}
-    assert here not in map_in_threads(lambda _: threading.get_ident(), range(4), 2)
-    assert map_in_threads(lambda _: threading.get_ident(), [0], 2) == [here]  # a single item needs no thread
+    here, is_alone = threading.current_thread(), n_jobs in (None, 1)
+    assert map_in_threads(square, iter(range(5)), n_jobs) == [(i * i, is_alone) for i in range(5)]
+    assert map_in_threads(square, [1], n_jobs) == [(1, True)]  # a single item needs no thread
+    assert map_in_threads(square, [], n_jobs) == []
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -12,29 +12,23 @@ from bayesieve.engine import progress as module
 from bayesieve.engine.progress import RowProgress, SearchProgress, stage
 
 
-def test_silent_unless_asked() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "n_calls", "lines"),
+    [(5.0, 1000, ""), (0.0, 1, "Searching: 3 of 10, best cost 12.38 nats, after 0:01:05\n")],
+)
+def test_lines_without_a_terminal_are_few_and_tell_the_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, seconds: float, n_calls: int, lines: str
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", seconds)
     with SearchProgress("Searching", 0) as progress:
         assert progress is None
-
-
-def test_plain_lines_where_there_is_no_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.0)
     with SearchProgress("Searching", 1) as progress:
         assert progress is not None
-        progress(3, 10, 12.375001)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == "Searching: 3 of 10, best cost 12.38 nats\n"
-
-
-def test_few_lines_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
-    with SearchProgress("Searching", 1) as progress:
-        assert progress is not None
-        for done in range(1000):
-            progress(done, 1000, 1.0)
-    assert capsys.readouterr() == ("", "")
+        if lines:
+            progress._began -= 65.0  # type: ignore[attr-defined]
+        for _ in range(n_calls):
+            progress(3, 10, 12.375001)
+    assert capsys.readouterr() == ("", lines)
 
 
 def test_a_bar_on_a_terminal_ends_with_the_search(
@@ -91,15 +85,8 @@ def test_a_stage_ends_with_an_error(capsys: pytest.CaptureFixture[str], monkeypa
     assert capsys.readouterr().out == ""
 
 
-def test_lines_of_long_searches_and_readings_tell_the_time(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_and_the_time_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.0)
-    with SearchProgress("Searching", 1) as progress:
-        assert progress is not None
-        progress._began -= 65.0  # type: ignore[attr-defined]
-        progress(3, 10, 12.0)
-    assert capsys.readouterr().err == "Searching: 3 of 10, best cost 12.00 nats, after 0:01:05\n"
     now = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     with RowProgress("Predicting", 1_000, 8_000_000, 1) as rows:

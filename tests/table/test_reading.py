@@ -1,24 +1,41 @@
-"""Tables in files, good and bad."""
+"""Tables in files, good and bad; text tables are read the same at once and scanned."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
 import gzip
-import os
 import random
-import sys
+import re
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from polars.testing import assert_frame_equal
 
+import bayesieve
 from bayesieve.table import as_table, read_table
 from bayesieve.table.csv_files import sniff_separator
 from bayesieve.table.reading import read_header
+from bayesieve.table.sources import base, text_files
 from bayesieve.table.text_types import typed_text
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text is scanned in blocks of a few rows."""
+    for module in (base, text_files):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 23)
+
+
+def scanned(path: Path) -> pl.DataFrame:
+    source = bayesieve.scan(path)
+    rows = pl.concat(source.blocks(block_rows=5))
+    assert rows.schema == source.schema
+    assert rows.height == source.n_rows
+    return rows
 
 
 def _write(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
@@ -48,7 +65,6 @@ def _write(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
         (b"a;b\n\x81\xe4;1\n", {"a": ["\x81ä"], "b": [1]}),
         ("a, b\n 1, x\n2 ,y \n", {"a": [1, 2], "b": ["x", "y"]}),
         ("a,b\n1,2\n\n3,4\n\n\n", {"a": [1, 3], "b": [2, 4]}),
-        ("a\n1\n\n3\n\n", {"a": [1, None, 3]}),
         (",b\n7,2\n", {"column_1": [7], "b": [2]}),
         ("a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}),
         ("a,b\n,1\n,2\n", {"a": [None, None], "b": [1, 2]}),
@@ -66,6 +82,11 @@ def _write(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
         ("a,b,c\ntrue,True,FALSE\nfalse,False,TRUE\n", {"a": [True, False], "b": [True, False], "c": [False, True]}),
         ("a,b\n#x,1\ny,2\n", {"a": ["#x", "y"], "b": [1, 2]}),
         ("a,b\nx,1\n,\n", {"a": ["x"], "b": [1]}),
+        ("a,b\n" + "1,2\n" * 1500 + "1.5,x\n", {"a": [*[1.0] * 1500, 1.5], "b": [*["2"] * 1500, "x"]}),
+        ("a,b\n" + "1,2\n" * 1500 + "é,ä\n", {"a": [*["1"] * 1500, "é"], "b": [*["2"] * 1500, "ä"]}),
+        (("a\n" + ("x" * 1000 + "\n") * 300 + "é\n").encode("latin-1"), {"a": [*["x" * 1000] * 300, "é"]}),
+        ("a\n1\n\n2\n\n\n", {"a": [1, None, 2]}),
+        ("a,\n1,\n2,\n", {"a": [1, 2]}),
         ("a" * 1_000_000 + ",b\n1,2\n", {"a" * 1_000_000: [1], "b": [2]}),
         ('"' + "a" * 1_000_000 + '",b\n1,2\n', {"a" * 1_000_000: [1], "b": [2]}),
         ("a,b\nä,1\n".encode() + "é,2\nö€,3\n".encode("cp1252") + "ü,4\n".encode(),
@@ -73,7 +94,9 @@ def _write(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
     ],
 )  # fmt: skip
 def test_text_tables(tmp_path: Path, content: str | bytes, columns: dict[str, list[Any]]) -> None:
-    assert read_table(_write(tmp_path, content)).to_dict(as_series=False) == columns
+    frame = read_table(_write(tmp_path, content))
+    assert frame.to_dict(as_series=False) == columns
+    assert_frame_equal(scanned(tmp_path / "table.csv"), frame)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +105,7 @@ def test_text_tables(tmp_path: Path, content: str | bytes, columns: dict[str, li
 )
 def test_types_follow_from_all_rows(tmp_path: Path, last: str, expected: Any) -> None:
     """The last of many rows may change the type of the column, and only of this one."""
-    frame = read_table(_write(tmp_path, "a,b,c,d\n" + "1,true,x,2020-01-01\n" * 5000 + last + ",false,y,2020-01-02\n"))
+    frame = read_table(_write(tmp_path, "a,b,c,d\n" + "1,true,x,2020-01-01\n" * 1100 + last + ",false,y,2020-01-02\n"))
     assert frame["a"][-1] == expected
     assert frame["a"][0] == ("1" if isinstance(expected, str) else 1)
     assert frame["a"].dtype == (
@@ -110,24 +133,11 @@ def test_other_formats(tmp_path: Path) -> None:
         assert read_table(str(path)).equals(frame)
 
 
-@pytest.mark.parametrize("name", ["bread[1]", "b*", "b?ead", "b{r,l}ead"])
-def test_names_are_no_patterns(tmp_path: Path, name: str) -> None:
-    mine, other = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}), pl.DataFrame({"a": [3], "b": ["z"]})
-    for ending, write in {".csv": pl.DataFrame.write_csv, ".parquet": pl.DataFrame.write_parquet}.items():
-        write(other, tmp_path / f"bread{ending}")
-        write(mine, tmp_path / f"{name}{ending}")
-        assert read_table(tmp_path / f"{name}{ending}").equals(mine)
-    for write in (pl.DataFrame.write_ipc, pl.DataFrame.write_ipc_stream):
-        write(other, tmp_path / "bread.arrow")
-        write(mine, tmp_path / f"{name}.arrow")
-        assert read_table(tmp_path / f"{name}.arrow").equals(mine)
-
-
 def test_tabs_are_preferred_in_tsv_files(tmp_path: Path) -> None:
     assert read_table(_write(tmp_path, "a,b\tc\n1,2\t3\n", "t.tsv")).columns == ["a,b", "c"]
 
 
-REFUSED: list[tuple[str, bytes, str]] = [
+REFUSED: list[tuple[str, Any, str]] = [
     ("empty.csv", b"", "is empty; a table needs a header line and at least one row"),
     ("blank.csv", b"\n \n", "is empty"),
     ("empty.parquet", b"", "is empty"),
@@ -157,27 +167,34 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ),
     ("junk.arrow", random.Random(2).randbytes(500), "cannot be read as a table"),
     ("junk.arrow", b"ARROW1" + random.Random(3).randbytes(500), "cannot be read as a table"),
+    ("names.csv", b";\r;", "has columns without names and without values"),
+    ("names.csv", b",\n,\n,\n", "has columns without names and without values"),
+    ("folder", None, "is a folder, not a file"),
+    ("rows.parquet", pl.DataFrame({"a": []}), "has columns but no rows"),
+    ("columns.parquet", pl.DataFrame(), "has no columns"),
     ("table.xlsx", b"x", "has no known file extension; name it .csv"),
     ("table", b"a,b\n1,2\n", "has no known file extension"),
     ("table.gz", b"a,b\n1,2\n", "has no known file extension"),
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "message"), REFUSED, ids=[case[0] for case in REFUSED])
-def test_refused_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    path = _write(tmp_path, content, name)
+@pytest.mark.parametrize(("name", "content", "message"), REFUSED)
+def test_refused_files(tmp_path: Path, name: str, content: Any, message: str) -> None:
+    path = tmp_path / name
+    if content is None:
+        path.mkdir()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        content.write_parquet(path)
     with pytest.raises(ValueError, match=message) as error:
         read_table(path)
     assert type(error.value) is ValueError
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
-
-
-def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"There is no file .*nothing\.csv; check its name and folder"):
-        read_table(tmp_path / "nothing.csv")
-    with pytest.raises(ValueError, match="is a folder, not a file"):
-        read_table(tmp_path)
+    if ".csv" in name:
+        with pytest.raises(ValueError, match="^" + re.escape(str(error.value)) + "$"):
+            scanned(path)
 
 
 def test_headers_are_had_without_the_rows(tmp_path: Path) -> None:
@@ -190,17 +207,8 @@ def test_headers_are_had_without_the_rows(tmp_path: Path) -> None:
         read_header(_write(tmp_path, "a,a\n1,2\n"))
     with pytest.raises(FileNotFoundError, match="There is no file"):
         read_header(tmp_path / "nothing.csv")
-    with pytest.raises(ValueError, match="is a folder, not a file"):
-        read_header(tmp_path)
-
-
-def test_no_rows_in_other_formats(tmp_path: Path) -> None:
-    pl.DataFrame({"a": []}).write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="has columns but no rows"):
-        read_table(tmp_path / "t.parquet")
-    pl.DataFrame().write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="has no columns"):
-        read_table(tmp_path / "t.parquet")
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*nothing\.csv; check its name and folder"):
+        read_table(tmp_path / "nothing.csv")
 
 
 def test_the_same_table_from_any_file(tmp_path: Path) -> None:
@@ -272,24 +280,117 @@ def test_floats_survive_text(numbers: list[float]) -> None:
     assert typed_text(column).cast(pl.Float64).to_list() == numbers
 
 
-def test_columns_with_neither_names_nor_values(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"t\.csv has columns without names and without values"):
-        read_table(_write(tmp_path, b";\r;", "t.csv"))
+@pytest.mark.parametrize("name", ["t[1]", "t*", "t?", "t{,r}", "t\udcff"])
+def test_names_of_files_are_taken_literally(tmp_path: Path, name: str) -> None:
+    frame, other = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}), pl.DataFrame({"a": [3], "b": ["z"]})
+    for ending, write in {
+        "csv": pl.DataFrame.write_csv,
+        "csv.gz": lambda rows, path: path.write_bytes(gzip.compress(rows.write_csv().encode())),
+        "parquet": pl.DataFrame.write_parquet,
+        "arrow": pl.DataFrame.write_ipc,
+        "feather": pl.DataFrame.write_ipc_stream,
+    }.items():
+        for plain in ("t", "t1", "tr"):
+            write(other, tmp_path / f"{plain}.{ending}")
+        write(frame, tmp_path / "mine")
+        odd = (tmp_path / "mine").rename(tmp_path / f"{name}.{ending}")
+        assert read_table(odd).equals(frame)
+        assert read_header(odd) == ["a", "b"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "arrow"])
-def test_a_file_name_that_is_not_utf8(tmp_path: Path, ending: str) -> None:
-    frame = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]})
-    plain = tmp_path / f"t.{ending}"
-    if ending == "parquet":
-        frame.write_parquet(plain)
-    elif ending == "arrow":
-        frame.write_ipc(plain)
+CELLS = [
+    *["1", "-7", "007", "2.5", "1,5", "1e3", "inf", "NA", "?", "", " ", " 3 ", "nan", "true", "False", "1" * 25],
+    *["2024-01-31", "2024-01-31 10:20", "2024-01-31T10:20:30Z", "10:20:30", "a", '"b;c"', '"d,e"', "é", "0x1", "-"],
+]
+
+
+def columns() -> st.SearchStrategy[list[str]]:
+    few = st.lists(st.sampled_from(CELLS), min_size=1, max_size=3)
+    return few.flatmap(lambda cells: st.lists(st.sampled_from(cells), min_size=30, max_size=30))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    table=st.lists(columns(), min_size=1, max_size=4),
+    n_rows=st.integers(1, 30),
+    separator=st.sampled_from([",", ";", "\t", "|"]),
+    nameless=st.booleans(),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"]),
+    line=st.sampled_from(["\n", "\r\n", "\r"]),
+    packed=st.booleans(),
+    blank=st.booleans(),
+)
+def test_a_scan_reads_as_the_whole_file_is_read(
+    tmp_path_factory: pytest.TempPathFactory,
+    table: list[list[str]],
+    n_rows: int,
+    separator: str,
+    nameless: bool,
+    encoding: str,
+    line: str,
+    packed: bool,
+    blank: bool,
+) -> None:
+    names = [f"x{i}" for i in range(len(table))]
+    names[-1] = "" if nameless and len(names) > 1 else names[-1]
+    rows = [separator.join(row) for row in zip(*table, strict=True)][:n_rows]
+    lines = [separator.join(names), *rows, *([""] if blank else []), *rows[:1]]
+    content = (line.join(lines) + line).encode(encoding)
+    path = tmp_path_factory.mktemp("text") / ("rows.csv.gz" if packed else "rows.csv")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    try:
+        expected = read_table(path)
+    except ValueError as error:
+        with pytest.raises(ValueError, match="^" + re.escape(str(error)) + "$"):
+            scanned(path)
     else:
-        content = frame.write_csv().encode()
-        plain.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
-    odd = tmp_path / os.fsdecode(b"t\xff." + ending.encode())
-    plain.rename(odd)
-    assert read_table(odd).equals(frame)
-    assert read_header(odd) == ["a", "b"]
+        assert_frame_equal(scanned(path), expected)
+
+
+def test_files_have_one_type_for_a_column(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("n,empty,marks,t\n1,,NA,1\n2,,NA,2\n")
+    (tmp_path / "2.tsv").write_text("n\tempty\tmarks\tt\n1.5\t2024-01-01\tNA\tNA\n")
+    source = bayesieve.scan([tmp_path / "1.csv", tmp_path / "2.tsv"])
+    assert source.schema == {"n": pl.Float64, "empty": pl.Date, "marks": pl.Float64, "t": pl.Int64}
+    assert pl.concat(source.blocks())["n"].to_list() == [1, 2, 1.5]
+    (tmp_path / "3.csv").write_text("n,empty,marks,t\nx,,,\n")
+    with pytest.raises(ValueError, match=r"^Column 'n' is a number in .*1\.csv and text in .*3\.csv; give it one type"):
+        bayesieve.scan(tmp_path)
+
+
+def test_copies_go_with_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "rows.csv").write_text("a,b\n1,x\n2,y\n")
+    source = bayesieve.scan(tmp_path / "rows.csv")
+    piece = source.select(["b"]).pieces[0]
+    before = source.fingerprint()
+    del source
+    assert piece.read()["b"].to_list() == ["x", "y"]
+    del piece
+    assert list((tmp_path / "temporary").iterdir()) == []
+    source = bayesieve.scan(tmp_path / "rows.csv")
+    assert source.fingerprint() == before
+    (tmp_path / "rows.csv").write_text("a,b\n1,x\n2,z\n3,y\n")
+    with pytest.raises(ValueError, match=r"rows\.csv has changed since it was scanned"):
+        source.check_unchanged()
+
+
+def test_copies_in_a_cache_are_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, path = tmp_path / "cache=1", tmp_path / "rows.csv"
+    for content in ("a,b\n1,x\n2,y\n", "a,b\n1.5,x\n2,\n3,\n"):
+        path.write_text(content)
+        expected = read_table(path)
+        for _ in range(2):
+            source = bayesieve.scan(path, cache=cache)
+            assert source.names == ("a", "b")
+            assert_frame_equal(pl.concat(source.blocks()), expected)
+        with monkeypatch.context() as patch:
+            patch.setattr(text_files, "_convert", None)
+            patch.chdir(tmp_path)
+            assert_frame_equal(pl.concat(bayesieve.scan("rows.csv", cache="cache=1").blocks()), expected)
+    assert len(list(cache.iterdir())) == 2
+    path.write_text("a,b\n1\n2,3,4\n")
+    with pytest.raises(ValueError, match=r"rows\.csv has"):
+        bayesieve.scan(path, cache=cache)
+    assert len(list(cache.iterdir())) == 2

@@ -23,7 +23,6 @@ from bayesieve.table.sources import Source
 from bayesieve.table.sources.base import Piece, Pieces, digest
 from bayesieve.table.sources.column_files import FilePiece
 from bayesieve.table.sources.files import File, files_of
-from bayesieve.table.sources.lazy import LazySource
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,7 +103,7 @@ class ScoredRows:
         for dtype in read.schema.values():
             per_row += _BYTES["text" if dtype == pl.String or dtype.is_nested() else "value"]
         n_rows = max(_LEAST_ROWS, (bytes_of(memory_limit) - _LIBRARIES) // (_COPIES * per_row))
-        pieces: Any = read.copy if isinstance(read, LazySource) else read
+        pieces: Any = read.part(range(len(read.pieces)))
         return cls(model, pieces, kept, min(_BLOCK_ROWS, n_rows), 2 * n_rows, **options)
 
     def blocks(self, pieces: Sequence[Piece] | None = None, first: int = 0) -> Iterator[pl.DataFrame]:

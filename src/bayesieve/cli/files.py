@@ -65,8 +65,8 @@ def locating(path: Path, target: str | None = None, rows: Sequence[int] | None =
 
 def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
     from bayesieve.table.csv_files import line_of
-    from bayesieve.table.reading import is_stream
-    from bayesieve.table.sources.files import files_of, format_of
+    from bayesieve.table.reading import format_of, is_stream
+    from bayesieve.table.sources.files import files_of
 
     files = [] if is_stream(path) else [Path(file) for file in files_of([path])] if is_several(path) else [path]
     for file in files:
@@ -117,8 +117,7 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
     """
     from bayesieve.classifier.rows import columns_needed
     from bayesieve.classifier.scored_files import refuse_own_file
-    from bayesieve.table.frame_files import ARROW, PARQUET
-    from bayesieve.table.reading import is_stream
+    from bayesieve.table.reading import ARROW, PARQUET, is_stream
     from bayesieve.table.sources import scan
 
     in_blocks = is_several(path) or path.suffix.lower() in (*PARQUET, *ARROW)
@@ -204,10 +203,11 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     standard output.
     """
     if path is not None and not to_stdout(path):
-        from bayesieve.table.frame_files import SEPARATORS, FrameFile, kind_of
+        from bayesieve.table.frame_files import SEPARATORS, FrameFile
+        from bayesieve.table.reading import ending_of
 
         with FrameFile(path) as file:
-            is_text = kind_of(path) in SEPARATORS
+            is_text = ending_of(path) in SEPARATORS
             yield lambda frame: file.write(guarded(frame) if is_text else frame)
         return
     is_first = [True]

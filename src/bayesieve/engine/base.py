@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -51,13 +53,13 @@ class Engine(ABC):
     def ends(self, offsets: np.ndarray) -> np.ndarray:
         """Where blocks end: ascending rows, the last of which is ``offsets[-1]``. Unless overridden, one block.
 
-        ``offsets`` (n_segments + 1,) says where segments of rows start. A block may end inside a segment; `blocks`
+        ``offsets`` (n_segments + 1,) is the start of each segment of rows. A block may end inside a segment; `blocks`
         moves its end down to a multiple of `GRAIN` from the start of that segment.
         """
         return offsets[-1:]
 
     def visited(self, n_bytes: int) -> None:  # noqa: B027  # most engines keep everything at hand
-        """Note that so much of the arrays was read or written; the engine may let it go from memory."""
+        """Note that ``n_bytes`` of the arrays were read or written; the engine may let them go from memory."""
 
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
         """The same segments, cut to the rows of each block in turn.
@@ -96,32 +98,30 @@ class Engine(ABC):
         """
 
     def kept_array(self, key: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray | None:
-        """An array that a process which was ended and the next one share, for the codes under way; its values are those
-        of the last process, if any. None where nothing is kept.
-        """
+        """A disk-backed array that survives a killed process; None if the engine keeps nothing."""
         return None
 
     def noted(self, key: str) -> bytes | None:
-        """The last `note` with this key; None where there is none."""
+        """The last `note` with this key; or None."""
         return None
 
     def remembered(
         self, facts: Callable[[], Iterable[Any]], make: Callable[[], tuple[TableLevels, np.ndarray]]
     ) -> tuple[TableLevels, np.ndarray]:
-        """Levels and codes that ``make`` returns or, where the engine keeps them, returned to the same ``facts``."""
+        """The levels and codes of ``make()``, or those kept by the engine for the same ``facts``."""
         return make()
 
     def parts(self, start: Callable[..., State], blocks: Sequence[Any], *arguments: Any) -> Parts[State]:
-        """Parts of rows, each with a state of its own, ``start(block, *arguments)``, that never meets the others."""
+        """Parts of rows, each with its state ``start(block, *arguments)``, which never meets the others."""
         return Parts(start(block, *arguments) for block in blocks)
 
     def ahead(self, n_rows: int) -> int:
-        """How many moves a walk evaluates ahead at least, on so many rows, before it makes the first that pays."""
+        """How many moves a walk on ``n_rows`` rows evaluates, at least, before it makes the first that pays."""
         return max(1, min(256, _AHEAD_WORK // max(1, n_rows)))
 
     @contextmanager
     def together(self, n_walks: int) -> Iterator[Callable[[], None]]:
-        """Let walks in so many threads share their questions; each calls the function returned when it ends."""
+        """Let walks in ``n_walks`` threads share their questions; each calls the function returned when it ends."""
         yield lambda: None
 
 
@@ -137,10 +137,12 @@ class Parts(Generic[State]):
 
     def reduce(self, function: Callable[..., Total], *arguments: Any) -> Total:
         """Sum of ``function(state, *arguments)`` over the parts."""
-        total = function(self.states[0], *arguments)
-        for state in self.states[1:]:
-            total = total + function(state, *arguments)
+        total: Total = reduce(add, self._each(function, *arguments))
         return total
+
+    def _each(self, function: Callable[..., Total], *arguments: Any) -> Iterable[Total]:
+        """The terms of the sum, in the order of the parts."""
+        return (function(state, *arguments) for state in self.states)
 
     def update(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call ``function(state, *arguments)`` for its effect on the state of each part."""

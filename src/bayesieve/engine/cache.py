@@ -172,7 +172,7 @@ class Cache(Mapped):
         return data[32:] if self._sealed(key, data[32:]) == data[:32] else None
 
     def _read(self, key: str) -> tuple[TableLevels, np.ndarray] | None:
-        """The columns with this digest; None where they are not here, or are not whole."""
+        """The columns with this digest; or None if they are not here, or not whole."""
         try:
             manifest = json.loads((self.folder / MANIFEST).read_bytes())
             whole = manifest.pop("sha256") == hashlib.sha256(json.dumps(manifest).encode()).hexdigest()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
+import pickle
 import tempfile
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
@@ -18,12 +22,14 @@ import numpy as np
 
 from bayesieve.engine.base import Parts, Total
 from bayesieve.engine.mapped import Mapped
-from bayesieve.engine.seat import HOLD, MAKE, UPDATE, LostWorkerError, Packed, Question, Seat, Step, pack
 from bayesieve.version import __version__
 
-_POLL, _PATIENCE = 0.5, 30.0  # seconds to wait for a worker where all are gone
+_POLL = 0.5  # seconds between two looks whether a worker is there
+_PATIENCE = 30.0  # seconds to wait for a worker if all are gone
+_BEGIN_SECONDS = 60.0  # until a worker must have begun
 _SCHEDULER_SECONDS = 10.0  # until which a scheduler must answer
 _BLOCK_BYTES = 64 << 20  # codes of a block that is sent
+_MESSAGE_BYTES = 64 << 20  # from which on the blocks that follow go with another message
 _ROWS_AT_ONCE = 25_000_000  # rows times candidates that a thread passes over in the time of a round trip
 _FEWEST_AHEAD, _MOST_AHEAD = 16, 256
 _MOST_LOSSES = 8  # of workers in one round trip; more have another reason
@@ -33,8 +39,8 @@ class Cluster(Mapped):
     """Rows with the workers of a Dask cluster, which sum over their blocks.
 
     Workers read, count and code the pieces of a scanned table, and keep the codes: pairs and the search are sums over
-    them. What needs rows together gets the codes of a sample or, where it needs all rows, all codes in files of this
-    machine. A table in memory is coded here. Where a worker is lost, another one takes its place: it reads the pieces
+    them. What needs rows together gets the codes of a sample or, if it needs all rows, all codes in files of this
+    machine. A table in memory is coded here. If a worker is lost, another one takes its place: it reads the pieces
     again, or is sent the blocks, and takes the steps of the search again.
 
     Parameters
@@ -147,10 +153,6 @@ class Cluster(Mapped):
         """Parts as bytes, but for shared objects."""
         return pack(parts, self._number_of)
 
-    def pack_shared(self, number: int, part: Any) -> Packed:
-        """A shared object as bytes."""
-        return pack(part, lambda _: None)
-
     @contextlib.contextmanager
     def together(self, n_walks: int) -> Iterator[Callable[[], None]]:
         self._together = n_walks
@@ -235,7 +237,7 @@ class Cluster(Mapped):
 class Held:
     """Values that workers keep, one for each block of rows, and the steps that led to them.
 
-    A worker takes the steps that it has not taken yet before it answers: all of them where it takes the place of
+    A worker takes the steps that it has not taken yet before it answers: all of them if it takes the place of
     another.
 
     Attributes
@@ -248,7 +250,7 @@ class Held:
         engine: Cluster,
         items: Sequence[Callable[[], Any]] = (),
         parent: Held | None = None,
-        made: Step | None = None,
+        made: Packed | None = None,
     ) -> None:
         self.engine, self.parent = engine, parent
         self.number = next(engine._numbers)
@@ -259,12 +261,12 @@ class Held:
         weakref.finalize(self, engine.forgotten.append, self.number)
 
     def make(self, function: Callable[..., Any], *arguments: Any) -> Held:
-        """What a function returns for each value, kept where that is."""
-        return Held(self.engine, parent=self, made=Step(self.engine, MAKE, function, arguments))
+        """What a function returns for each value, kept by the worker that has the value."""
+        return Held(self.engine, parent=self, made=self.engine.pack((MAKE, function, arguments)))
 
     def update(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function for its effect on each value, before the next question is answered."""
-        self._log.append(Step(self.engine, UPDATE, function, arguments))
+        self._log.append(self.engine.pack((UPDATE, function, arguments)))
 
     def ask(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What a function returns for each value, in the order of the blocks."""
@@ -284,8 +286,7 @@ class Held:
             for item in self._items[share.start + first : share.stop]:
                 yield self.engine.pack((HOLD, _as_it_is, (item(),)))  # when it is sent, for blocks are large
             first = max(0, first - len(share))
-        for step in self._log[first:]:
-            yield step.packed
+        yield from self._log[first:]
 
 
 class RemoteParts(Parts[Any]):
@@ -294,15 +295,245 @@ class RemoteParts(Parts[Any]):
     def __init__(self, states: Held) -> None:
         self._held = states
 
-    def reduce(self, function: Callable[..., Total], *arguments: Any) -> Total:
-        first, *others = self._held.ask(function, *arguments)
-        total: Total = first
-        for other in others:
-            total = total + other
-        return total
+    def _each(self, function: Callable[..., Total], *arguments: Any) -> list[Total]:
+        return self._held.ask(function, *arguments)
 
     def update(self, function: Callable[..., None], *arguments: Any) -> None:
         self._held.update(function, *arguments)
+
+
+class LostWorkerError(Exception):
+    """A worker does not answer any more."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Bytes, and by number the shared objects that they refer to."""
+
+    data: bytes
+    used: Mapping[int, Any]
+
+
+def pack(parts: Any, number_of: Callable[[Any], int | None]) -> Packed:
+    """Parts as bytes, but for shared objects, which go by their numbers."""
+    from cloudpickle import Pickler
+
+    used: dict[int, Any] = {}
+
+    class Shortened(Pickler):
+        def persistent_id(self, part: Any) -> int | None:
+            number = number_of(part)
+            if number is not None:
+                used[number] = part
+            return number
+
+    file = io.BytesIO()
+    Shortened(file, protocol=5).dump(parts)
+    return Packed(file.getvalue(), used)
+
+
+@dataclass(eq=False)
+class Question:
+    """Something asked of all blocks of some values: ``answers``, by block, or by place of a total, or the ``error``."""
+
+    held: Held
+    packed: Packed
+    is_total: bool = False
+    answers: list[Any] = field(default_factory=list)
+    error: BaseException | None = None
+
+
+@dataclass
+class _Message:
+    """A message under way, and what its worker knows once it has answered."""
+
+    future: Any
+    n_steps: dict[int, int]
+    shared: set[int]
+    questions: Sequence[Question]
+    n_forgotten: int
+
+
+class Seat:
+    """The place of one worker, which another one takes if it is lost."""
+
+    def __init__(self, engine: Cluster, number: int, address: str, n_threads: int) -> None:
+        self._engine, self.number = engine, number
+        self.open(address, n_threads)
+
+    def open(self, address: str, n_threads: int) -> None:
+        """Begin with a worker that knows nothing."""
+        self.address, self.n_threads = address, n_threads
+        self.forgotten: list[int] = []
+        self._n_steps: dict[int, int] = {}
+        self._shared: set[int] = set()
+        options = {"workers": [address], "allow_other_workers": True, "actor": True, "pure": False}
+        self._future = self._engine.client.submit(Keeper, n_threads, **options)
+        self._actor: Any = None
+
+    def release(self) -> None:
+        """Let the worker forget everything."""
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            if self._engine.client.status == "running":  # else it waits for a scheduler that does not know of them
+                self._engine.client.cancel([self._future], force=True)
+
+    def send(self, questions: Sequence[Question]) -> _Message | None:
+        """Send the next message: questions, after the steps that they need and the worker has not taken yet."""
+        questions = [question for question in questions if question.held.shares[self.number]]
+        if not questions:
+            return None
+        n_steps, shared, logs, size = dict(self._n_steps), set(self._shared), [], 0
+        new: list[tuple[int, bytes]] = []
+
+        def add(packed: Packed) -> bytes:
+            for number, part in packed.used.items():
+                if number not in shared:
+                    shared.add(number)
+                    new.append((number, pack(part, lambda _: None).data))
+            return packed.data
+
+        for held in dict.fromkeys(held for question in questions for held in question.held.line):
+            first = n_steps.get(held.number, 0)
+            steps = []
+            for packed in held.steps(self.number, first):
+                steps.append(add(packed))
+                size += len(packed.data)
+                if size >= _MESSAGE_BYTES:
+                    break
+            n_steps[held.number] = first + len(steps)
+            if steps:
+                logs.append((held.number, -1 if held.parent is None else held.parent.number, first, steps))
+            if size >= _MESSAGE_BYTES:
+                questions = []
+                break
+        asked = [(question.held.number, question.is_total, add(question.packed)) for question in questions]
+        data = pickle.dumps((self.forgotten, new, logs, asked), protocol=5)
+        self._engine.bytes_sent += len(data)
+        return _Message(self._run(data), n_steps, shared, questions, len(self.forgotten))
+
+    def _run(self, data: bytes) -> Any:
+        try:
+            if self._actor is None:
+                self._actor = self._result(self._future, time.monotonic() + _BEGIN_SECONDS)
+            return self._actor.run(data)
+        except Exception as error:  # whatever a lost worker or scheduler leads to
+            return LostWorkerError(str(error))
+
+    def answer(self, message: _Message) -> bool:
+        """Wait for the answer; whether that of the questions came with it.
+
+        Raises
+        ------
+        LostWorkerError
+            If the worker is gone.
+        Exception
+            Whatever the worker raised.
+        """
+        data = self._wait(message.future)
+        self._engine.bytes_received += len(data)
+        is_answer, answers = pickle.loads(data)
+        if not is_answer:
+            raise answers
+        self._n_steps, self._shared = message.n_steps, message.shared
+        del self.forgotten[: message.n_forgotten]
+        for question, values in zip(message.questions, answers, strict=True):
+            share = question.held.shares[self.number]
+            question.answers[share.start : share.start + len(values)] = values
+        return bool(message.questions)
+
+    def _wait(self, future: Any) -> bytes:
+        if isinstance(future, LostWorkerError):
+            raise future
+        try:
+            data: bytes = self._result(future, np.inf)
+            return data
+        except Exception as error:  # whatever a lost worker or scheduler leads to
+            raise LostWorkerError(str(error)) from error
+
+    def _result(self, future: Any, deadline: float) -> Any:
+        """What a future comes to; TimeoutError at the deadline, or if its worker or the scheduler is gone."""
+        while True:
+            try:
+                return future.result(timeout=_POLL)
+            except TimeoutError:
+                is_there = self._engine.client.status == "running" and self._future.status in ("finished", "pending")
+                if not is_there or time.monotonic() > deadline:
+                    raise TimeoutError(self.address) from None
+
+
+HOLD, MAKE, UPDATE = range(3)
+"""Kinds of steps: hold the value of one more block, make values of those of a parent, change values."""
+
+
+class Keeper:
+    """Keeps values for blocks of rows in the memory of a worker, and changes them step by step.
+
+    Values have a number and a log of steps. A step that was taken is not taken again, so that messages may be repeated.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self._pool = ThreadPoolExecutor(n_threads)
+        self._values: dict[int, list[Any]] = {}
+        self._n_steps: dict[int, int] = {}
+        self._shared: dict[int, Any] = {}
+
+    def run(self, message: bytes) -> bytes:
+        """Take the steps of a message and answer its questions; an error is an answer, too."""
+        try:
+            forgotten, shared, logs, questions = pickle.loads(message)
+            for number in forgotten:
+                for by_number in (self._values, self._n_steps, self._shared):
+                    by_number.pop(number, None)
+            for number, packed in shared:
+                self._shared[number] = self._load(packed)
+            for number, parent, first, steps in logs:
+                for at, step in enumerate(steps, first):
+                    if at >= self._n_steps.get(number, 0):
+                        self._take(number, parent, *self._load(step))
+                        self._n_steps[number] = at + 1
+            answers = [self._answer(number, is_total, *self._load(asked)) for number, is_total, asked in questions]
+            return pickle.dumps((True, answers), protocol=5)
+        except Exception as error:
+            return _packed(error)
+
+    def _answer(self, number: int, is_total: bool, function: Callable[..., Any], arguments: Any) -> list[Any]:
+        values = self._each(number, function, arguments)
+        return [reduce(add, values)] if is_total else values
+
+    def _take(self, number: int, parent: int, kind: int, function: Callable[..., Any], arguments: Any) -> None:
+        if kind == HOLD:
+            self._values.setdefault(number, []).append(function(*arguments))
+        elif kind == MAKE:
+            self._values[number] = self._each(parent, function, arguments)
+        else:
+            self._each(number, function, arguments)
+
+    def _each(self, number: int, function: Callable[..., Any], arguments: Any) -> list[Any]:
+        values = self._values[number]
+        if len(values) == 1:
+            return [function(values[0], *arguments)]
+        return list(self._pool.map(lambda value: function(value, *arguments), values))
+
+    def _load(self, packed: bytes) -> Any:
+        return _Unpickler(packed, self._shared).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, packed: bytes, shared: dict[int, Any]) -> None:
+        super().__init__(io.BytesIO(packed))
+        self._shared = shared
+
+    def persistent_load(self, number: int) -> Any:
+        return self._shared[number]
+
+
+def _packed(error: Exception) -> bytes:
+    try:
+        packed = pickle.dumps((False, error), protocol=5)
+        pickle.loads(packed)  # some errors cannot be made again from what they remember
+    except Exception:
+        packed = pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")), protocol=5)
+    return packed
 
 
 def _as_it_is(block: Any) -> Any:
@@ -331,7 +562,7 @@ def _connected(address: str) -> Any:
 
 
 def _workers(client: Any) -> dict[str, int]:
-    """Threads by address of the worker; OSError where the scheduler is gone."""
+    """Threads by address of the worker; OSError if the scheduler is gone."""
     try:
         if client.status != "running":  # a new scheduler knows none of the rows
             raise ConnectionError(client.status)

@@ -19,7 +19,7 @@ from bayesieve.engine.base import Engine, InMemory
 _IN_MEMORY_BYTES = 1 << 20  # arrays up to this size are not worth a file
 _ZEROS = bytes(1 << 20)
 SCRATCH = ".bayesieve-rows-"
-"""Beginning of the names of files, for the moment that they have one where the system has no unnamed files."""
+"""Beginning of the names of files, for the moment that they have one on systems without unnamed files."""
 
 
 class Mapped(InMemory):
@@ -96,7 +96,7 @@ class Mapped(InMemory):
         return math.prod(shape) * np.dtype(dtype).itemsize <= _IN_MEMORY_BYTES
 
     def _take_memory(self, n_bytes: int) -> bool:
-        """Whether so many bytes were left; they are taken."""
+        """Take ``n_bytes`` of memory; whether they were left."""
         with self._lock:
             fits = n_bytes <= self._memory_left
             self._memory_left -= n_bytes if fits else 0

@@ -15,7 +15,7 @@ _LEAST_READING = 64 << 20
 
 def bytes_of(memory_limit: Any) -> int:
     """``memory_limit`` in bytes: a number, or text such as ``"4GiB"``; None is 4 GiB, or half the memory of the machine
-    where that is less.
+    if that is less.
 
     ValueError for anything else, and for less than 512 MiB.
     """

@@ -35,15 +35,13 @@ def effective_jobs(n_jobs: int | None) -> int:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Within it, products of matrices run in the calling thread: their sums come in one order, and threads that wait
-    for the next product take no processor.
-    """
+    """Run BLAS single-threaded: reproducible sums, no spinning threads."""
     return _linear_algebra().limit(limits=1)
 
 
 @cache
 def _linear_algebra() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  it brings a library of its own, which the controller must find
+    import scipy.linalg  # noqa: F401  it brings a library, which the controller must find
 
     return ThreadpoolController()
 

@@ -22,7 +22,7 @@ _MOST_SECONDS_BETWEEN_LINES = 60.0
 
 @contextmanager
 def stage(title: str, verbose: int) -> Iterator[None]:
-    """Show a running clock on the error stream while the block runs, unless it has a progress of its own to show: on a
+    """Show a running clock on the error stream while the block runs, unless it shows a progress itself: on a
     terminal in one line, elsewhere in a line now and then.
     """
     if not verbose:

@@ -12,17 +12,23 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import polars as pl
 
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.text_types import decimal_points, numbers_of_texts, typed_text
 
+Found = TypeVar("Found")
+Keep = Callable[[Iterable[bytes]], Path | bytes]
 _SEPARATORS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
 _SAMPLE_LINES = 100
 SAMPLE_ROWS = 1000
+_CHUNK = 1 << 24
+_GZIP = b"\x1f\x8b"
 _LONGEST_HEADER = 1 << 28  # bytes, and characters of a field
 _BINARY_STARTS = {
     b"PAR1": "a Parquet file; name it .parquet",
@@ -41,35 +47,38 @@ class Text:
     separator: str
     header: list[str]
 
-    def open(self) -> Iterator[list[str]]:
-        """The fields of every line, read slowly; used only to locate errors."""
-        for _, row in self.open_numbered():
-            yield row
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns; those without one are numbered."""
+        return [name or f"column_{i + 1}" for i, name in enumerate(self.header)]
 
-    def open_numbered(self) -> Iterator[tuple[int, list[str]]]:
-        """As `open`, with the number of the line on which each row begins, from 1."""
-        raw = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
-        with io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="") as text:
-            lines = _Counted(text)
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """The line on which each row begins, from 1, and its fields. Slow; used only to locate errors."""
+        n_read = 0
+
+        def counted(lines: Iterable[str]) -> Iterator[str]:
+            nonlocal n_read
+            for n_read, line in enumerate(lines, 1):  # noqa: B007  # read below
+                yield line
+
+        with io.TextIOWrapper(opened(self.source), encoding="utf-8-sig", errors="replace", newline="") as text:
             begin = 1
-            for row in _fields(lines, self.separator):
+            for row in _fields(counted(text), self.separator):
                 yield begin, row
-                begin = lines.n_read + 1
+                begin = n_read + 1
 
-
-class _Counted:
-    """Lines that are counted as they are read."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines, self.n_read = iter(lines), 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self.n_read += 1
-        return line
+    def query(self, as_text: Collection[str] = (), **options: Any) -> pl.LazyFrame:
+        """The rows, read with these options of polars, some columns as text. ValueError if the header does not fit."""
+        read = partial(pl.scan_csv, self.source, separator=self.separator, glob=False)  # names may hold * and [1]
+        as_written = read(infer_schema=False).collect_schema().names()
+        if len(as_written) != len(self.header):
+            refuse_ragged(self)
+            raise ValueError(f"{self.path} has a header that does not fit its rows; give every column one name.")
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"{self.path} has a column without a name; give every column its own name.")
+        names = dict(zip(as_written, self.names, strict=True))
+        texts = {before: pl.String for before, name in names.items() if name in as_text}
+        return read(schema_overrides=texts, **options).rename(names)
 
 
 def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str | None = None) -> int | None:
@@ -77,13 +86,12 @@ def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str
 
     Rows without a value in the column ``labelled`` do not count.
     """
-    text = _open(path)
-    names = numbered(text.header)
-    if column not in names:
+    text = open_text(path, path, in_memory)
+    if column not in text.names:
         return None
-    at, label = names.index(column), names.index(labelled) if labelled in names else None
+    at, label = text.names.index(column), text.names.index(labelled) if labelled in text.names else None
     with contextlib.suppress(csv.Error):
-        rows = text.open_numbered()
+        rows = text.rows()
         next(rows, None)  # the header
         for line, row in rows:
             if len(row) > at and is_it(row[at].strip()) and (label is None or row[label].strip()):
@@ -91,25 +99,29 @@ def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str
     return None
 
 
-def read_csv(path: Path, content: bytes | None = None) -> pl.DataFrame:
+def read_csv(path: Path, source: Path | bytes) -> pl.DataFrame:
     """Read a text table; types are inferred from all rows. ValueError names the file and its defect.
 
     Parameters
     ----------
     path : Path
-    content : bytes, optional
-        Content of the file, if it was read already.
+        For messages.
+    source : Path or bytes
+        Where the table is: the file, or its content.
     """
-    text, frame = _cut(path, content, (), _parse)
-    frame = _without_blank_lines(_named(frame, text))
-    columns = frame.get_columns()
+    text, frame = cut(path, source, in_memory, _parse)
+    nameless = [name for name, given in zip(text.names, text.header, strict=True) if not given]
+    empty = [name for name in nameless if frame[name].null_count() == frame.height and frame.width > 1]
+    if len(empty) == frame.width:
+        raise ValueError(f"{path} has columns without names and without values; check its header and separator.")
+    columns = _without_blank_lines(frame.drop(empty)).get_columns()
     for i, column in enumerate(columns):
         if column.dtype == pl.String:
             columns[i] = typed_text(column.alias(""), decimal_comma=text.separator != ",").alias(column.name)
     return pl.DataFrame(columns)
 
 
-def read_csv_to_score(path: Path, levels: Mapping[str, FeatureLevels], content: bytes | None = None) -> pl.DataFrame:
+def read_csv_to_score(path: Path, source: Path | bytes, levels: Mapping[str, FeatureLevels]) -> pl.DataFrame:
     """Read a text table as a model reads it: no types are inferred from its rows.
 
     Columns of numbers whose values are all readable come as floats; all others as text, which `FeatureLevels.code`
@@ -118,83 +130,115 @@ def read_csv_to_score(path: Path, levels: Mapping[str, FeatureLevels], content: 
 
     Parameters
     ----------
-    path, content : as `read_csv` takes them
+    path, source : as `read_csv` takes them
     levels : mapping from the names of the model's columns to their levels
     """
-    text, frame = _cut(path, content, levels, partial(_parse_to_score, levels=levels))
-    return _without_blank_records(text, _named(frame, text, drop_empty=False))
+    text, frame = cut(path, source, in_memory, partial(_parse_to_score, levels=levels), levels)
+    blank = blank_lines(text, empty_rows(frame))
+    return frame if blank is None else frame.filter(~blank)
 
 
-def _cut(
-    path: Path, content: bytes | None, names: Collection[str], parse: Callable[[Text], pl.DataFrame]
-) -> tuple[Text, pl.DataFrame]:
-    """The text and its fields, as many in every row."""
-    text = _open(path, content, names)
+def read_header(path: Path) -> list[str]:
+    """The names of the columns of a text table, those without one numbered."""
+    return open_text(path, path, in_memory).names
+
+
+def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[str] = ()) -> Text:
+    """A text table in UTF-8, as far as its beginning shows.
+
+    Parameters
+    ----------
+    path : Path
+        For messages, and for its file extension.
+    source : Path or bytes
+    keep : function
+        Keeps text that was decoded: `in_memory`, or in a file.
+    names : collection of str, optional
+        Names that should be in the header; they show the separator.
+    """
+    sample = _beginning(source)
+    if sample.startswith(_GZIP) or (path.suffix.lower() == ".gz" and isinstance(source, Path)):
+        if not sample.startswith(_GZIP):
+            raise ValueError(f"{path} is not a gzip file, though its name says so; rename it or compress it again.")
+        try:
+            with opened(source) as packed, gzip.open(packed) as file:
+                source = keep(iter(partial(file.read, _CHUNK), b""))
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} is a damaged gzip file; compress it again.") from error
+        sample = _beginning(source)
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+        source = keep(decoder.decode(chunk, not chunk).encode() for chunk in chain(_chunks(source), [b""]))
+        sample = _beginning(source)
+    if b"\r" in sample and b"\n" not in sample and not any(b"\n" in chunk for chunk in _chunks(source)):
+        source = keep(chunk.replace(b"\r", b"\n") for chunk in _chunks(source))
     try:
-        frame = parse(text)
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # the last character of the sample may be cut
+    except UnicodeDecodeError:
+        source = source if b"\0" in sample else keep(_western(source))
+    return look_at(path, source, names)
+
+
+def cut(
+    path: Path, source: Path | bytes, keep: Keep, look: Callable[[Text], Found], names: Collection[str] = ()
+) -> tuple[Text, Found]:
+    """Open a text table and look at its rows; once more if a later row is in the Western encoding.
+
+    Parameters
+    ----------
+    path, source, keep, names : as `open_text` takes them
+    look : function of the text
+    """
+    text = open_text(path, source, keep, names)
+    try:
+        return text, look(text)
     except pl.exceptions.ComputeError as error:
         if "utf-8" not in str(error):
             refuse_open_quote(text)
             refuse_ragged(text)
             raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
-        text = look_at(path, _decode_western(_to_utf8(_raw_bytes(path, content))), names)
-        frame = parse(text)
-    if frame.width > 1 and frame.height and frame.width == len(text.header) and frame[:, -1].null_count():
-        refuse_short_rows(text, frame.height, frame.select(pl.all_horizontal(pl.all().is_null()).any()).item())
-    return text, frame
+    text = look_at(path, keep(_western(text.source)), names)
+    return text, look(text)
 
 
-def read_header(path: Path) -> list[str]:
-    """The names of the columns of a text table, those without one numbered."""
-    return numbered(_open(path).header)
+def in_memory(chunks: Iterable[bytes]) -> bytes:
+    """Keep text in memory."""
+    return b"".join(chunks)
 
 
-def _open(path: Path, content: bytes | None = None, names: Collection[str] = ()) -> Text:
-    if content is None:
-        with path.open("rb") as file:
-            sample = file.read(SAMPLE_BYTES)
-    else:
-        sample = content[:SAMPLE_BYTES]
-    if (path.suffix.lower() == ".gz" and content is None) or sample.startswith(b"\x1f\x8b"):
-        return look_at(path, _to_utf8(_raw_bytes(path, content)), names)
-    if sample.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\r" in sample and b"\n" not in sample):
-        return look_at(path, _to_utf8(_raw_bytes(path, content)), names)
-    source = path if content is None else content
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)  # the last character of the sample may be cut
-    except UnicodeDecodeError:
-        return look_at(path, source if b"\0" in sample else _decode_western(_raw_bytes(path, content)), names)
-    return look_at(path, source, names)
+def in_folder(folder: Path, chunks: Iterable[bytes]) -> Path:
+    """Keep text in a new file of a folder."""
+    target = folder / f"{len(list(folder.iterdir()))}.text"
+    with target.open("wb") as file:
+        file.writelines(chunks)
+    return target
 
 
-def _raw_bytes(path: Path, content: bytes | None) -> bytes:
-    raw = path.read_bytes() if content is None else content
-    if content is not None and not raw.startswith(b"\x1f\x8b"):
-        return raw
-    if not raw.startswith(b"\x1f\x8b"):
-        if path.suffix.lower() == ".gz":
-            raise ValueError(f"{path} is not a gzip file, though its name says so; rename it or compress it again.")
-        return raw
-    try:
-        return gzip.decompress(raw)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise ValueError(f"{path} is a damaged gzip file; compress it again.") from error
+def opened(source: Path | bytes) -> IO[bytes]:
+    return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
 
 
-def _to_utf8(raw: bytes) -> bytes:
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raw = raw.decode("utf-16", errors="replace").encode()
-    return raw.replace(b"\r", b"\n") if b"\r" in raw and b"\n" not in raw else raw
+def _beginning(source: Path | bytes) -> bytes:
+    with opened(source) as file:
+        return file.read(SAMPLE_BYTES)
 
 
-def _decode_western(raw: bytes) -> bytes:
+def _chunks(source: Path | bytes) -> Iterator[bytes]:
+    with opened(source) as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _western(source: Path | bytes) -> Iterator[bytes]:
     """Lines that are not UTF-8 are taken for the Western European encoding of Windows, a superset of printable Latin-1:
     a byte that is wrong in one line changes no other.
     """
-    return b"\n".join(line if line.isascii() else line_in_utf8(line) for line in raw.split(b"\n"))
+    with opened(source) as lines:
+        for line in lines:
+            yield line if line.isascii() else _line_in_utf8(line)
 
 
-def line_in_utf8(line: bytes) -> bytes:
+def _line_in_utf8(line: bytes) -> bytes:
     for encoding in ("utf-8", "cp1252"):
         with contextlib.suppress(UnicodeDecodeError):
             return line.decode(encoding).encode()
@@ -204,7 +248,7 @@ def line_in_utf8(line: bytes) -> bytes:
 def _first_lines(source: Path | bytes) -> tuple[bytes, bool]:
     """The beginning of a text, the whole header at least, and whether there is more."""
     size = SAMPLE_BYTES
-    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+    with opened(source) as file:
         sample = file.read(size)
         while len(sample) == size < _LONGEST_HEADER and not (b"\n" in sample or b"\0" in sample):
             sample += file.read(size)
@@ -231,7 +275,7 @@ def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Te
 
 
 def refuse_binary(path: Path, sample: bytes) -> None:
-    """ValueError where the first bytes are no text."""
+    """ValueError if the first bytes are no text."""
     for start, what in _BINARY_STARTS.items():
         if sample.startswith(start):
             raise ValueError(f"{path} is not a text table but {what}.")
@@ -289,38 +333,30 @@ def _checked_header(path: Path, header: list[str]) -> list[str]:
     return names
 
 
-def numbered(header: list[str]) -> list[str]:
-    """Names; columns without one are numbered."""
-    return [name or f"column_{i + 1}" for i, name in enumerate(header)]
-
-
 def _parse(text: Text) -> pl.DataFrame:
     """The columns as the first rows suggest, or all as text if a later row does not fit.
 
     Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
     """
-    read = partial(pl.read_csv, text.source, separator=text.separator, glob=False)  # names may hold * and [1]
     try:
-        return read(infer_schema_length=SAMPLE_ROWS)
+        frame = text.query(infer_schema_length=SAMPLE_ROWS).collect()
     except pl.exceptions.ComputeError:
-        return read(infer_schema=False)
+        frame = text.query(infer_schema=False).collect()
+    refuse_short_rows(text, empty_rows(frame), frame[:, -1].null_count())
+    return frame
 
 
 def _parse_to_score(text: Text, levels: Mapping[str, FeatureLevels]) -> pl.DataFrame:
     """Readable columns of numbers as floats, the others as text; either way every value is read by itself."""
-    read = partial(pl.read_csv, text.source, separator=text.separator, glob=False)
-    names = numbered(text.header)
     numbers = {name for name, level in levels.items() if (level.kind, level.type) == ("numeric", "number")}
+    others = [name for name in text.names if name not in numbers]
     try:
-        as_written = read(n_rows=0, infer_schema=False).columns
-        others = {name: pl.String for i, name in enumerate(as_written) if i >= len(names) or names[i] not in numbers}
-        frame = read(infer_schema_length=SAMPLE_ROWS, schema_overrides=others)
+        frame = text.query(others, infer_schema_length=SAMPLE_ROWS).collect()
     except pl.exceptions.ComputeError:
-        frame = read(infer_schema=False)
-    if frame.width != len(names):
-        return frame
+        frame = text.query(infer_schema=False).collect()
+    refuse_short_rows(text, empty_rows(frame), frame[:, -1].null_count())
     columns = frame.get_columns()
-    for i, name in enumerate(names):
+    for i, name in enumerate(text.names):
         if columns[i].dtype != pl.String:
             continue
         texts = columns[i].alias("")  # polars takes the names * and ^...$ for patterns
@@ -329,91 +365,74 @@ def _parse_to_score(text: Text, levels: Mapping[str, FeatureLevels]) -> pl.DataF
         if name in numbers:
             values, unreadable = numbers_of_texts(texts, "number")
             texts = texts if unreadable.any() else pl.Series(values, nan_to_null=True)
-        columns[i] = texts.alias(columns[i].name)
+        columns[i] = texts.alias(name)
     return pl.DataFrame(columns)
 
 
-def _named(frame: pl.DataFrame, text: Text, *, drop_empty: bool = True) -> pl.DataFrame:
-    """With the names of the header, trimmed; columns without one are numbered, or dropped if they are empty too."""
-    if frame.width != len(text.header):
-        refuse_ragged(text)
-        raise ValueError(f"{text.path} has a header that does not fit its rows; give every column one name.")
-    names = numbered(text.header)
-    if len(set(names)) < len(names):
-        raise ValueError(f"{text.path} has a column without a name; give every column its own name.")
-    frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
-    if not drop_empty:
-        return frame
-    nameless = [names[i] for i, name in enumerate(text.header) if not name]
-    empty = [name for name in nameless if frame[name].null_count() == frame.height and frame.width > 1]
-    if len(empty) == frame.width:
-        raise ValueError(f"{text.path} has columns without names and without values; check its header and separator.")
-    return frame.drop(empty)
+def empty_rows(frame: pl.DataFrame) -> pl.Series:
+    """Which rows have no value at all."""
+    if any(column.null_count() == 0 for column in frame.get_columns()):
+        return pl.repeat(False, frame.height, dtype=pl.Boolean, eager=True)
+    return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
 def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
     """Polars reads a blank line as a row without any value. In a single column that may be a missing one."""
-    if frame.height == 0 or any(column.null_count() == 0 for column in frame.get_columns()):
+    empty = empty_rows(frame)
+    if not empty.any():
         return frame
     if frame.width > 1:
-        return frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    present = frame.to_series().is_not_null().arg_true()
+        return frame.filter(~empty)
+    present = (~empty).arg_true()
     return frame.head(int(present[-1]) + 1 if len(present) else 0)
 
 
-def _without_blank_records(text: Text, frame: pl.DataFrame) -> pl.DataFrame:
-    """Without the rows that polars makes of blank lines; a row whose values are all missing stays."""
-    if frame.width == 1 or frame.height == 0 or any(column.null_count() == 0 for column in frame.get_columns()):
-        return frame
-    blank = blank_lines(text, frame.select(pl.all_horizontal(pl.all().is_null())).to_series(), frame.width)
-    return frame if blank is None else frame.filter(~blank)
-
-
-def blank_lines(text: Text, empty: pl.Series, width: int) -> pl.Series | None:
-    """Which rows are blank lines, of those without any value; None where there are none."""
-    n_rows, n_empty = len(empty), int(empty.sum())
+def blank_lines(text: Text, empty: pl.Series) -> pl.Series | None:
+    """Which rows are blank lines, of those without any value; None if there are none."""
+    n_rows, n_empty, width = len(empty), int(empty.sum()), len(text.header)
     if width == 1 or n_empty == 0:
         return None
     separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
     if quotes == 0 and separators == (n_rows + 1) * (width - 1):
         return None
     if quotes or separators != (n_rows - n_empty + 1) * (width - 1):
-        blank = [not row for row in text.open()]
+        blank = [not row for _, row in text.rows()]
         return pl.Series(blank[-n_rows:]) if len(blank) > n_rows else empty
     return empty
 
 
-def refuse_short_rows(text: Text, n_rows: int, blank: bool) -> None:
+def refuse_short_rows(text: Text, empty: pl.Series, n_last: int) -> None:
     """ValueError that names the first row with fewer fields than the header.
 
-    Polars fills up such rows silently; they show as missing values in the last column, hence the call.
+    Polars fills up such rows silently; they show as missing values in the last column.
 
     Parameters
     ----------
     text : Text
-    n_rows : int
-    blank : bool
+    empty : Series of Boolean
         Whether a row has no value at all.
+    n_last : int
+        Number of missing values in the last column.
     """
+    if len(text.header) == 1 or not n_last:
+        return
     separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
-    if blank or quotes or separators != (n_rows + 1) * (len(text.header) - 1):
+    if empty.any() or quotes or separators != (len(empty) + 1) * (len(text.header) - 1):
         refuse_ragged(text)
 
 
 def _count_bytes(source: Path | bytes, *wanted: bytes) -> list[int]:
-    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
-        counts = [0] * len(wanted)
-        while chunk := file.read(1 << 24):
-            counts = [count + chunk.count(byte) for count, byte in zip(counts, wanted, strict=True)]
+    counts = [0] * len(wanted)
+    for chunk in _chunks(source):
+        counts = [count + chunk.count(byte) for count, byte in zip(counts, wanted, strict=True)]
     return counts
 
 
 def refuse_ragged(text: Text) -> None:
     """ValueError that names the first row whose number of fields differs from the header's."""
     expected = len(text.header)
-    rows = text.open()
     try:
-        for number, row in enumerate(rows, start=1):
+        for number, (_, row) in enumerate(text.rows(), start=1):
             if len(row) not in (0, expected) and not (expected == 1 and not row):
                 raise ValueError(
                     f"{text.path} has {len(row)} fields in row {number} (counting the header) where the header has "
@@ -425,7 +444,7 @@ def refuse_ragged(text: Text) -> None:
 
 def refuse_open_quote(text: Text) -> None:
     """ValueError that names the line of a quotation mark that is never closed."""
-    with io.BytesIO(text.source) if isinstance(text.source, bytes) else text.source.open("rb") as file:
+    with opened(text.source) as file:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
     if len(odd) % 2:
         raise ValueError(

@@ -14,31 +14,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
+from bayesieve.table.reading import ARROW, PARQUET, ending_of, is_zipped
 from bayesieve.table.writing import checked_path, lock, mode_of, sync_folder
 
 if TYPE_CHECKING:
     import polars as pl
 
 SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
-PARQUET = (".parquet", ".pq")
-ARROW = (".arrow", ".feather", ".ipc")
 _ENDINGS = ".csv, .tsv, .parquet or .arrow"
 _MARK = "bayesieve"  # key of the metadata of a Parquet file
 
 
-def kind_of(path: Path) -> str:
-    """The ending of a name, without that of gzip."""
-    return (Path(path.stem).suffix if is_zipped(path) else path.suffix).lower()
-
-
-def is_zipped(path: Path) -> bool:
-    """Whether a name ends in that of gzip."""
-    return path.suffix.lower() == ".gz"
-
-
 def is_folder(path: str | os.PathLike[str]) -> bool:
     """Whether a path to write is that of a folder: it has no ending, or is there under another than those of files."""
-    kind = kind_of(Path(path))
+    kind = ending_of(Path(path))
     return not kind or (os.path.isdir(path) and kind not in (*SEPARATORS, *PARQUET, *ARROW))
 
 
@@ -77,7 +66,7 @@ class FrameFile:
     def __init__(self, path: str | os.PathLike[str], *, mark: str | None = None) -> None:
         self.path, self._mark = checked_path(path), mark
         self._target = Path(os.path.realpath(self.path))
-        self._kind = kind_of(self.path)
+        self._kind = ending_of(self.path)
         is_text = self._kind in SEPARATORS
         if not is_text and (self._kind not in (*PARQUET, *ARROW) or is_zipped(self.path)):
             raise ValueError(f"{path} has no known file extension; end the name in {_ENDINGS}.")

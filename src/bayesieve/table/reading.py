@@ -85,7 +85,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
 
 
 def read_header(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns that `read_table` finds in a file, without reading its rows where that can be avoided.
+    """The names of the columns that `read_table` finds in a file, if possible without reading its rows.
 
     Raises
     ------
@@ -95,22 +95,34 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
     import polars as pl
 
     path = checked_path(path)
-    if _kind(path) in TEXT and path.is_file():
+    if format_of(path) == "text" and path.is_file():
         from bayesieve.table import csv_files
 
         with contextlib.suppress(OSError):
             return csv_files.read_header(path)
-    if _kind(path) in PARQUET and path.is_file() and is_utf8(path):
+    if format_of(path) == "Parquet" and path.is_file() and is_utf8(path):
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             return list(pl.read_parquet_schema(path))
     return read_table(path).columns  # or its error
 
 
-def _kind(path: Path) -> str:
-    """The ending of a name, without that of gzip where it may stand."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    last = suffixes[-1] if suffixes else ""
-    return suffixes[-2] if last == ".gz" and len(suffixes) > 1 else last
+def ending_of(path: Path) -> str:
+    """The ending of a name in small letters, without that of gzip."""
+    return (Path(path.stem).suffix if is_zipped(path) else path.suffix).lower()
+
+
+def is_zipped(path: Path) -> bool:
+    """Whether a name ends in that of gzip."""
+    return path.suffix.lower() == ".gz"
+
+
+def format_of(path: Path) -> str | None:
+    """ "Parquet", "Arrow" or "text", by the name of a file; None for other names."""
+    ending = ending_of(path)
+    if ending in TEXT:
+        return "text"
+    formats = dict.fromkeys(PARQUET, "Parquet") | dict.fromkeys(ARROW, "Arrow")
+    return None if is_zipped(path) else formats.get(ending)
 
 
 def is_stream(path: Path) -> bool:
@@ -126,23 +138,19 @@ def is_stream(path: Path) -> bool:
 
 def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
     """The table in a stream, in the format of its first bytes; messages use ``name``."""
-    import polars as pl
-
-    from bayesieve.table import csv_files
-
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in _STANDARD_INPUT else files.enter_context(path.open("rb"))
         content = file.read(_FIRST_BYTES)
+        format = "text"
         if content.startswith(b"PAR1"):
-            return pl.read_parquet(io.BytesIO(_whole(content, file, name)))
-        if content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-            return _read_arrow(io.BytesIO(_whole(content, file, name)))
-        if not content.startswith(b"\x1f\x8b"):
-            csv_files.refuse_binary(name, content)  # before all of what may be endless is read
-        content = _whole(content, file, name)
-    if levels is None:
-        return csv_files.read_csv(name, content)
-    return csv_files.read_csv_to_score(name, levels, content)
+            format = "Parquet"
+        elif content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+            format = "Arrow"
+        elif not content.startswith(b"\x1f\x8b"):
+            from bayesieve.table.csv_files import refuse_binary
+
+            refuse_binary(name, content)  # before all of what may be endless is read
+        return _parsed(name, _whole(content, file, name), format, levels)
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
@@ -157,23 +165,26 @@ def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
 
 
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
+    format = format_of(path)
+    if format is None:
+        raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
+    if format != "text" and path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
+    return _parsed(path, path if is_utf8(path) else path.read_bytes(), format, levels)
+
+
+def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
+    """The table in a file, or its content; messages use ``path``."""
     import polars as pl
 
-    last = path.suffix.lower()
-    if _kind(path) in TEXT:
+    if format == "text":
         from bayesieve.table.csv_files import read_csv, read_csv_to_score
 
-        content = None if is_utf8(path) else path.read_bytes()
-        return read_csv(path, content) if levels is None else read_csv_to_score(path, levels, content)
-    if last not in (*PARQUET, *ARROW):
-        raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
-    if last in PARQUET:
-        return pl.read_parquet(path if is_utf8(path) else io.BytesIO(path.read_bytes()), glob=False)
-    with path.open(
-        "rb", buffering=0
-    ) as file:  # whose place polars knows; it would take * and [1] in a name for a pattern
+        return read_csv(path, source) if levels is None else read_csv_to_score(path, source, levels)
+    if format == "Parquet":
+        return pl.read_parquet(io.BytesIO(source) if isinstance(source, bytes) else source, glob=False)
+    # A file whose place polars knows; it would take * and [1] in a name for a pattern.
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb", buffering=0) as file:
         return _read_arrow(file)
 
 

@@ -56,7 +56,7 @@ class ScannedTable(Table):
     runs : ClassRuns or None
         Rows are listed class after class; None: as in the source.
     kinds : mapping from name to kind
-        How to read columns, where that does not follow from their type.
+        How to read columns whose kind does not follow from their type.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class ScannedTable(Table):
         return not any(folder is not None and folder.path.resolve().is_relative_to(temporary) for folder in folders)
 
     def parts(self, n_rows: int) -> Iterator[tuple[slice, TablePart]]:
-        """Neighbouring pieces of the source, until they have so many rows: where their rows are among all, and how to
-        read them elsewhere.
+        """Neighbouring pieces of the source, of ``n_rows`` rows or more: the positions of their rows among all, and how
+        to read them elsewhere.
         """
         begin, first, last = 0, 0, 0
         pieces: list[Piece] = []
@@ -339,9 +339,7 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
 
 
 def is_scan(X: Any, y: Any) -> bool:
-    """Whether rows are to be read from a source: one that was scanned, or anything not in memory with the name of the
-    target.
-    """
+    """Whether ``X`` must be streamed: a `Source`, or a path or lazy frame with the target given by name."""
     if isinstance(X, Source) or not isinstance(y, str):
         return isinstance(X, Source)
     paths = X if isinstance(X, (list, tuple)) and len(X) else [X]

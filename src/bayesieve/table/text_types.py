@@ -199,7 +199,7 @@ def _number_of_text(text: str, type_: str) -> float | None:
 
 
 def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
-    """Trimmed texts as numbers; NaN also where the fast reader cannot read a text."""
+    """Trimmed texts as numbers; NaN also for a text that the fast reader cannot read."""
     if type_ not in _READERS:
         return np.full(len(cleaned), np.nan)
     values = _READERS[type_](cleaned)

@@ -104,7 +104,7 @@ def mode_of(target: Path) -> int:
 def lock(file: IO[bytes] | int) -> bool:
     """Lock an open file or folder until it is closed or the process ends; False on systems that cannot.
 
-    OSError where another process has locked it, or the file system cannot.
+    OSError if another process has locked it, or the file system cannot.
     """
     try:
         import fcntl
@@ -123,7 +123,7 @@ def _write_through(path: Path, data: bytes, mode: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the new name itself survive a power cut, where the system can."""
+    """Make the new name itself survive a power cut, if the system can."""
     with contextlib.suppress(OSError, AttributeError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -1,13 +1,15 @@
-"""What cannot be read is said in one sentence that names the file."""
+"""What cannot be scanned is refused in one sentence that names the file or column."""
 
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,6 +20,7 @@ from bayesieve.table.sources import base, column_files
 from bayesieve.table.sources.column_files import row_groups
 
 FRAME = pl.DataFrame({"a": range(1000), "b": [f"text {i % 17}" for i in range(1000)]})
+NOON = dt.datetime(2024, 2, 29, 12)
 
 
 @pytest.fixture
@@ -26,10 +29,174 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "rows.parquet"
 
 
+def damaged(change: Callable[[bytes], bytes], ending: str = "parquet") -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        FRAME.write_ipc(folder / "rows.arrow")
+        path = folder / f"rows.{ending}"
+        path.write_bytes(change(path.read_bytes()))
+        return path
+
+    return make
+
+
+def written(*frames: pl.DataFrame) -> Callable[[Path], Path]:
+    """A folder with these frames in Parquet files."""
+
+    def make(folder: Path) -> Path:
+        (folder / "files").mkdir()
+        for i, frame in enumerate(frames):
+            frame.write_parquet(folder / f"files/{i}.parquet")
+        return folder / "files"
+
+    return make
+
+
+def columns(*values: Any) -> Callable[[Path], Path]:
+    return written(*(pl.DataFrame({"x": [value]}) for value in values))
+
+
+def touched(name: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+        return folder / name
+
+    return make
+
+
+def stream_of_arrow(folder: Path) -> Path:
+    FRAME.write_ipc_stream(folder / "stream.arrow")
+    return folder / "stream.arrow"
+
+
+def pipe(folder: Path) -> Path:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("needs named pipes")
+    os.mkfifo(folder / "rows.csv")
+    return folder / "rows.csv"
+
+
+def two_formats(folder: Path) -> Path:
+    FRAME.write_csv(folder / "rows.csv")
+    return folder
+
+
+def two_names(folder: Path) -> Path:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table([[1], [2]], names=["a", "a"]), folder / "twice.parquet")
+    return folder / "twice.parquet"
+
+
+def pandas(*columns: Any, **named: Any) -> Callable[[Path], Any]:
+    def make(_: Path) -> Any:
+        frames = pytest.importorskip("pandas")
+        if not named:
+            return frames.DataFrame([[1, 2]], columns=list(columns))
+        months = {name: frames.period_range("2024", periods=2, freq="M") for name in named}
+        return frames.DataFrame({name: value or months[name] for name, value in named.items()})
+
+    return make
+
+
+CUT = r"rows\.parquet is not a Parquet file, or was not written to its end"
+FAULTS: list[tuple[Callable[[Path], Any], str]] = [
+    (damaged(lambda content: content[:-100]), CUT),
+    (damaged(lambda content: content[:2]), CUT),
+    (damaged(lambda _: b"a,b\n1,2\n" * 50), CUT),
+    (damaged(lambda content: content + b"x"), CUT),
+    (damaged(lambda content: content[:-60], "arrow"), r"rows\.arrow was not written to its end; write it again"),
+    (stream_of_arrow, r"stream\.arrow is not an Arrow file that can be read in pieces"),
+    (touched("none.parquet"), r"none\.parquet is empty; a table needs columns"),
+    (written(FRAME.head(0)), "files has columns but no rows"),
+    (written(FRAME.select([])), "files has no columns"),
+    (lambda folder: touched("nothing/_SUCCESS.parquet")(folder).parent, r"^The folder .*nothing holds no table"),
+    (lambda folder: folder / "*.arrow", r"There is no file .*\*\.arrow"),
+    (lambda _: [], "There are no files to scan"),
+    (lambda folder: [folder / "rows.parquet", folder / "*.parquet"], r"rows\.parquet is named twice"),
+    (lambda _: 3, "A table cannot be scanned from int"),
+    (touched("rows.sav"), r"rows\.sav has no known file extension"),
+    (pipe, r"rows\.csv can only be read once; save it as a file"),
+    (two_formats, r"rows\.csv is text and .*rows\.parquet is Parquet; scan files of one format"),
+    (two_names, r"twice\.parquet has more than one column named 'a'"),
+    (written(FRAME.with_columns(c=1), FRAME), r"1\.parquet has no column 'c', which .*0\.parquet has"),
+    (written(FRAME, FRAME.with_columns(c=1)), r"0\.parquet has no column 'c', which .*1\.parquet has"),
+    (columns(1, "a"), r"^Column 'x' is a number in .*0\.parquet and text in .*1\.parquet; give it one type"),
+    (columns("a", 1.5), r"text in .*0\.parquet and a number in .*1\.parquet"),
+    (columns(True, 1), "true or false in .* and a number in"),
+    (columns(NOON, NOON.replace(tzinfo=dt.UTC)), "a date and time in .* and a .* with a time zone"),
+    (columns([1], 1), r"List\(Int64\) in .* and a number in"),
+    (columns(NOON.date(), 1), "a date in .* and a number in"),
+    (pandas(x=[1, "x"]), r"Column 'x' cannot be scanned \(.*\); convert it to one type"),
+    (pandas(x=None), r"Column 'x' cannot be scanned \(.*period.*; convert it to text"),
+    (pandas("x", "x"), "Column name 'x' appears more than once"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), FAULTS)
+def test_what_cannot_be_scanned(path: Path, make: Callable[[Path], Any], words: str) -> None:
+    source = make(path.parent)
+    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=words) as error:
+        bayesieve.scan(source)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": ["z"]}, "There is no column 'z'; the columns are 'a', 'b'"),
+        ({"columns": ["a", "a"]}, "Column 'a' is named twice"),
+        ({"columns": []}, "columns is empty; name at least one column"),
+        ({"cache": 3}, r"A path must be text or a pathlib\.Path, got 3"),
+        ({"cache": __file__}, r"No copies can be written into .*test_faults"),
+        ({"connection": "here"}, "connection must be a connection of DuckDB, got str"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=words):
+        bayesieve.scan(FRAME.lazy(), **options).pieces  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("select * from nowhere", r"^DuckDB cannot run the query \(Catalog Error"),
+        ("", "returns no rows; scan a SELECT"),
+        ("select interval 1 day as i", "Column 'i' holds intervals of DuckDB"),
+        ("select 1 as a where false", "The query has columns but no rows"),
+        (1, "source must be the text of a query, got int"),
+    ],
+)
+def test_queries_that_are_no_table(query: Any, words: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises((ValueError, TypeError), match=words):
+        bayesieve.scan(query, connection=duckdb.connect())
+
+
+def test_a_query_whose_rows_change_is_refused(tmp_path: Path) -> None:
+    connection = pytest.importorskip("duckdb").connect()
+    connection.sql("create table t as select 1 as a")
+    source = bayesieve.scan("from t", connection=connection, cache=tmp_path)
+    connection.sql("insert into t values (2)")
+    with pytest.raises(ValueError, match="The query had 1 rows when it was scanned, now 2; scan it again"):
+        source.pieces  # noqa: B018
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_partition_whose_rows_change_is_refused() -> None:
+    dask, pandas = pytest.importorskip("dask"), pytest.importorskip("pandas")
+    from dask import dataframe
+
+    sizes = [2]
+    make = dask.delayed(lambda: pandas.DataFrame({"x": range(sizes[0])}), pure=False)
+    source = bayesieve.scan(dataframe.from_delayed([make()], meta=pandas.DataFrame({"x": [0]})))
+    sizes[0] = 3
+    with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match=r"had 2 rows .* and has 3 now"):
+        list(source.blocks())
+
+
 def test_the_damaged_row_group_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(column_files, "BLOCK_ROWS", 300)
-    groups = row_groups(path)
-    assert [group.n_rows for group in groups] == [100] * 10
+    assert [group.n_rows for group in row_groups(path)] == [100] * 10
     content = bytearray(path.read_bytes())
     width = (len(content) - 12 - int.from_bytes(content[-8:-4], "little")) // 10
     content[4 + 4 * width + width // 4 : 4 + 5 * width - width // 4] = bytes(width - 2 * (width // 4))
@@ -37,18 +204,16 @@ def test_the_damaged_row_group_is_named(path: Path, monkeypatch: pytest.MonkeyPa
     source = bayesieve.scan(path)
     assert [piece.n_rows for piece in source.pieces] == [300, 300, 300, 100]
     assert_frame_equal(source.pieces[0].read(), FRAME[:300])
-    with pytest.raises(ValueError, match=r"^Row group 5 of .*rows\.parquet is damaged; write the file again"):
-        source.pieces[1].read()
-    with pytest.raises(ValueError, match=r"^Row group 5 of"):
-        list(source.blocks(["b"]))
+    for read in (source.pieces[1].read, lambda: list(source.blocks(["b"]))):
+        with pytest.raises(ValueError, match=r"^Row group 5 of .*rows\.parquet is damaged; write the file again"):
+            read()
 
 
 def test_a_changed_file_is_named(path: Path) -> None:
     source = bayesieve.scan(path)
     source.check_unchanged()
     before = source.fingerprint()
-    blocks = source.blocks(block_rows=10)
-    next(blocks)
+    next(source.blocks(block_rows=10))
     os.utime(path, ns=(1, 1))
     assert bayesieve.scan(path).fingerprint() != before
     for read in (source.check_unchanged, source.pieces[0].read, lambda: list(source.blocks())):
@@ -57,15 +222,6 @@ def test_a_changed_file_is_named(path: Path) -> None:
     path.unlink()
     with pytest.raises(ValueError, match=r"rows\.parquet cannot be read any more \(No such file or directory\)"):
         source.check_unchanged()
-
-
-@pytest.mark.parametrize(
-    "change", [lambda c: c[:-100], lambda c: c[:2], lambda c: b"a,b\n1,2\n" * 50, lambda c: c + b"x"]
-)
-def test_what_is_no_parquet_file(path: Path, change: Callable[[bytes], bytes]) -> None:
-    path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, or was not written to its end"):
-        bayesieve.scan(path)
 
 
 def test_footers_with_any_byte_changed_are_read_or_refused(path: Path) -> None:
@@ -77,86 +233,6 @@ def test_footers_with_any_byte_changed_are_read_or_refused(path: Path) -> None:
             assert bayesieve.scan(path).n_rows > 0
 
 
-def test_empty_files_and_folders(tmp_path: Path, path: Path) -> None:
-    (tmp_path / "nothing").mkdir()
-    (tmp_path / "nothing" / "_SUCCESS.parquet").touch()
-    with pytest.raises(ValueError, match=r"^The folder .*nothing holds no table; name one with files that end in"):
-        bayesieve.scan(tmp_path / "nothing")
-    with pytest.raises(FileNotFoundError, match=r"There is no file .*\*\.arrow"):
-        bayesieve.scan(tmp_path / "*.arrow")
-    (tmp_path / "none.parquet").touch()
-    with pytest.raises(ValueError, match=r"none\.parquet is empty; a table needs columns"):
-        bayesieve.scan(tmp_path / "none.parquet")
-    FRAME.head(0).write_parquet(tmp_path / "none.parquet")
-    with pytest.raises(ValueError, match=r"none\.parquet has columns but no rows"):
-        bayesieve.scan(tmp_path / "none.parquet")
-    assert bayesieve.scan(tmp_path / "*.parquet").n_rows == 1000
-    FRAME.select([]).write_parquet(tmp_path / "none.parquet")
-    with pytest.raises(ValueError, match=r"none\.parquet has no columns"):
-        bayesieve.scan(tmp_path / "none.parquet")
-    with pytest.raises(ValueError, match="There are no files to scan"):
-        bayesieve.scan([])
-    with pytest.raises(ValueError, match=r"rows\.parquet is named twice"):
-        bayesieve.scan([path, tmp_path / "*.parquet"])
-    with pytest.raises(TypeError, match="A table cannot be scanned from int"):
-        bayesieve.scan(3)
-
-
-def test_formats_and_columns_do_not_mix(tmp_path: Path, path: Path) -> None:
-    FRAME.write_csv(tmp_path / "rows.csv")
-    with pytest.raises(ValueError, match=r"rows\.csv is text and .*rows\.parquet is Parquet; scan files of one format"):
-        bayesieve.scan(tmp_path)
-    FRAME.with_columns(c=1).write_parquet(tmp_path / "more.parquet")
-    with pytest.raises(ValueError, match=r"rows\.parquet has no column 'c', which .*more\.parquet has"):
-        bayesieve.scan(tmp_path / "*.parquet")
-    with pytest.raises(ValueError, match=r"rows\.parquet has no column 'c', which .*more\.parquet has"):
-        bayesieve.scan([path, tmp_path / "more.parquet"])
-    (tmp_path / "rows.sav").touch()
-    with pytest.raises(ValueError, match=r"rows\.sav has no known file extension"):
-        bayesieve.scan(tmp_path / "rows.sav")
-    with pytest.raises(ValueError, match="There is no column 'z'; the columns are 'a', 'b'"):
-        bayesieve.scan(path, columns=["z"])
-    with pytest.raises(ValueError, match="Column 'a' is named twice"):
-        bayesieve.scan(path).select(["a", "a"])
-
-
-def test_duplicate_names(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(arrow.table([[1], [2]], names=["a", "a"]), tmp_path / "twice.parquet")
-    with pytest.raises(ValueError, match=r"twice\.parquet has more than one column named 'a'"):
-        bayesieve.scan(tmp_path / "twice.parquet")
-
-
-@pytest.mark.parametrize("name", ["a[1]*?", "~", "s3:x", "a%20b", "x=1", "é\n", "'\"", "\udcff"])
-@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
-def test_names_of_files_are_taken_literally(
-    tmp_path: Path, name: str, ending: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    FRAME.write_parquet("rows.parquet")
-    FRAME.write_ipc("rows.arrow")
-    FRAME.write_csv("rows.csv")
-    Path(f"{name}.{ending}").write_bytes(Path(f"rows.{ending}").read_bytes())
-    source = bayesieve.scan(f"{name}.{ending}")
-    assert_frame_equal(pl.concat(source.blocks()), FRAME)
-    assert source.fingerprint() == bayesieve.scan(Path(f"{name}.{ending}")).fingerprint()
-    assert source.counts("b", "b").height == 17
-
-
-def test_arrow_files(tmp_path: Path) -> None:
-    FRAME.write_ipc(tmp_path / "rows.arrow", compression="zstd", record_batch_size=100)
-    source = bayesieve.scan(tmp_path / "rows.arrow")
-    assert_frame_equal(pl.concat(source.blocks(["b", "a"], 77)), FRAME[["b", "a"]])
-    content = (tmp_path / "rows.arrow").read_bytes()
-    (tmp_path / "rows.arrow").write_bytes(content[:-60])
-    with pytest.raises(ValueError, match=r"rows\.arrow was not written to its end; write it again"):
-        bayesieve.scan(tmp_path / "rows.arrow")
-    FRAME.write_ipc_stream(tmp_path / "stream.arrow")
-    with pytest.raises(ValueError, match=r"stream\.arrow is not an Arrow file that can be read in pieces"):
-        bayesieve.scan(tmp_path / "stream.arrow")
-
-
 def test_an_error_ends_the_reading_thread(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(column_files, "BLOCK_ROWS", 100)
     source = bayesieve.scan(path)
@@ -165,6 +241,8 @@ def test_an_error_ends_the_reading_thread(path: Path, monkeypatch: pytest.Monkey
     blocks.close()
     monkeypatch.setattr(base, "CELLS_AHEAD", 1)
     assert_frame_equal(pl.concat(source.blocks(block_rows=350)), FRAME)
+    with pytest.raises(ValueError, match="block_rows must be 1 or more, got 0"):
+        source.blocks(block_rows=0)
 
 
 FULL = """
@@ -197,11 +275,3 @@ def test_a_full_disk_is_named_and_left_clean(tmp_path: Path) -> None:
     assert len(lines) >= 2
     assert all("cache" in line and line.endswith("; check the folder's rights and space.") for line in lines), lines
     assert list((tmp_path / "cache").iterdir()) == []
-
-
-def test_streams_are_refused(tmp_path: Path) -> None:
-    if not hasattr(os, "mkfifo"):
-        pytest.skip("needs named pipes")
-    os.mkfifo(tmp_path / "rows.csv")
-    with pytest.raises(ValueError, match=r"rows\.csv can only be read once; save it as a file"):
-        bayesieve.scan(tmp_path / "rows.csv")

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from bayesieve.table.writing import checked_path
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 BLOCK_ROWS = 1 << 18
-MOST_VALUES = 100_000
 _FEWEST_ROWS = 1 << 13  # of a part of a piece: its pages are unpacked again for each
 CELLS_AHEAD = 1 << 25
 """Values read while a block is worked on, but one piece, or part of one, at least."""
@@ -44,7 +44,6 @@ class Piece(ABC):
     n_bytes: int
     schema: pl.Schema
 
-    @abstractmethod
     def read(self, names: Sequence[str] | None = None) -> pl.DataFrame:
         """These columns, or all; always the same rows in the same order.
 
@@ -53,9 +52,14 @@ class Piece(ABC):
         ValueError
             If the rows cannot be read, or have changed since the scan; the message names the file.
         """
+        return self._read(list(self.schema if names is None else names))
+
+    @abstractmethod
+    def _read(self, columns: list[str]) -> pl.DataFrame:
+        """These columns, of all rows."""
 
     def parts(self, most_rows: int) -> Iterator[Piece]:
-        """The same rows in pieces of at most so many rows, where they can be read in parts."""
+        """The same rows in pieces of at most ``most_rows`` rows, if they can be read in parts."""
         yield self
 
 
@@ -70,6 +74,8 @@ class Source(ABC):
     """
 
     schema: pl.Schema
+    reads_ahead: ClassVar[bool] = True
+    """Whether the next pieces are read in a thread."""
 
     @property
     @abstractmethod
@@ -132,55 +138,37 @@ class Source(ABC):
         cells_ahead : int, optional
             How many values to read while a block is worked on.
         """
+        if block_rows < 1:
+            raise ValueError(f"block_rows must be 1 or more, got {block_rows}.")
         columns = list(self.names) if names is None else self._checked(names)
-        pieces, rest = self._pieces_from(first_row)
-        return cut(
-            without(rest, _read_ahead(pieces, columns, CELLS_AHEAD if cells_ahead is None else cells_ahead)), block_rows
-        )
+        return cut(self._frames(columns, first_row, cells_ahead), block_rows)
 
-    def _pieces_from(self, first_row: int) -> tuple[Sequence[Piece], int]:
-        """The pieces with all rows from this one on, and how many rows come before it in them."""
-        begin = 0
-        for number, piece in enumerate(self.pieces):
-            if begin + piece.n_rows > first_row:
-                return self.pieces[number:], first_row - begin
-            begin += piece.n_rows
-        return (), 0
+    def _frames(self, names: list[str], first_row: int, cells_ahead: int | None) -> Iterator[pl.DataFrame]:
+        """The rows from this one on, as pieces give them."""
+        pieces, begin = deque(self.pieces), 0
+        while pieces and begin + pieces[0].n_rows <= first_row:
+            begin += pieces.popleft().n_rows
+        ahead = CELLS_AHEAD if cells_ahead is None else cells_ahead
+        frames = _read_ahead(pieces, names, ahead) if self.reads_ahead else (piece.read(names) for piece in pieces)
+        for frame in frames:
+            end = begin + frame.height
+            if end > first_row:
+                yield frame[max(0, first_row - begin) :]
+            begin = end
 
-    def counts(self, name: str, by: str, weight: str | None = None, most: int = MOST_VALUES) -> pl.DataFrame | None:
-        """How often each value of a column comes with each class.
-
-        Parameters
-        ----------
-        name : str
-            A column.
-        by : str
-            The column of classes.
-        weight : str, optional
-            A column of weights to sum; rows are counted without.
-        most : int
-            The most distinct values.
-
-        Returns
-        -------
-        polars.DataFrame, or None if the column has more than ``most`` distinct values
-            Columns ``value``, ``class`` and ``count`` (rows, or the sum of their weights), sorted by value and class,
-            missing ones first. NaN counts as missing.
-        """
-        columns = self._counted_columns(name, by, weight)
-        total: pl.DataFrame | None = None
-        for block in self.blocks(list(dict.fromkeys(columns))):
-            total = added(total, counted(block, *columns), most)
-            if total is None:
-                return None
-        return None if total is None else total.sort("value", "class")
-
-    @abstractmethod
     def fingerprint(self) -> bytes:
-        """A digest that changes with the rows (of files: paths, sizes, times of change) or the columns; for caches."""
+        """A digest that changes with the columns or the rows (of files: paths, sizes, times of change); for caches."""
+        return self._content
 
-    @abstractmethod
-    def check_unchanged(self) -> None:
+    @cached_property
+    def _content(self) -> bytes:
+        """A digest of the rows: nothing else shows whether a query gives the same ones in another session."""
+        rows = hashlib.sha256()
+        for block in self.blocks():
+            rows.update(block.hash_rows().to_numpy().tobytes())
+        return digest(list(self.schema.items()), rows.digest())
+
+    def check_unchanged(self) -> None:  # noqa: B027  # frames in memory never change
         """Compare the source with its state at the time of the scan.
 
         Raises
@@ -188,13 +176,6 @@ class Source(ABC):
         ValueError
             If it has changed since; the message names the file.
         """
-
-    def _counted_columns(self, name: str, by: str, weight: str | None) -> list[str]:
-        columns = [name, by] if weight is None else [name, by, weight]
-        self._checked(dict.fromkeys(columns))
-        if weight is not None and not self.schema[weight].is_numeric():
-            raise ValueError(f"Column {weight!r} holds no numbers ({self.schema[weight]}); weights are numbers.")
-        return columns
 
     def _schema_of(self, names: Iterable[str]) -> pl.Schema:
         import polars as pl
@@ -243,46 +224,8 @@ def digest(*parts: object) -> bytes:
     return hashlib.sha256("\0".join(map(repr, parts)).encode("utf-8", "surrogateescape")).digest()
 
 
-def counted(frame: pl.DataFrame, name: str, by: str, weight: str | None = None) -> pl.DataFrame:
-    """The distinct pairs of value and class in a frame with their rows or weight; NaN counts as missing."""
-    import polars as pl
-
-    rows = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True) if weight is None else frame[weight].cast(pl.Float64)
-    return summed(pl.DataFrame([frame[name].alias("value"), frame[by].alias("class"), rows.alias("count")]))
-
-
-def summed(counts: pl.DataFrame) -> pl.DataFrame:
-    """The columns ``value``, ``class`` and ``count`` with every pair of the first two once; NaN counts as missing."""
-    import polars as pl
-
-    keys = [counts[key].fill_nan(None) if counts[key].dtype.is_float() else counts[key] for key in ("value", "class")]
-    return counts.with_columns(keys).group_by("value", "class").agg(pl.col("count").sum())
-
-
-def added(total: pl.DataFrame | None, more: pl.DataFrame | None, most: int) -> pl.DataFrame | None:
-    """The sum of two results of `counted`; None if it has more than ``most`` distinct values."""
-    import polars as pl
-
-    if more is not None and total is not None:
-        more = summed(pl.concat([total, more]))
-    return None if more is None or more["value"].n_unique() > most else more
-
-
 def cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFrame]:
-    """The same rows in frames of ``block_rows`` rows, the last of fewer. ValueError unless that is 1 or more."""
-    if block_rows < 1:
-        raise ValueError(f"block_rows must be 1 or more, got {block_rows}.")
-    return _cut(frames, block_rows)
-
-
-def without(n_rows: int, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Frames without the first rows, which the first one has."""
-    for frame in frames:
-        yield frame[n_rows:] if n_rows else frame
-        n_rows = 0
-
-
-def _cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFrame]:
+    """The same rows in frames of ``block_rows`` rows, the last of fewer."""
     import polars as pl
 
     waiting: list[pl.DataFrame] = []
@@ -298,7 +241,7 @@ def _cut(frames: Iterable[pl.DataFrame], block_rows: int) -> Iterator[pl.DataFra
         yield pl.concat(waiting).rechunk()
 
 
-def _read_ahead(whole: Sequence[Piece], names: Sequence[str], cells: int) -> Iterator[pl.DataFrame]:
+def _read_ahead(whole: Iterable[Piece], names: Sequence[str], cells: int) -> Iterator[pl.DataFrame]:
     """These columns of all pieces, the next ones being read in a thread."""
     waiting: deque[Future[pl.DataFrame]] = deque()
     thread = ThreadPoolExecutor(1, thread_name_prefix="bayesieve-reader")

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.table.reading import is_utf8
+from bayesieve.table.reading import format_of, is_utf8
 from bayesieve.table.sources.base import BLOCK_ROWS, Folder, Piece, Pieces, digest
-from bayesieve.table.sources.files import File, format_of, partitions, read_errors
-from bayesieve.table.sources.schemas import unified
+from bayesieve.table.sources.files import File, partitions, read_errors, unified
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +32,7 @@ class FilePiece(Piece):
     folder : Folder or None
         Kept for as long as the piece is.
     origin : File or None
-        Of the user, where ``file`` is a copy of it.
+        The user's file, if ``file`` is a copy.
     """
 
     file: File
@@ -42,10 +41,9 @@ class FilePiece(Piece):
     folder: Folder | None
     origin: File | None = None
 
-    def read(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+    def _read(self, columns: list[str]) -> pl.DataFrame:
         import polars as pl
 
-        columns = list(self.schema) if names is None else list(names)
         self.file.check_unchanged()
         inside = [name for name in columns if name not in self.constants]
         try:
@@ -120,7 +118,7 @@ def scan_files(paths: Sequence[Path], schema: pl.Schema | None = None, folder: F
     ----------
     paths : sequence of Path
     schema : polars.Schema, optional
-        Names and types of the columns, where they are known.
+        Names and types of the columns, if known.
     folder : Folder, optional
         Kept for as long as a piece of it is.
 
@@ -170,7 +168,7 @@ def _runs(groups: Sequence[RowGroup]) -> Iterator[tuple[int, int, int]]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether the name of a file says that it is a Parquet file."""
+    """Whether a file has the name of a Parquet file."""
     return format_of(path) == "Parquet"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from bayesieve.table.reading import ARROW, KNOWN, PARQUET, TEXT, is_stream
+from bayesieve.table.reading import KNOWN, format_of, is_stream
 from bayesieve.table.text_types import typed_text
 from bayesieve.table.writing import checked_path
 
@@ -64,15 +64,6 @@ def read_errors() -> tuple[type[BaseException], ...]:
     import polars as pl
 
     return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-
-
-def format_of(path: Path) -> str | None:
-    """ "Parquet", "Arrow" or "text", by the name of a file; None for other names."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes[-1:] == [".gz"]:
-        return "text" if suffixes[0] in TEXT else None
-    last = suffixes[-1] if suffixes else ""
-    return "Parquet" if last in PARQUET else "Arrow" if last in ARROW else "text" if last in TEXT else None
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -143,3 +134,79 @@ def partitions(paths: Sequence[Path]) -> pl.DataFrame:
             )
     columns = [pl.Series([row[name] for row in rows], dtype=pl.String) for name in rows[0]]
     return pl.DataFrame([typed_text(column).alias(name) for name, column in zip(rows[0], columns, strict=True)])
+
+
+def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
+    """The columns of the first file with types that hold the values of all files.
+
+    Raises
+    ------
+    ValueError
+        If a file lacks a column or has one more, or a column has types that do not go together; the message names the
+        two files.
+    """
+    import polars as pl
+
+    types = dict(schemas[0])
+    homes = dict.fromkeys(types, paths[0])  # of each type
+    for schema, path in zip(schemas[1:], paths[1:], strict=True):
+        if schema == schemas[0]:
+            continue
+        for these, those, lacking, having in ((types, schema, path, paths[0]), (schema, types, paths[0], path)):
+            for name in these:
+                if name not in those:
+                    raise ValueError(
+                        f"{lacking} has no column {name!r}, which {having} has; give all files the same columns."
+                    )
+        for name, dtype in schema.items():
+            both = common_type(types[name], dtype)
+            if both is None:
+                raise ValueError(
+                    f"Column {name!r} is {_said(types[name])} in {homes[name]} and {_said(dtype)} in {path}; "
+                    "give it one type in all files."
+                )
+            if _said(both) != _said(types[name]):
+                homes[name] = path
+            types[name] = both
+    return pl.Schema(types)
+
+
+def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """The type that holds the values of both, None if they do not go together."""
+    import polars as pl
+
+    if one == other or other == pl.Null:
+        return one
+    if one == pl.Null:
+        return other
+    if one.is_integer() and other.is_integer():
+        return pl.concat((pl.DataFrame(schema={"": dtype}) for dtype in (one, other)), how="vertical_relaxed").dtypes[0]
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64()
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    if one in texts and other in texts:
+        return pl.String() if pl.String in (one, other) else pl.Categorical()
+    if {type(one), type(other)} == {pl.Date, pl.Datetime}:
+        zone = getattr(one, "time_zone", None) or getattr(other, "time_zone", None)
+        return pl.Datetime("us") if zone is None else None
+    if isinstance(one, pl.Datetime) and isinstance(other, pl.Datetime):
+        if (one.time_zone is None) != (other.time_zone is None):
+            return None
+        return pl.Datetime("us", one.time_zone if one.time_zone == other.time_zone else "UTC")
+    if isinstance(one, pl.Duration) and isinstance(other, pl.Duration):
+        return pl.Duration("us")
+    return None
+
+
+def _said(dtype: pl.DataType) -> str:
+    """A type in words."""
+    import polars as pl
+
+    if dtype.is_numeric():
+        return "a number"
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return "text"
+    if isinstance(dtype, pl.Datetime):
+        return "a date and time" + (" with a time zone" if dtype.time_zone else "")
+    words = {pl.Boolean: "true or false", pl.Date: "a date", pl.Time: "a time of day", pl.Duration: "a duration"}
+    return words.get(type(dtype), str(dtype))

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from bayesieve.table.reading import format_of
 from bayesieve.table.sources.base import Source
 from bayesieve.table.sources.column_files import scan_files
-from bayesieve.table.sources.dask import scan_dask
-from bayesieve.table.sources.files import files_of, format_of
-from bayesieve.table.sources.frames import scan_dataset, scan_frame
-from bayesieve.table.sources.lazy import scan_query
+from bayesieve.table.sources.files import files_of
+from bayesieve.table.sources.frames import scan_dask, scan_dataset, scan_frame, scan_query
 from bayesieve.table.writing import checked_path
 
 if TYPE_CHECKING:
@@ -37,10 +36,9 @@ def scan(
           ``claims/*.parquet``, or a folder with all files in it. Folders named ``column=value`` make a column. A list
           of these may not mix formats.
         - A dataset of pyarrow.
-        - A polars LazyFrame, a DuckDB relation, or a Spark DataFrame. Values are counted by group-bys in its own
-          engine; as an engine need not return rows in the same order twice, they are copied to Parquet when they are
-          first read.
-        - A Dask dataframe. Its partitions are the pieces, and Dask counts.
+        - A polars LazyFrame, a DuckDB relation, or a Spark DataFrame. As an engine need not return rows in the same
+          order twice, they are copied to Parquet when they are first read.
+        - A Dask dataframe. Its partitions are the pieces.
         - A dataframe in memory.
         - The text of a query, if there is a ``connection``.
     columns : sequence of str, optional
@@ -71,13 +69,13 @@ def scan(
     ...     for year in (2024, 2025):
     ...         pl.DataFrame({"age": [31, 54], "paid": ["no", "yes"]}).write_parquet(f"{folder}/{year}.parquet")
     ...     claims = scan(f"{folder}/*.parquet")
-    ...     claims.counts("age", "paid").rows()
-    [(31, 'no', 2), (54, 'yes', 2)]
+    ...     [block.height for block in claims.blocks(["age"], block_rows=3)]
+    [3, 1]
 
     A query of polars, or of another engine:
 
-    >>> scan(pl.LazyFrame({"age": [31, 54, 31], "paid": ["no", "yes", "no"]})).counts("age", "paid").rows()
-    [(31, 'no', 2), (54, 'yes', 1)]
+    >>> scan(pl.LazyFrame({"age": [31, 54, 31], "paid": ["no", "yes", "no"]}))
+    LazySource(3 rows, 2 columns)
     """
     parent = None if cache is None else checked_path(cache)
     table: Source
