@@ -504,7 +504,7 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("indicators", "features.1.levels.missing", [False], "counts must have one row per level"),
     ("indicators", "features.1.levels.score", ["other"], "do not stand together"),
     ("indicators", "features.1.levels.counts", [[[1, 2, 3]]], "counts must have one row per level"),
-    ("indicators", "features.1.levels.extra", [1], "must be an object with the keys"),
+    ("indicators", "features.1.levels.extra", [1], "unknown field extra"),
 ]
 
 
