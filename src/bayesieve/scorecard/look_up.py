@@ -1,0 +1,260 @@
+"""Look up and add: values of rows to cells of features, cells to contributions."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts import CodedTable
+from bayesieve.discretize.column_blocks import code_columns
+from bayesieve.discretize.families import code_families, indicator_table, make_family
+from bayesieve.discretize.random_sums import with_sums
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.frames import as_table
+from bayesieve.table.indicator_levels import IndicatorLevels
+from bayesieve.table.pair_levels import PairLevels, columns_behind, columns_of
+from bayesieve.table.table_levels import TableLevels
+from bayesieve.words import named
+
+_MOST_REMEMBERED = 10_000  # values of a column whose cells single rows need not work out again
+_EXACT = 2**53  # below, every whole number is a float
+
+
+@dataclass(frozen=True, eq=False)
+class CellTables:
+    """The contributions of some features as one table.
+
+    Parameters
+    ----------
+    lines : (n_lines + 1, n_classes) those of the cells of each feature, then of its unseen values; zeros last.
+    n_lines : (n_features,) lines of each feature.
+    intercept : (n_classes,)
+    """
+
+    lines: np.ndarray
+    n_lines: np.ndarray
+    intercept: np.ndarray
+
+    @classmethod
+    def of(cls, tables: Sequence[np.ndarray], intercept: np.ndarray) -> CellTables:
+        nothing = np.zeros((1, intercept.size))
+        return cls(np.concatenate([*tables, nothing]), np.array([*map(len, tables)], dtype=np.int64), intercept)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """(n_features,) where the lines of each feature begin."""
+        return np.cumsum(self.n_lines) - self.n_lines
+
+    def joint(self, codes: np.ndarray) -> np.ndarray:
+        """(n_rows, n_classes) intercept plus contributions of cells (n_features, n_rows)."""
+        from bayesieve.naive_bayes._kernels import add_log_probabilities
+
+        joint = np.tile(self.intercept, (codes.shape[1], 1))
+        if self.n_lines.size:
+            starts = self.first * self.intercept.size
+            add_log_probabilities(np.ascontiguousarray(codes), self.n_lines, starts, self.lines.ravel(), joint)
+        return joint
+
+    def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
+        """(n_classes,) the same of one row, to the bit."""
+        lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
+        joint: np.ndarray = np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
+        return joint
+
+    def contributions(self, codes: np.ndarray) -> np.ndarray:
+        """(n_rows, n_features, n_classes) of cells (n_features, n_rows)."""
+        at = self.first[:, None] + np.minimum(codes, self.n_lines[:, None] - 1)
+        return np.ascontiguousarray(self.lines[at].transpose(1, 0, 2))
+
+
+class RowReader:
+    """Reads the cells of features from tables with the training columns, and from single rows.
+
+    Parameters
+    ----------
+    levels : of the columns behind the features, then their sums, then pairs.
+    picked : (n_features,) positions of the features among them.
+    columns : names of the columns of the training table.
+    """
+
+    def __init__(self, levels: TableLevels, picked: np.ndarray, columns: Sequence[str]) -> None:
+        self.levels, self.picked, self.columns = levels, picked, tuple(columns)
+        self.needed = levels.names[: levels.n_raw]
+
+    @classmethod
+    def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
+        """The reader of those of the features, with these cells, that are at the ascending positions ``used``."""
+        if cells and isinstance(cells[0], IndicatorLevels):
+            return ScoreReader([cells[k] for k in used.tolist()], columns)  # type: ignore[misc]
+        marked = np.isin(np.arange(len(cells)), used)
+        behind = np.flatnonzero(columns_behind(cells, marked))
+        beyond = used[used >= len(columns_of(cells))]
+        positions = np.concatenate([behind, beyond])
+        levels = TableLevels.of([cells[k] for k in positions.tolist()])
+        return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
+
+    def read(self, table: Table) -> Table:
+        """The columns that are needed, by name if the table has names.
+
+        ValueError, which names it, if one is missing.
+        """
+        if not table.named:
+            if table.n_columns != len(self.columns):
+                raise ValueError(
+                    f"The table has {table.n_columns} columns without names, the model was fitted on "
+                    f"{len(self.columns)}; give the columns of the training table in their order."
+                )
+            return table.read_as(self.columns, {}).select([self.columns.index(name) for name in self.needed])
+        position = {name: i for i, name in enumerate(table.names)}
+        lacking = [name for name in self.needed if name not in position]
+        if lacking:
+            raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
+        return table.select([position[name] for name in self.needed])
+
+    def code(self, table: Table, n_jobs: int | None = -1) -> CodedTable:
+        """The cells of the features, shape (n_features, n_rows), and how many rows have none."""
+        if not self.picked.size:
+            nothing = np.zeros((0, table.n_rows), dtype=np.uint8)
+            return CodedTable(nothing, np.zeros(0, dtype=np.int64), ())
+        levels = self.levels
+        codes, unseen = code_columns(with_sums(self.read(table), levels.sums), levels, n_jobs)
+        every = self.picked.size == len(levels)
+        names = [levels.names[k] for k in self.picked.tolist()]
+        codes = codes if every else codes[self.picked]
+        return CodedTable(codes, levels.n_levels[self.picked], names, unseen=unseen[self.picked])
+
+    def texts(self, table: Table) -> list[list[str | None]]:
+        """The values of each feature, (n_rows,) as text; None where one is missing."""
+        own = with_sums(self.read(table), self.levels.sums)
+        position = {name: i for i, name in enumerate(own.names)}
+        values = []
+        for level in (self.levels[k] for k in self.picked.tolist()):
+            if isinstance(level, PairLevels):
+                values.append(level.texts([own.column(position[part.name]) for part in level.parts]))
+            else:
+                values.append(level.texts(own.column(position[level.name])))
+        return values
+
+    @cached_property
+    def _single(self) -> list[Callable[[Mapping[str, Any]], int | None]] | None:
+        """For each feature what finds its cell in a single row; None if that takes a table."""
+        if len(self.levels.sums):
+            return None
+        known: dict[int, _ValueReader] = {}
+
+        def reader(level: FeatureLevels) -> _ValueReader:
+            return known.setdefault(id(level), _ValueReader(level))
+
+        return [
+            _of_pair(level, *map(reader, level.parts)) if isinstance(level, PairLevels) else reader(level)
+            for level in (self.levels[k] for k in self.picked.tolist())
+        ]
+
+    def code_row(self, row: Mapping[str, Any]) -> list[int] | None:
+        """The cells of the features in one row, without any table; None if it takes one to read them, or to say what is
+        wrong with them.
+        """
+        if self._single is None:
+            return None
+        codes = []
+        try:
+            for read in self._single:
+                code = read(row)
+                if code is None:
+                    return None
+                codes.append(code)
+        except KeyError:
+            return None
+        return codes
+
+
+class ScoreReader(RowReader):
+    """Reads indicators: rows are compared with all thresholds of a score at once."""
+
+    def __init__(self, indicators: Sequence[IndicatorLevels], columns: Sequence[str]) -> None:
+        self._indicators = indicators
+        runs = [(score, list(run)) for score, run in groupby(indicators, key=lambda level: level.score)]
+        self._families = [make_family(score, np.array([level.threshold for level in run])) for score, run in runs]
+        self._n_levels = np.array([level.n_levels for level in indicators], dtype=np.int64)
+        self.columns, self.needed = tuple(columns), tuple(score for score, _ in runs)
+
+    def code(self, table: Table, n_jobs: int | None = -1) -> CodedTable:
+        if not self._families:
+            return CodedTable(np.zeros((0, table.n_rows), dtype=np.uint8), self._n_levels, ())
+        own = self.read(table)
+        scores = code_families([own.column(i) for i in range(own.n_columns)], self._families, n_jobs)
+        return indicator_table(scores, self._families, self._n_levels)
+
+    def texts(self, table: Table) -> list[list[str | None]]:
+        own = self.read(table)
+        of_score = {f.name: f.texts(own.column(i)) for i, f in enumerate(self._families)}
+        return [of_score[level.score] for level in self._indicators]
+
+    def code_row(self, row: Mapping[str, Any]) -> list[int] | None:
+        return None
+
+
+class _ValueReader:
+    """The cell of one value of a column."""
+
+    def __init__(self, level: FeatureLevels) -> None:
+        self._level, self.name, self.n_levels = level, level.name, level.n_levels
+        self._cuts = level.cut_points.tolist() if level.cut_points is not None and level.type == "number" else None
+        self._missing = level.missing_code
+        self._known: dict[tuple[type, Any], int | None] = {}
+
+    def __call__(self, row: Mapping[str, Any]) -> int | None:
+        """None for a value of no cell."""
+        value = row[self.name]
+        if value is None or value != value:
+            return self._missing
+        kind = type(value)
+        if self._cuts is not None and (kind is float or (kind is int and -_EXACT < value < _EXACT)):
+            if -np.inf < value < np.inf:
+                return bisect_left(self._cuts, value)
+        key = kind, value
+        try:
+            return self._known[key]
+        except (KeyError, TypeError):  # a value that was not met yet, or cannot be remembered
+            code = self._read(value)
+        try:
+            if len(self._known) < _MOST_REMEMBERED:
+                self._known[key] = code
+        except TypeError:
+            pass
+        return code
+
+    def _read(self, value: Any) -> int | None:
+        cell = np.empty((1, 1), dtype=object)
+        cell[0, 0] = value
+        try:
+            code = int(self._level.code(as_table(cell, feature_names=[self.name]).column(0), [])[0])
+        except ValueError:  # the table says it better
+            return None
+        return code if code < self.n_levels else None
+
+
+def _of_pair(
+    pair: PairLevels, first: _ValueReader, second: _ValueReader
+) -> Callable[[Mapping[str, Any]], int | None]:
+    grid = pair.grid.tolist()
+
+    def read(row: Mapping[str, Any]) -> int | None:
+        one, other = first(row), second(row)
+        code = None if one is None or other is None else grid[one][other]
+        return code if code != pair.n_levels else None
+
+    return read
+
+
+def one_row(row: Mapping[str, Any]) -> Table:
+    """A row of values by column as a table."""
+    cells = np.empty((1, len(row)), dtype=object)
+    cells[0] = list(row.values())
+    return as_table(cells, feature_names=[*row])

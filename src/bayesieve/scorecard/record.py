@@ -1,0 +1,322 @@
+"""`Scorecard`: a fitted model as plain arrays. Whatever happens after a fit reads it and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts import CodedTable
+from bayesieve.discretize.cells import coarser_codes
+from bayesieve.naive_bayes.explanation import Explanation
+from bayesieve.scorecard.look_up import CellTables, RowReader, one_row
+from bayesieve.short_repr import ShortRepr
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.frames import as_table, polars_frame
+from bayesieve.table.indicator_levels import scores_of
+from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.values import canonical_text
+
+UNSEEN = "(not seen in training)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Feature(ShortRepr):
+    """What one feature adds to the log joint probability of each class.
+
+    Parameters
+    ----------
+    levels : FeatureLevels
+        The levels that were learnt, with their training rows by class.
+    cells : FeatureLevels
+        Parts of the levels that contributions are told apart by; ``levels`` itself if none is split.
+    contributions : float array, shape (n_cells, n_classes)
+        Nats; their mean over the training rows is 0 for each class.
+    unseen : float array, shape (n_classes,)
+        Nats of a value that no cell holds.
+    counts : float array, shape (n_cells, n_classes)
+        Training rows (or weight).
+    standard_errors : float array, shape (n_cells, n_classes)
+        Of the contributions, in nats.
+    weight, search_weight : float
+        Where the feature comes from: its weight after calibration, and that of the search. Its contributions say
+        whether it is in the model.
+    sign : {-1, 0, 1}
+        1 if the contribution to the second class never falls with the numbers, -1 if it never rises, else 0.
+    importance : float
+        Share of the evidence that comes from the feature.
+    """
+
+    levels: FeatureLevels
+    cells: FeatureLevels
+    contributions: np.ndarray
+    unseen: np.ndarray
+    counts: np.ndarray
+    standard_errors: np.ndarray
+    weight: float
+    search_weight: float
+    sign: int = 0
+    importance: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.levels.name
+
+    @property
+    def kind(self) -> str:
+        """``"numeric"``, ``"categorical"`` or ``"pair"``."""
+        return self.levels.kind
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that the feature is made of."""
+        level = self.levels
+        parts: Sequence[FeatureLevels] = level.parts if isinstance(level, PairLevels) else (level,)
+        names = (name for part in parts for name in (part.sum_of or scores_of([part])))
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A text for each cell."""
+        return self.cells.labels
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the feature is in the model: its contributions are not all zero."""
+        return bool(self.contributions.any() or self.unseen.any())
+
+    @cached_property
+    def level_of_cell(self) -> np.ndarray:
+        """(n_cells,) the level that each cell is part of."""
+        return coarser_codes(self.cells, self.levels)
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """(n_cells + 1, n_classes) the contributions, those of unseen values last."""
+        return np.concatenate([self.contributions, self.unseen[None]])
+
+    def by_level(self) -> np.ndarray:
+        """(n_levels, n_classes) mean contribution of the training rows of each level."""
+        if self.cells is self.levels:
+            return self.contributions
+        rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
+        of_level = np.bincount(self.level_of_cell, rows)
+        sums = [np.bincount(self.level_of_cell, rows * column) for column in self.contributions.T]
+        return np.stack(sums, axis=1) / of_level[:, None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scorecard(ShortRepr):
+    """A fitted model: log P(class | row) is the intercept plus the contributions of the row's cells, plus a constant.
+
+    Parameters
+    ----------
+    classes : array, shape (n_classes,)
+    intercept : float array, shape (n_classes,)
+        Nats; the mean log joint of the training rows.
+    features : tuple of Feature
+        All that the fit looked at; most important first in ``used``.
+    class_counts : float array, shape (n_classes,)
+        Training rows (or weight).
+    columns : tuple of str
+        The columns of the training table.
+    provenance : dict
+        How the model came about: options, versions, edits by hand.
+
+    Examples
+    --------
+    >>> from bayesieve import SelectiveNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> card = SelectiveNB().fit(X, y).scorecard_
+    >>> card.predict_proba(X[:1]).round(2).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+
+    classes: np.ndarray
+    intercept: np.ndarray
+    features: tuple[Feature, ...]
+    class_counts: np.ndarray
+    columns: tuple[str, ...]
+    provenance: Mapping[str, Any]
+
+    def _facts(self) -> dict[str, Any]:
+        return {"classes": self.classes, "features": len(self.features), "used": len(self.used)}
+
+    def __getitem__(self, name: str) -> Feature:
+        """The feature of this name; KeyError if there is none."""
+        return self.features[self._position[name]]
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {feature.name: k for k, feature in enumerate(self.features)}
+
+    @cached_property
+    def used(self) -> np.ndarray:
+        """Positions of the features in the model, ascending."""
+        return np.flatnonzero([feature.is_used for feature in self.features])
+
+    @cached_property
+    def by_importance(self) -> np.ndarray:
+        """Positions of the features in the model, most important first."""
+        importances = np.array([self.features[k].importance for k in self.used.tolist()])
+        return self.used[np.argsort(-importances, kind="stable")]
+
+    @cached_property
+    def tables(self) -> CellTables:
+        """The contributions of the features in the model as one table."""
+        used = [self.features[k] for k in self.used.tolist()]
+        return CellTables.of([feature.table for feature in used], self.intercept)
+
+    @cached_property
+    def reader(self) -> RowReader:
+        """How values of rows become cells of the features in the model."""
+        return RowReader.of([feature.cells for feature in self.features], self.used, self.columns)
+
+    def cells(self, X: Any) -> CodedTable:
+        """The cells of the features in the model, shape (n_used, n_rows), from a table with the training columns by
+        name, in any order; columns that are in no feature of the model may be missing.
+        """
+        return self.reader.code(X if isinstance(X, Table) else as_table(X))
+
+    def joint(self, X: Any) -> np.ndarray:
+        """Log joint probabilities, (n_rows, n_classes) nats, up to a constant."""
+        return self.tables.joint(self.cells(X).codes)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, (n_rows, n_classes), of a table with the training columns by name."""
+        return probabilities(self.joint(X))
+
+    def predict_row(self, row: Mapping[str, Any]) -> np.ndarray:
+        """Probabilities of the classes, (n_classes,), of one row given as values by column."""
+        codes = self.reader.code_row(row)
+        if codes is None:
+            return self.predict_proba(one_row(row))[0]
+        return probabilities(self.tables.joint_of_row(codes)[None])[0]
+
+    def explain(self, X: Any) -> Explanation:
+        """What each feature in the model adds, row by row."""
+        table = X if isinstance(X, Table) else as_table(X)
+        codes, used = self.cells(table).codes, [self.features[k] for k in self.used.tolist()]
+        labels = []
+        for feature, own in zip(used, codes, strict=True):
+            names = np.array([*feature.levels.labels, UNSEEN], dtype=object)
+            of_cell = np.append(feature.level_of_cell, len(names) - 1)
+            labels.append(names[of_cell[np.minimum(own, of_cell.size - 1)]])
+        return Explanation(
+            rows=np.arange(table.n_rows),
+            features=[feature.name for feature in used],
+            classes=self.classes,
+            prior=self.intercept,
+            contributions=self.tables.contributions(codes),
+            values=columns_of_texts(self.reader.texts(table), table.n_rows),
+            levels=columns_of_texts(labels, table.n_rows),
+            weights=np.array([feature.weight for feature in used]),
+        )
+
+    def to_frame(self) -> Any:
+        """One row per feature in the model and cell (polars), most important first, then what its unseen values add:
+        all that it takes to work out a score by hand.
+
+        ``feature``, ``columns``, ``cell`` (label), ``low`` (exclusive) and ``high`` (inclusive) of numbers, ``values``
+        of groups, ``is_missing``, ``is_unseen``, ``rows``, and for each class ``contribution_<class>`` and
+        ``standard_error_<class>``. The intercept is a row without feature.
+        """
+        rows = [self._line(None, "intercept", self.intercept, np.zeros(self.classes.size))]
+        for k in self.by_importance.tolist():
+            feature = self.features[k]
+            missing = feature.cells.missing_code
+            for code, label in enumerate(feature.cells.all_labels):
+                parts = {**bounds_of(feature.cells, code), "is_missing": code == missing}
+                parts["rows"] = float(feature.counts[code].sum())
+                errors = feature.standard_errors[code]
+                rows.append(self._line(feature, label, feature.contributions[code], errors, **parts))
+            nothing = np.zeros(self.classes.size)
+            rows.append(self._line(feature, UNSEEN, feature.unseen, nothing, is_unseen=True, rows=0.0))
+        return polars_frame(rows, infer_schema_length=None)
+
+    def _line(
+        self, feature: Feature | None, cell: str, contributions: np.ndarray, errors: np.ndarray, **parts: Any
+    ) -> dict[str, Any]:
+        of_classes = zip(self.classes.tolist(), contributions.tolist(), errors.tolist(), strict=True)
+        line = {
+            "feature": None if feature is None else feature.name,
+            "columns": None if feature is None else list(feature.columns),
+            "cell": cell,
+            "low": None,
+            "high": None,
+            "values": None,
+            "is_missing": False,
+            "is_unseen": False,
+            "rows": float(self.class_counts.sum()),
+        }
+        numbers = {}
+        for label, contribution, error in of_classes:
+            numbers |= {f"contribution_{label}": contribution, f"standard_error_{label}": error}
+        return line | parts | numbers
+
+
+def probabilities(joint: np.ndarray) -> np.ndarray:
+    """Probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
+    joint -= joint.max(axis=1, keepdims=True)
+    np.exp(joint, out=joint)
+    joint /= joint.sum(axis=1, keepdims=True)
+    return joint
+
+
+def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:
+    """Columns of texts as an object array, (n_rows, n_columns)."""
+    table = np.empty((n_rows, len(columns)), dtype=object)
+    for at, column in enumerate(columns):
+        table[:, at] = column
+    return table
+
+
+def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
+    """``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group, as texts."""
+    if cells.groups is not None:
+        return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
+    if cells.cut_points is None or (code == cells.missing_code and cells.cut_points[:1] == -np.inf):
+        return {}
+    cuts = [-np.inf, *cells.cut_points.tolist(), np.inf]
+    return {"low": cuts[code], "high": cuts[code + 1]}
+
+
+def scorecard_of(
+    parts: Sequence[Feature], intercept: np.ndarray, class_counts: np.ndarray, **facts: Any
+) -> Scorecard:
+    """The scorecard of features whose contributions are not centred yet, and add nothing for unseen values.
+
+    Centred over the training rows, a contribution is what a cell adds beyond an average row; the rest moves into the
+    intercept and unseen values, so that probabilities stay as they are.
+    """
+    total = class_counts.sum()
+    centred, intercept = [], intercept.copy()
+    for feature in parts:
+        shares = feature.counts.sum(axis=1) / total
+        first = feature.contributions[0]  # so that what is the same in all cells leaves exactly nothing
+        mean = first + shares @ (feature.contributions - first) - (1.0 - shares.sum()) * first
+        centred.append(replace(feature, contributions=feature.contributions - mean, unseen=0.0 - mean))
+        intercept += mean
+    importances = _importances(centred, class_counts / total)
+    features = tuple(
+        replace(feature, importance=importance) for feature, importance in zip(centred, importances, strict=True)
+    )
+    return Scorecard(intercept=intercept, features=features, class_counts=class_counts, **facts)
+
+
+def _importances(features: Sequence[Feature], shares: np.ndarray) -> list[float]:
+    """Mean absolute contribution of each feature, less its mean over the other classes, as shares that add up to 1."""
+    sizes = []
+    for feature in features:
+        own = feature.contributions
+        against = (own @ shares)[:, None] - own * shares
+        away = own - against / np.maximum(1.0 - shares, np.finfo(float).tiny)
+        rows = feature.counts.sum(axis=1)
+        frequency = rows / max(rows.sum(), np.finfo(float).tiny)
+        sizes.append(float(frequency @ np.abs(away) @ shares))
+    total = sum(sizes)
+    return [size / total if total > 0 else 0.0 for size in sizes]
