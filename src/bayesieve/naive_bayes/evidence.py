@@ -18,6 +18,7 @@ from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import map_in_threads, one_blas_thread
 from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.shapes import Shape
+from bayesieve.naive_bayes.spread import Spread, spread_of
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0
@@ -56,6 +57,7 @@ class FittedEvidence:
     effective: np.ndarray
     point: np.ndarray
     loss: float
+    spread: Spread | None = None
 
     def factor(self, null: float, used: np.ndarray) -> float:
         """By how much to shrink all evidence, so that other rows are predicted with no more confidence than is right; 1
@@ -149,7 +151,10 @@ def fit_evidence(
     deviations[groups], at[parameters] = np.sqrt(variances), point
     intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(effective)
     loss, _ = rest.loss(point)
-    return FittedEvidence(problem.tables(at), intercept, deviations, complete, of_features, at, loss)
+    spread = None
+    if complete and not roughly:
+        spread = problem.spread(rest.metric(rest.curvature(point), variances), parameters)
+    return FittedEvidence(problem.tables(at), intercept, deviations, complete, of_features, at, loss, spread)
 
 
 @dataclass(frozen=True)
@@ -466,6 +471,15 @@ class EvidenceProblem:
     def metric(self, curvature: Curvature, variances: np.ndarray) -> Metric:
         """The curvature of the penalised loss."""
         return curvature.metric(self._variances(variances), (self.n_classes - 1) / self.n_numbers)
+
+    def spread(self, metric: Metric, parameters: np.ndarray) -> Spread:
+        """How uncertain the deviations are by the curvature of the penalised loss in some of the parameters."""
+        n_dense = metric.steps.shape[1]
+        own = np.zeros((int(self._first_cell[-1]), self.n_numbers))
+        own[self._own_cells[parameters[n_dense:] - self.intercept - 1]] = metric.apart**2
+        ones = np.ones((1, self.n_numbers))
+        rows = reduce(np.add, self._in_blocks(lambda b: self._by_cell(b.weights[:, None] * ones, b)))[:, 0]
+        return spread_of(self._basis[:, parameters[: n_dense - 1]], metric.steps, own, rows, self._first_cell)
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and curvature of the loss of each row by its number of each class, (n_rows, n_numbers)."""

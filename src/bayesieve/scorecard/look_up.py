@@ -20,10 +20,13 @@ from bayesieve.table.frames import as_table
 from bayesieve.table.indicator_levels import IndicatorLevels
 from bayesieve.table.pair_levels import PairLevels, columns_behind, columns_of
 from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
 _MOST_REMEMBERED = 10_000  # values of a column whose cells single rows need not work out again
 _EXACT = 2**53  # below, every whole number is a float
+Cell = tuple[int, float | str | None]
+"""The number of a cell, and the value in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +145,7 @@ class RowReader:
         return values
 
     @cached_property
-    def _single(self) -> list[Callable[[Mapping[str, Any]], int | None]] | None:
+    def _single(self) -> list[Callable[[Mapping[str, Any]], Cell | None]] | None:
         """For each feature what finds its cell in a single row; None if that takes a table."""
         if len(self.levels.sums):
             return None
@@ -156,22 +159,22 @@ class RowReader:
             for level in (self.levels[k] for k in self.picked.tolist())
         ]
 
-    def code_row(self, row: Mapping[str, Any]) -> list[int] | None:
+    def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
         """The cells of the features in one row, without any table; None if it takes one to read them, or to say what is
         wrong with them.
         """
         if self._single is None:
             return None
-        codes = []
+        cells = []
         try:
             for read in self._single:
-                code = read(row)
-                if code is None:
+                cell = read(row)
+                if cell is None:
                     return None
-                codes.append(code)
-        except KeyError:
+                cells.append(cell)
+        except (KeyError, TypeError):  # a column is not there, or a value that cannot be compared
             return None
-        return codes
+        return cells
 
 
 class ScoreReader(RowReader):
@@ -196,7 +199,7 @@ class ScoreReader(RowReader):
         of_score = {f.name: f.texts(own.column(i)) for i, f in enumerate(self._families)}
         return [of_score[level.score] for level in self._indicators]
 
-    def code_row(self, row: Mapping[str, Any]) -> list[int] | None:
+    def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
         return None
 
 
@@ -206,10 +209,10 @@ class _ValueReader:
     def __init__(self, level: FeatureLevels) -> None:
         self._level, self.name, self.n_levels = level, level.name, level.n_levels
         self._cuts = level.cut_points.tolist() if level.cut_points is not None and level.type == "number" else None
-        self._missing = level.missing_code
-        self._known: dict[tuple[type, Any], int | None] = {}
+        self._missing = None if level.missing_code is None else (level.missing_code, None)
+        self._known: dict[tuple[type, Any], Cell | None] = {}
 
-    def __call__(self, row: Mapping[str, Any]) -> int | None:
+    def __call__(self, row: Mapping[str, Any]) -> Cell | None:
         """None for a value of no cell."""
         value = row[self.name]
         if value is None or value != value:
@@ -217,40 +220,44 @@ class _ValueReader:
         kind = type(value)
         if self._cuts is not None and (kind is float or (kind is int and -_EXACT < value < _EXACT)):
             if -np.inf < value < np.inf:
-                return bisect_left(self._cuts, value)
+                return bisect_left(self._cuts, value), float(value)
         key = kind, value
-        try:
-            return self._known[key]
-        except (KeyError, TypeError):  # a value that was not met yet, or cannot be remembered
-            code = self._read(value)
-        try:
-            if len(self._known) < _MOST_REMEMBERED:
-                self._known[key] = code
-        except TypeError:
-            pass
-        return code
+        if key not in self._known:
+            if len(self._known) >= _MOST_REMEMBERED:
+                return self._read(value)
+            self._known[key] = self._read(value)
+        return self._known[key]
 
-    def _read(self, value: Any) -> int | None:
+    def _read(self, value: Any) -> Cell | None:
         cell = np.empty((1, 1), dtype=object)
         cell[0, 0] = value
         try:
-            code = int(self._level.code(as_table(cell, feature_names=[self.name]).column(0), [])[0])
-        except ValueError:  # the table says it better
+            column = as_table(cell, feature_names=[self.name]).column(0)
+            code = int(self._level.code(column, [])[0])
+            return (code, self._level.texts(column)[0]) if code < self.n_levels else None
+        except ValueError:  # a table says it better
             return None
-        return code if code < self.n_levels else None
 
 
 def _of_pair(
     pair: PairLevels, first: _ValueReader, second: _ValueReader
-) -> Callable[[Mapping[str, Any]], int | None]:
+) -> Callable[[Mapping[str, Any]], Cell | None]:
     grid = pair.grid.tolist()
 
-    def read(row: Mapping[str, Any]) -> int | None:
+    def read(row: Mapping[str, Any]) -> Cell | None:
         one, other = first(row), second(row)
-        code = None if one is None or other is None else grid[one][other]
-        return code if code != pair.n_levels else None
+        code = pair.n_levels if one is None or other is None else grid[one[0]][other[0]]
+        if code == pair.n_levels:
+            return None
+        texts = ("missing" if text is None else text for text in map(text_of, (one, other)))
+        return code, ", ".join(texts)
 
     return read
+
+
+def text_of(cell: Cell) -> str | None:
+    """The value as the model reads it; None if it is missing."""
+    return canonical_text(cell[1]) if isinstance(cell[1], float) else cell[1]
 
 
 def one_row(row: Mapping[str, Any]) -> Table:

@@ -12,7 +12,7 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes.explanation import Explanation
-from bayesieve.scorecard.look_up import CellTables, RowReader, one_row
+from bayesieve.scorecard.look_up import CellTables, RowReader, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, polars_frame
@@ -92,6 +92,11 @@ class Feature(ShortRepr):
     def level_of_cell(self) -> np.ndarray:
         """(n_cells,) the level that each cell is part of."""
         return coarser_codes(self.cells, self.levels)
+
+    @cached_property
+    def level_labels(self) -> np.ndarray:
+        """(n_cells + 1,) the label of the level that each cell is part of, and what stands for unseen values."""
+        return np.array([*(self.levels.labels[k] for k in self.level_of_cell.tolist()), UNSEEN], dtype=object)
 
     @cached_property
     def table(self) -> np.ndarray:
@@ -192,28 +197,33 @@ class Scorecard(ShortRepr):
 
     def predict_row(self, row: Mapping[str, Any]) -> np.ndarray:
         """Probabilities of the classes, (n_classes,), of one row given as values by column."""
-        codes = self.reader.code_row(row)
-        if codes is None:
+        cells = self.reader.read_row(row)
+        if cells is None:
             return self.predict_proba(one_row(row))[0]
-        return probabilities(self.tables.joint_of_row(codes)[None])[0]
+        return probabilities(self.tables.joint_of_row([code for code, _ in cells])[None])[0]
 
     def explain(self, X: Any) -> Explanation:
-        """What each feature in the model adds, row by row."""
+        """What each feature in the model adds, row by row, of a table or of one row as values by column."""
+        if isinstance(X, Mapping):
+            cells = self.reader.read_row(X)
+            if cells is not None:
+                codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
+                return self._explained(codes, [[text_of(cell)] for cell in cells])
+            X = one_row(X)
         table = X if isinstance(X, Table) else as_table(X)
-        codes, used = self.cells(table).codes, [self.features[k] for k in self.used.tolist()]
-        labels = []
-        for feature, own in zip(used, codes, strict=True):
-            names = np.array([*feature.levels.labels, UNSEEN], dtype=object)
-            of_cell = np.append(feature.level_of_cell, len(names) - 1)
-            labels.append(names[of_cell[np.minimum(own, of_cell.size - 1)]])
+        return self._explained(self.cells(table).codes, self.reader.texts(table))
+
+    def _explained(self, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
+        used, n_rows = [self.features[k] for k in self.used.tolist()], codes.shape[1]
+        labels = [f.level_labels[np.minimum(own, len(f.labels))] for f, own in zip(used, codes, strict=True)]
         return Explanation(
-            rows=np.arange(table.n_rows),
+            rows=np.arange(n_rows),
             features=[feature.name for feature in used],
             classes=self.classes,
             prior=self.intercept,
             contributions=self.tables.contributions(codes),
-            values=columns_of_texts(self.reader.texts(table), table.n_rows),
-            levels=columns_of_texts(labels, table.n_rows),
+            values=columns_of_texts(texts, n_rows),
+            levels=columns_of_texts(labels, n_rows),
             weights=np.array([feature.weight for feature in used]),
         )
 
