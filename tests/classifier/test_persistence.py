@@ -463,16 +463,20 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("all-int", "classes.type", ["uint8"], "do not fit their type"),
     ("map-str", "class_count", [GONE, [1.0, 2.0], "x"], "class.counts?|class_count"),
     ("map-str", "class_count.0", [-1.0, 1e300, None, True], "class counts are"),
-    ("map-str", "class_log_prior", [["-inf"] * 3, [0.0]], "class prior"),
-    ("map-str", "class_log_prior.0", [0.5, "x", None], "class.?.?.?.?prior|log_prior"),
+    ("map-str", "intercept", [["-inf"] * 3, [0.0]], "intercept"),
+    ("map-str", "intercept.0", ["x", None, "inf"], "intercept"),
+    ("map-str", "evidence", ["guessed", None, GONE], "evidence"),
     ("map-str", "weight_factor", [-0.5, [1.0], 1.5, GONE], "weight_factor"),
     ("map-str", "n_rows", [0, 2.5, True, GONE], "n_rows"),
     ("map-str", "named", ["yes", 1, GONE], "named"),
     ("map-str", "features", [[], {}, GONE, [1]], "features"),
     ("map-str", f"{AGE}.weight", [-0.1, "heavy", 1.5, GONE], "weight"),
     ("map-str", f"{AGE}.selector_weight", [None, 2.0], "selector_weight"),
-    ("map-str", f"{AGE}.log_prob", [[[0.0]], "x", [[0.0, 0.0], [1.0]]], "log probabilities of 'âge"),
-    ("map-str", f"{AGE}.log_prob.0.0", [1e999, 0.7, -1e9, True, "x"], "log probabilities of 'âge|finite|Infinity"),
+    ("map-str", f"{AGE}.contributions", [[[0.0]], "x", [[0.0, 0.0], [1.0]]], "contributions of 'âge"),
+    ("map-str", f"{AGE}.contributions.0.0", [1e999, -1e9, True, "x"], "contributions of 'âge|finite|Infinity"),
+    ("map-str", f"{AGE}.unseen", [[0.0], "x", [1e9] * 3, GONE], "unseen"),
+    ("map-str", f"{AGE}.standard_errors", [[[0.0]], "x", GONE], "standard.errors"),
+    ("map-str", f"{AGE}.standard_errors.0.0", [-1.0, 1e9], "standard errors of 'âge"),
     ("map-str", "features.1.levels.name", ["âge (années)"], "names must differ"),
     ("map-str", f"{AGE}.levels.counts", [None, [[1.0]], [[-1.0] * 3] * 9], "counts"),
     ("map-str", f"{AGE}.levels.counts.0", [[1.0], [-1.0] * 3, [1e200] * 3], "counts"),
@@ -485,8 +489,7 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
         for part in ({"columns": "b"}, {"columns": [1]}, {"kind": 1}, {"warns": 1}, {"sentence": None})
     ),
     ("cells", "intercept", [[1.0], ["-inf", 0.0], ["x", 0.0]], "intercepts?"),
-    ("cells", f"{AGE}.evidence", [[[0.0, 1.0]], "x"], "evidence of 'number'"),
-    ("cells", f"{AGE}.evidence.0.0", [1e9, None], "evidence of 'number'"),
+    ("cells", f"{AGE}.contributions", [[[0.0, 1.0]], "x"], "contributions of 'number'"),
     ("cells", f"{CELLS}.name", ["other"], "contradict each other"),
     ("cells", f"{CELLS}.cut_points", [[-9.0]], ANY),
     ("cells", f"{CELLS}.counts.0", [[1.0]], "counts"),
@@ -575,7 +578,7 @@ def test_names_of_files(tmp_path: Path) -> None:
 
 def test_the_file_is_plain_json_without_nan() -> None:
     content = json.loads(text_of(), parse_constant=lambda text: pytest.fail(text))
-    assert (content["format"], content["version"]) == ("bayesieve.SelectiveNB", 2)
+    assert (content["format"], content["version"]) == ("bayesieve.SelectiveNB", 3)
     assert content["written_by"] == bayesieve.__version__
     assert all(math.isfinite(value) for value in content["class_count"])
     assert "âge (années)" in text_of()  # readable, not \u00e2
@@ -584,9 +587,9 @@ def test_the_file_is_plain_json_without_nan() -> None:
 @pytest.mark.parametrize(
     ("spoil", "match"),
     [
-        (lambda model: model.naive_bayes_.class_count_.fill(-1.0), "its class counts are out of range"),
-        (lambda model: model.naive_bayes_.feature_log_prob_[0].fill(np.nan), "holds a number that is not finite"),
-        (lambda model: model.feature_weights_.fill(2.0), "weight"),
+        (lambda model: model.scorecard_.class_counts.fill(-1.0), "its class counts are out of range"),
+        (lambda model: model.scorecard_.features[0].contributions.fill(np.nan), "holds a number that is not finite"),
+        (lambda model: model.scorecard_.features[0].standard_errors.fill(-1.0), "standard errors"),
         (lambda model: setattr(model, "n_rows_", 0), "n_rows"),
     ],
 )

@@ -48,7 +48,7 @@ def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Ca
 
 
 def _nothing_kept(model: SelectiveNB) -> list[Caution]:
-    if model.naive_bayes_.used_.size:
+    if model.n_features_selected_:
         return []
     remedy = (
         "Check that the rows of the target are those of the columns, or add rows."
@@ -62,11 +62,11 @@ def _nothing_kept(model: SelectiveNB) -> list[Caution]:
 def _contradicted_signs(model: SelectiveNB) -> list[Caution]:
     """Columns of ``monotone`` whose rows say much more with the opposite sign: their evidence becomes flat."""
     signs, cautions = model.monotone or {}, []
-    for k, level in enumerate(model.encoder_.levels_):
+    for level in model.encoder_.levels_:
         sign = signs.get(level.name, 0) if level.kind == "numeric" else 0
         if not sign or level.n_levels == 1:
             continue
-        own, opposite = (monotone_gain(model.naive_bayes_.feature_count_[k], level, s) for s in (sign, -sign))
+        own, opposite = (monotone_gain(level.counts, level, s) for s in (sign, -sign))
         if opposite > own + _FEWEST_NATS and opposite > 2 * own:
             wanted, found = ("fall", "falls") if sign > 0 else ("rise", "rises")
             sentence = (
@@ -83,7 +83,7 @@ def _used(model: SelectiveNB) -> Iterator[tuple[FeatureLevels, str | None]]:
     """The columns that features of the model are made of, each with what it marks."""
     levels, marks = model.encoder_.levels_, getattr(model.encoder_, "marks_", {})
     used = np.zeros(len(levels), dtype=bool)
-    used[model.naive_bayes_.used_] = True
+    used[model.scorecard_.used] = True
     for k in np.flatnonzero(columns_behind(levels, used)).tolist():
         yield levels[k], marks.get(levels[k].name)
 
@@ -124,7 +124,7 @@ def _separating(model: SelectiveNB) -> list[Caution]:
             f"Feature {name} tells the classes apart almost alone (level score {scores[k]:.3f}): make sure that it is "
             "known before the target is."
         )
-        pure = bool(np.all(np.count_nonzero(model.naive_bayes_.feature_count_[k], axis=1) <= 1))
+        pure = bool(np.all(np.count_nonzero(model.encoder_.levels_[k].counts, axis=1) <= 1))
         cautions.append(Caution("separates the classes", (name,), sentence, warns=pure))
     return cautions
 
@@ -139,7 +139,7 @@ def _search(model: SelectiveNB) -> list[Caution]:
 
 
 def _classes(model: SelectiveNB) -> list[Caution]:
-    counts = model.naive_bayes_.class_count_
+    counts = model.scorecard_.class_counts
     shares = counts / counts.sum()
     rare = [str(label) for label, n in zip(model.classes_, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
     if rare:

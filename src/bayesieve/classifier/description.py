@@ -68,7 +68,7 @@ def describe(model: SelectiveNB) -> str:
 def feature_note(model: SelectiveNB, k: int) -> str | None:
     """A remark on a feature, None where there is nothing to remark."""
     level = model.encoder_.levels_[k]
-    if model.feature_weights_[k] == 0 and k in model.naive_bayes_.fitted_:
+    if model.feature_weights_[k] == 0 and model.scorecard_.features[k].is_used:
         if isinstance(level, PairLevels) and level.level_score == 0:
             return "A surface: evidence of both columns together, fitted to what all others leave unsaid."
         return "Its levels have no weight, but its evidence within levels adds to the other features."
@@ -99,8 +99,9 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
 
 def weights_in_words(model: SelectiveNB) -> str:
     """The effect of calibration on the weights, for a list of settings."""
-    if model.naive_bayes_.fitted_:
-        finer = "" if model.cells_ is None else ", and of parts of them,"
+    evidence = model.scorecard_.provenance["evidence"]
+    if evidence != "counted":
+        finer = "" if evidence == "levels" else ", and of parts of them,"
         return f"evidence of the levels{finer} fitted to the rows, all features together"
     if np.array_equal(model.feature_weights_, model.selector_.weights_):
         return "weights of the selector as they are"
@@ -140,7 +141,7 @@ def summarise(model: SelectiveNB) -> Any:
 
 
 def _class_shares(model: SelectiveNB) -> str:
-    counts = model.naive_bayes_.class_count_
+    counts = model.scorecard_.class_counts
     order = np.argsort(-counts, kind="stable")
     texts = [f"{model.classes_[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
     return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")

@@ -114,16 +114,15 @@ class Stages:
 
     def __init__(self, model: SelectiveNB, columns: ColumnExpressions, engine: str) -> None:
         self.engine, self._columns, self._ns = engine, columns, columns.ns
-        self._labels, self._intercept = model.classes_.tolist(), model.naive_bayes_.intercept_
-        levels = model.encoder_.levels_ if model.cells_ is None else model.cells_
+        self._labels, self._intercept = model.classes_.tolist(), model.scorecard_.intercept
         self.codes: dict[str, Any] = {}
         self._evidence: dict[str, np.ndarray] = {}
-        for k in model.naive_bayes_.used_.tolist():
-            code, level_of = columns.code(levels[k])
-            evidence = model.naive_bayes_._evidence(k)
-            ends = [np.zeros((1, len(self._labels))), np.full((1, len(self._labels)), np.nan)]
+        infinite = np.full((1, len(self._labels)), np.nan)
+        for k in model.scorecard_.used.tolist():
+            feature = model.scorecard_.features[k]
+            code, cell_of = columns.code(feature.cells)
             self.codes[f"{_OWN}code_{k}"] = code
-            self._evidence[f"{_OWN}code_{k}"] = np.concatenate([evidence, *ends])[level_of]
+            self._evidence[f"{_OWN}code_{k}"] = np.concatenate([feature.table, infinite])[cell_of]
         if not self.codes:  # a column all the same, so that there are as many predictions as rows
             self.codes[f"{_OWN}code"] = columns.ns.nth(0).is_null().cast(columns.ns.Int32)
             self._evidence[f"{_OWN}code"] = np.zeros((3, len(self._labels)))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
-from bayesieve.classifier.rows import coded_twice
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.decision import BenefitClassifier, profit_curve
 from bayesieve.decision.benefits import Benefits, decision_names
@@ -38,8 +38,8 @@ class Unmeasured(Exception):
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """Rows to judge a model by, checked, and coded once: by levels, and by the cells that the model predicts by;
-    ``codes`` are their classes as positions in its classes.
+    """Rows to judge a model by, checked, coded by levels, and with their log joint probabilities; ``codes`` are their
+    classes as positions in its classes.
     """
 
     X: Any
@@ -47,7 +47,7 @@ class JudgedRows:
     codes: np.ndarray
     weights: np.ndarray | None
     coded: CodedTable
-    cells: CodedTable
+    joint: np.ndarray
     benefits: np.ndarray | None = None  # of decisions, for each row
 
     @property
@@ -56,10 +56,9 @@ class JudgedRows:
 
     def take(self, rows: np.ndarray) -> JudgedRows:
         """These rows only, by position."""
-        of_rows = {name: getattr(self, name) for name in ("labels", "codes", "weights", "benefits")}
+        of_rows = {name: getattr(self, name) for name in ("labels", "codes", "weights", "benefits", "joint")}
         taken: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
-        coded, cells = self.coded.take(rows), self.cells.take(rows)
-        return replace(self, X=take_rows(self.X, rows), coded=coded, cells=cells, **taken)
+        return replace(self, X=take_rows(self.X, rows), coded=self.coded.take(rows), **taken)
 
     def counts(self, classes: np.ndarray, *, weighted: bool) -> ContingencyCounts:
         """Levels by classes, as a model counts its training rows."""
@@ -95,7 +94,14 @@ def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -
     if unknown:
         raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
     codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
-    return JudgedRows(X, target.classes[target.codes], codes, weights, *coded_twice(model, table))
+    return JudgedRows(
+        X,
+        target.classes[target.codes],
+        codes,
+        weights,
+        model.encoder_.transform_coded(table),
+        model.predict_joint_log_proba(X),
+    )
 
 
 def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
@@ -107,7 +113,7 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     """
     levels = TableLevels.of(model.encoder_.levels_)
     estimated = {k for k, pair in enumerate(levels.pairs, levels.n_columns) if pair.level_score == 0}
-    trained = {k: count for k, count in enumerate(model.naive_bayes_.feature_count_) if k not in estimated}
+    trained = {k: count for k, count in enumerate(np.asarray(level.counts) for level in levels) if k not in estimated}
     part = model.selector_.learns_from_part
     if all(len(count) < 2 for count in trained.values()) or (part and rows.n_rows != model.n_rows_):
         return False
@@ -115,11 +121,11 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
         n_learnt = [
             model.selector_.n_to_learn(n) for n in np.bincount(rows.codes, minlength=model.classes_.size).tolist()
         ]
-        if not np.array_equal(n_learnt, model.naive_bayes_.class_count_):
+        if not np.array_equal(n_learnt, model.scorecard_.class_counts):
             return False
     for weighted in (True, False) if rows.weights is not None else (False,):
         counts = rows.counts(model.classes_, weighted=weighted)
-        pairs = [(counts.class_counts, model.naive_bayes_.class_count_)]
+        pairs = [(counts.class_counts, model.scorecard_.class_counts)]
         pairs += [(counts.feature(k), count) for k, count in trained.items()]
         if all(np.allclose(np.minimum(new, old) if part else new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
             return True
@@ -138,9 +144,9 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
         return None
     trained_on = are_training_rows(model, rows)
     if held_out or (cv is None and not trained_on):
-        log_proba = model.predict_log_proba(rows.cells)
+        log_proba = log_softmax(rows.joint, axis=1)
         return _performance(
-            model, rows, log_proba, model.predict_proba(rows.cells), *_of_this_model(model, rows, trained_on, held_out)
+            model, rows, log_proba, softmax(rows.joint, axis=1), *_of_this_model(model, rows, trained_on, held_out)
         )
     return _of_folds(model, rows, cv, trained_on)
 
@@ -156,7 +162,7 @@ def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_
     if held_out:
         return "Measured on held-out rows that the model was not trained on.", f"this model on {n_rows} held out"
     caution = "; the figures hold for new rows if it was trained on none of these."
-    counts = model.naive_bayes_.class_count_
+    counts = model.scorecard_.class_counts
     repeated = counts.sum() != model.n_rows_ and not model.selector_.learns_from_part
     weighted = repeated or bool(np.any(counts != np.rint(counts)))
     if weighted and rows.weights is None and rows.n_rows == model.n_rows_:
@@ -268,7 +274,7 @@ class Deciding:
         given = clone(benefit) if isinstance(benefit, BenefitClassifier) else BenefitClassifier(model, benefit=benefit)
         if given.amount_estimator is not None:
             raise ValueError("A report needs the true amounts, not estimates: pass benefits with them as cells.")
-        self._classifier = given.keep(model, model.naive_bayes_.class_count_)
+        self._classifier = given.keep(model, model.scorecard_.class_counts)
         values = self._classifier.benefits_of(rows.X, None, rows.n_rows).values
         self._names = decision_names(given.decisions, model.classes_, values.shape[-2])
         self._constant = values if values.ndim == 2 else None

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from bayesieve.classifier.model_parts import (
     check_options,
     encoder_asked_for,
+    facts_of,
     new_encoder_of,
     new_selector_of,
     signs_of,
@@ -30,7 +31,6 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import QUANTILES
-from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.parts import arguments, options_of
 from bayesieve.plain_values import (
     Count,
@@ -43,6 +43,7 @@ from bayesieve.plain_values import (
     read_by,
     table,
 )
+from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of, with_importances
 from bayesieve.search import SearchTrace
 from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.table import FeatureLevels
@@ -76,12 +77,24 @@ class _Feature(msgspec.Struct):
     levels: Any
     selector_weight: _Share
     weight: _Share
+    contributions: Any
+    unseen: Any
+    standard_errors: Any
+    cells: Any = None
+
+
+class _Feature2(msgspec.Struct):
+    """A feature of a file of version 2, with counted evidence and, unless that predicts, fitted evidence."""
+
+    levels: Any
+    selector_weight: _Share
+    weight: _Share
     log_prob: Any
     evidence: Any = None
     cells: Any = None
 
 
-class _Model(msgspec.Struct):
+class _Content(msgspec.Struct, kw_only=True):
     """The parts of a model file; those of type Any are checked where they are read."""
 
     target: str | None
@@ -91,14 +104,25 @@ class _Model(msgspec.Struct):
     parameters: dict[str, Any]
     encoder: dict[str, Any]
     class_count: Any
-    class_log_prior: list[Number]
     weight_factor: _Share
     calibrated_smoothing: Any
-    features: Annotated[list[_Feature], msgspec.Meta(min_length=1)]
     search: Any
     cautions: list[Caution]
-    intercept: list[Number] | None = None
     benefit_rule: Any = None
+
+
+class _Model(_Content, kw_only=True):
+    intercept: list[Number]
+    evidence: Literal["counted", "levels", "cells"]
+    features: Annotated[list[_Feature], msgspec.Meta(min_length=1)]
+
+
+class _Model2(_Content, kw_only=True):
+    """Content of version 2."""
+
+    class_log_prior: list[Number]
+    features: Annotated[list[_Feature2], msgspec.Meta(min_length=1)]
+    intercept: list[Number] | None = None
 
 
 class _Choices(msgspec.Struct):
@@ -130,7 +154,7 @@ class _IndicatorOptions(msgspec.Struct):
 
 def model_to_json(model: SelectiveNB) -> dict[str, Any]:
     """The parts of a fitted model; ValueError if a file cannot hold one of its parts; the sentence names it."""
-    predictor = model.naive_bayes_
+    card = model.scorecard_
     return {
         "target": model.target_name_,
         "classes": _labels_to_json(model.classes_),
@@ -138,20 +162,22 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "named": hasattr(model, "feature_names_in_"),
         "parameters": _parameters_to_json(model),
         "encoder": _encoder_to_json(model.encoder_),
-        "class_count": predictor.class_count_.tolist(),
-        "class_log_prior": [number_to_json(value) for value in predictor.class_log_prior_.tolist()],
-        **({"intercept": [number_to_json(v) for v in predictor.intercept_.tolist()]} if predictor.fitted_ else {}),
+        "class_count": card.class_counts.tolist(),
+        "intercept": [number_to_json(value) for value in card.intercept.tolist()],
+        "evidence": card.provenance["evidence"],
         "weight_factor": float(model.weight_factor_),
         "calibrated_smoothing": option_to_json(model.smoothing_, "smoothing"),
         "features": [
             {
-                "levels": level,
-                "selector_weight": float(model.selector_.weights_[k]),
-                "weight": float(model.feature_weights_[k]),
-                "log_prob": predictor.feature_log_prob_[k].tolist(),
-                **_evidence_to_json(model, k),
+                "levels": levels,
+                "selector_weight": feature.search_weight,
+                "weight": feature.weight,
+                "contributions": feature.contributions.tolist(),
+                "unseen": feature.unseen.tolist(),
+                "standard_errors": feature.standard_errors.tolist(),
+                **({} if feature.cells is feature.levels else {"cells": feature.cells.to_json()}),
             }
-            for k, level in enumerate(features_to_json(model.encoder_.levels_))
+            for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
         ],
         **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
         "search": model.trace_.to_json(),
@@ -159,9 +185,9 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
     }
 
 
-def model_from_json(data: dict[str, Any]) -> SelectiveNB:
+def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     """The model whose parts `model_to_json` gave; `Damaged` if they are not such, or contradict each other."""
-    parts = converted(data, _Model, "content")
+    parts: Any = converted(data, _Model if version > 2 else _Model2, "content")
     choices = converted(parts.parameters, _Choices, "parameters")
     model = _unfitted(parts.parameters, choices)
     selector = new_selector_of(model)
@@ -171,27 +197,76 @@ def model_from_json(data: dict[str, Any]) -> SelectiveNB:
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names):
         raise Damaged("feature names must differ from each other")
-    read_by(signs_of, model, levels, classes.size)
+    signs = read_by(signs_of, model, levels, classes.size)
     selector.weights_ = np.array([feature.selector_weight for feature in parts.features])
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
-    model.weight_factor_ = parts.weight_factor
     selector.trace_ = SearchTrace.from_json(parts.search, names)
-    smoothing = option_from_json(parts.calibrated_smoothing)
-    read_by(check_smoothing, smoothing)
-    predictor = _predictor(parts, levels, classes, smoothing)
+    model.weight_factor_, model.smoothing_ = parts.weight_factor, option_from_json(parts.calibrated_smoothing)
+    read_by(check_smoothing, model.smoothing_)
     encoder = _encoder_from_json(parts.encoder, levels, classes, named=parts.named)
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
-    if parts.intercept is not None:
-        model.cells_ = _set_evidence(predictor, parts.features, parts.intercept, levels)
+    model.scorecard_ = _scorecard(parts, levels, signs, model)
     if not choices.encoder_by_name:
         model.encoder = clone(encoder)
-    model._adopt(predictor)
     if parts.benefit_rule is not None:
         model.benefit_rule_ = BenefitRule.from_json(parts.benefit_rule, classes)
     model.cautions_ = tuple(parts.cautions)
     return model
+
+
+def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, int], model: SelectiveNB) -> Scorecard:
+    n_classes = model.classes_.size
+    class_counts = numbers(parts.class_count, (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
+    if not class_counts.any():
+        raise Damaged("its class counts leave no class")
+    written = parts.class_log_prior if parts.intercept is None else parts.intercept
+    intercept = numbers(np.array([number(value) for value in written]), (n_classes,), "intercepts")
+    if not np.array_equal(np.isneginf(intercept), class_counts == 0) or np.isposinf(intercept).any():
+        raise Damaged("its intercepts and class counts contradict each other")
+    features = [
+        _feature(feature, level, n_classes, signs.get(k, 0))
+        for k, (feature, level) in enumerate(zip(parts.features, levels, strict=True))
+    ]
+    evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
+    facts = facts_of(model, {"evidence": evidence})
+    if isinstance(parts, _Model2):
+        return scorecard_of(features, intercept, class_counts, **facts)
+    return Scorecard(
+        intercept=intercept, features=with_importances(features, class_counts), class_counts=class_counts, **facts
+    )
+
+
+def _evidence_of(parts: _Model2) -> str:
+    if parts.intercept is None:
+        return "counted"
+    return "levels" if all(feature.cells is None for feature in parts.features) else "cells"
+
+
+def _feature(feature: _Feature | _Feature2, level: FeatureLevels, n_classes: int, sign: int) -> Feature:
+    name = repr(level.name)
+    cells = level if feature.cells is None else _cells(feature.cells, level)
+    shape, of_levels = (cells.n_levels, n_classes), (level.n_levels, n_classes)
+    counts = table(level.counts, of_levels, f"counts of {name}")
+    own = counts if cells is level else table(cells.counts, shape, f"counts of the cells of {name}")
+    for part in (counts, own):
+        _check_range(part, f"counts of {name}", 0.0, _MOST_WEIGHT)
+    if isinstance(feature, _Feature):
+        contributions = table(feature.contributions, shape, f"contributions of {name}")
+        errors = table(feature.standard_errors, shape, f"standard errors of {name}")
+        unseen = table(feature.unseen, (n_classes,), f"contributions of unseen values of {name}")
+        _check_range(errors, f"standard errors of {name}", 0.0, -_LEAST_LOG)
+        _check_range(unseen, f"contributions of unseen values of {name}", _LEAST_LOG, -_LEAST_LOG)
+    else:
+        logs = table(feature.log_prob, of_levels, f"log probabilities of {name}")
+        _check_range(logs, f"log probabilities of {name}", _LEAST_LOG, 0.0)
+        fitted = feature.evidence
+        contributions = feature.weight * logs if fitted is None else table(fitted, shape, f"evidence of {name}")
+        errors, unseen = np.zeros(shape), np.zeros(n_classes)
+    _check_range(contributions, f"contributions of {name}", _LEAST_LOG, -_LEAST_LOG)
+    weights = feature.weight, feature.selector_weight
+    return Feature(level, cells, contributions, unseen, own, errors, *weights, sign)
 
 
 def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
@@ -258,65 +333,6 @@ def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
     return {name: option_from_json(value) for name, value in options.items()}
 
 
-def _predictor(parts: _Model, levels: Sequence[FeatureLevels], classes: np.ndarray, smoothing: Any) -> DiscreteNB:
-    n_classes = classes.size
-    weights = np.array([feature.weight for feature in parts.features])
-    predictor = DiscreteNB(smoothing=smoothing, feature_weights=weights)
-    predictor.classes_ = classes
-    predictor.class_count_ = numbers(parts.class_count, (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
-    prior = np.array([number(value) for value in parts.class_log_prior])
-    predictor.class_log_prior_ = numbers(prior, (n_classes,), "class priors", high=0.0)
-    if not (predictor.class_count_.any() and np.isfinite(predictor.class_log_prior_).any()):
-        raise Damaged("its class counts or class priors leave no class")
-    predictor.n_features_in_ = len(levels)
-    predictor.feature_log_prob_ = [
-        table(feature.log_prob, (level.n_levels, n_classes), f"log probabilities of {level.name!r}")
-        for level, feature in zip(levels, parts.features, strict=True)
-    ]
-    predictor.feature_count_ = [
-        table(level.counts, (level.n_levels, n_classes), f"counts of {level.name!r}") for level in levels
-    ]
-    _check_range(predictor.feature_log_prob_, levels, "log probabilities", _LEAST_LOG, 0.0)
-    _check_range(predictor.feature_count_, levels, "counts", 0.0, _MOST_WEIGHT)
-    return predictor.update_weights()
-
-
-def _evidence_to_json(model: SelectiveNB, k: int) -> dict[str, Any]:
-    """The fitted evidence of one feature, empty if there is none."""
-    fitted = model.naive_bayes_.fitted_.get(k)
-    if fitted is None:
-        return {}
-    finer = model.cells_ is not None and len(fitted) != model.encoder_.levels_[k].n_levels
-    cells = {"cells": model.cells_[k].to_json()} if model.cells_ is not None and finer else {}
-    return {"evidence": fitted.tolist(), **cells}
-
-
-def _set_evidence(
-    predictor: DiscreteNB, features: Sequence[_Feature], written: list[Any], levels: Sequence[FeatureLevels]
-) -> TableLevels | None:
-    """Let a predictor predict with the fitted evidence of a file. Return the cells that it tells apart, or None if it
-    tells levels apart.
-    """
-    n_classes = predictor.class_count_.size
-    intercept = numbers(np.array([number(value) for value in written]), (n_classes,), "intercepts")
-    if not np.array_equal(np.isneginf(intercept), np.isneginf(predictor.class_log_prior_)):
-        raise Damaged("its intercepts and class priors contradict each other")
-    evidence, cells = {}, {}
-    for k, feature in enumerate(features):
-        if feature.cells is not None:
-            cells[k] = _cells(feature.cells, levels[k])
-        if feature.evidence is not None:
-            shape = (cells.get(k, levels[k]).n_levels, n_classes)
-            evidence[k] = table(feature.evidence, shape, f"evidence of {levels[k].name!r}")
-    if evidence:
-        _check_range(list(evidence.values()), [levels[k] for k in evidence], "evidence", _LEAST_LOG, -_LEAST_LOG)
-    counts = {
-        k: table(cell.counts, (cell.n_levels, n_classes), f"counts of {cell.name!r}") for k, cell in cells.items()
-    }
-    predictor.set_evidence(evidence, intercept, counts)
-    return TableLevels.of([cells.get(k, level) for k, level in enumerate(levels)]) if cells else None
-
-
 def _cells(data: Any, level: FeatureLevels) -> FeatureLevels:
     """Cells that are nested in the levels of their feature."""
     cells = read_by(FeatureLevels.from_json, data)
@@ -339,12 +355,9 @@ def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
     return all(group_of[value] == at for at, group in zip(first, cells.groups, strict=True) for value in group)
 
 
-def _check_range(tables: list[np.ndarray], levels: Sequence[FeatureLevels], what: str, low: float, high: float) -> None:
-    joined = np.concatenate([part.ravel() for part in tables])
-    wrong = ~((joined >= low) & (joined <= high))
-    if wrong.any():
-        feature = int(np.searchsorted(np.cumsum([part.size for part in tables]), int(np.argmax(wrong)), side="right"))
-        raise Damaged(f"its {what} of {levels[feature].name!r} are out of range")
+def _check_range(part: np.ndarray, what: str, low: float, high: float) -> None:
+    if not ((part >= low) & (part <= high)).all():
+        raise Damaged(f"its {what} are out of range")
 
 
 def _labels_to_json(labels: np.ndarray) -> dict[str, Any]:

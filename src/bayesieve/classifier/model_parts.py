@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesieve.classifier.cautions import rows_in_question
 from bayesieve.counts import CodedTable, check_smoothing
-from bayesieve.discretize import TableEncoder
+from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import ReadingTooSlow
@@ -22,9 +22,10 @@ from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.calibration import drawn_rows, rows_to_keep
-from bayesieve.naive_bayes.fitting import FitOptions
+from bayesieve.naive_bayes.fitting import FitOptions, FittedPredictor
 from bayesieve.naive_bayes.shapes import leaves_room
 from bayesieve.parts import arguments
+from bayesieve.scorecard.record import Scorecard, features_of, scorecard_of
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
@@ -286,6 +287,27 @@ def add_surfaces(model: SelectiveNB, surfaces: Sequence[PairLevels]) -> None:
     selector.weights_ = np.append(selector.weights_, np.zeros(len(surfaces)))
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(selector.weights_)
+
+
+def scorecard_of_fit(model: SelectiveNB, fitted: FittedPredictor, signs: Mapping[int, int]) -> Scorecard:
+    """The record of what was fitted."""
+    predictor = fitted.predictor
+    features = features_of(predictor, model.encoder_.levels_, fitted.cells, model.selector_.weights_, signs)
+    evidence = "counted" if not predictor.fitted_ else "levels" if fitted.cells is None else "cells"
+    facts = facts_of(model, {"evidence": evidence})
+    return scorecard_of(features, predictor.intercept_, predictor.class_count_, **facts)
+
+
+def facts_of(model: SelectiveNB, provenance: dict[str, Any]) -> dict[str, Any]:
+    """What a scorecard keeps of a model besides its features."""
+    encoder = model.encoder_
+    names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
+    provenance |= {"weight_factor": model.weight_factor_, "smoothing": model.smoothing_, "n_rows": model.n_rows_}
+    return {
+        "classes": model.classes_,
+        "columns": tuple(names)[: encoder.n_features_in_],
+        "provenance": provenance,
+    }
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

@@ -16,7 +16,8 @@ from bayesieve.plain_values import Damaged
 from bayesieve.table.writing import checked_path, refuse_other_format, write_atomically
 
 FORMAT = "bayesieve.SelectiveNB"
-VERSION = 2
+VERSION = 3
+_READ = (2, 3)
 
 CHECKSUM = "sha256"
 """The name of the checksum in a file."""
@@ -32,7 +33,7 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
     data = {"format": FORMAT, "version": VERSION, "written_by": __version__, **model_to_json(model)}
     try:
         text = _to_text(data)
-        again = model_from_json(data)
+        again = model_from_json(data, VERSION)
     except (Damaged, RecursionError) as error:
         raise ValueError(f"This model cannot be saved as JSON: {error}; pickle it.") from None
     for ours, read in zip(_numbers_of(model), _numbers_of(again), strict=True):
@@ -95,7 +96,7 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
             "wrote."
         )
     version = data.get("version", "unknown")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in _READ:
         written = version if isinstance(version, str) else json.dumps(version)
         raise ValueError(
             f"{file} has model version {written[:20]}, this bayesieve reads version {VERSION}; "
@@ -105,7 +106,7 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
     if sum_in_file != checksum(data):
         raise Damaged("its checksum does not fit its content")
     try:
-        return model_from_json(data)
+        return model_from_json(data, version)
     except Damaged:
         raise
     except Exception:  # Python's own messages would not help the reader of a damaged file
@@ -182,7 +183,7 @@ def _to_text(data: dict[str, Any]) -> str:
 
 
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
-    """All that predictions depend on, the levels apart."""
-    predictor = model.naive_bayes_
-    tables = np.concatenate([part.ravel() for part in (*predictor.feature_log_prob_, *predictor.evidence_)])
-    return tables, predictor.class_log_prior_, predictor.intercept_, model.feature_weights_, model.classes_
+    """All that predictions depend on, the cells apart."""
+    card = model.scorecard_
+    tables = np.concatenate([feature.table.ravel() for feature in card.features])
+    return tables, card.intercept, card.class_counts, model.feature_weights_, model.classes_

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.model_parts import MEMORY
 from bayesieve.classifier.rows import predicted, with_predictions
 from bayesieve.decision.wrapped import Labelled
-from bayesieve.naive_bayes import DiscreteNB
+from bayesieve.scorecard.record import probabilities
 from bayesieve.table.scanned import is_scan
 
 
@@ -38,7 +38,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return state if isinstance(state.get("engine", MEMORY), str) else {**state, "engine": MEMORY}
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "naive_bayes_")
+        return hasattr(self, "scorecard_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -46,27 +46,25 @@ class Predicting(ClassifierMixin, BaseEstimator):
             setattr(tags.input_tags, kind, True)
         return tags
 
-    @property
-    def _predictor(self: Any) -> DiscreteNB:
-        check_is_fitted(self, "naive_bayes_")
-        predictor: DiscreteNB = self.naive_bayes_
-        return predictor
-
     def predict_joint_log_proba(self: Any, X: Any) -> np.ndarray:
         """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
-        return predicted(self, self._predictor.predict_joint_log_proba, X)
+        check_is_fitted(self, "scorecard_")
+        return predicted(self, X)
 
     def predict_log_proba(self: Any, X: Any) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        return predicted(self, self._predictor.predict_log_proba, X)
+        joint = self.predict_joint_log_proba(X)
+        joint -= joint.max(axis=1, keepdims=True)
+        joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
+        return joint
 
     def predict_proba(self: Any, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
-        return predicted(self, self._predictor.predict_proba, X)
+        return probabilities(self.predict_joint_log_proba(X))
 
     def predict(self: Any, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
-        return predicted(self, self._predictor.predict, X)
+        return self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)]
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned table."""
@@ -117,7 +115,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         """
         from bayesieve.classifier.expressions import expressions_of
 
-        check_is_fitted(self, "naive_bayes_")
+        check_is_fitted(self, "scorecard_")
         return expressions_of(self, frame, outputs)
 
     def with_predictions(self: Any, frame: Any) -> Any:
@@ -150,7 +148,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> model.with_predictions(frame.lazy()).collect().columns
         ['age', 'job', 'prediction', 'P(no)', 'P(yes)']
         """
-        check_is_fitted(self, "naive_bayes_")
+        check_is_fitted(self, "scorecard_")
         return with_predictions(self, frame)
 
     def predict_to(
@@ -206,5 +204,5 @@ class Predicting(ClassifierMixin, BaseEstimator):
         """
         from bayesieve.classifier.scored_files import predict_to
 
-        check_is_fitted(self, "naive_bayes_")
+        check_is_fitted(self, "scorecard_")
         return predict_to(self, path, source, keep, memory_limit, verbose)

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import softmax
 
 from bayesieve.classifier.description import (
     describe,
@@ -23,7 +24,6 @@ from bayesieve.classifier.explaining import on_scores
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
-from bayesieve.discretize.cells import coarser_codes
 from bayesieve.report.clusters_figure import cluster_drawing
 from bayesieve.report.data import (
     CellGrid,
@@ -87,7 +87,7 @@ def report_data(
         n_rows=model.n_rows_,
         n_columns=len(columns_of(model.encoder_.levels_)),
         classes=tuple(str(label) for label in model.classes_),
-        class_counts=tuple(model.naive_bayes_.class_count_.tolist()),
+        class_counts=tuple(model.scorecard_.class_counts.tolist()),
         headline=describe(model),
         features=_features(model),
         search=_search(model),
@@ -122,18 +122,18 @@ def _on_rows(
 
 
 def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
-    used = np.isin(np.arange(model.feature_weights_.size), model.naive_bayes_.used_)
-    order = np.lexsort((-model.encoder_.level_scores_, ~used, -model.feature_weights_))
+    order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_, -model.feature_importances_))
     levels, signs = model.encoder_.levels_, model.monotone or {}
+    weights, importances = model.feature_weights_, model.feature_importances_
     return tuple(
         FeatureSummary(
             name=levels[k].name,
             kind=levels[k].kind,
             type=levels[k].type,
-            weight=float(model.feature_weights_[k]),
+            weight=float(weights[k]),
             level_score=levels[k].level_score,
             n_levels=levels[k].n_levels,
-            importance=float(model.feature_importances_[k]),
+            importance=float(importances[k]),
             note=feature_note(model, k),
             **(_details(model, k) if rank < _MOST_DETAILED else {"levels": ()}),
             monotone=signs.get(levels[k].name, 0) if levels[k].kind == "numeric" else 0,
@@ -145,30 +145,31 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
 
 def _details(model: SelectiveNB, k: int) -> dict[str, Any]:
     """The levels of a feature and what is within them, by the names of a `FeatureSummary`."""
-    predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
-    details = {"levels": _levels(model, k), "grid": _grid(level) if isinstance(level, PairLevels) else None}
-    if model.cells_ is None or k not in predictor.fitted_:
+    card, feature = model.scorecard_, model.scorecard_.features[k]
+    level, cells, line = feature.levels, feature.cells, feature.level_of_cell
+    smoothed = log_probabilities(np.asarray(level.counts), float(card.class_counts.sum()), card.provenance["smoothing"])
+    counted = _centred(feature.weight * smoothed)
+    is_fitted = card.provenance["evidence"] != "counted" and feature.is_used
+    of_level = _centred(feature.by_level()) if is_fitted else counted
+    details: dict[str, Any] = {
+        "levels": _levels(level, smoothed + card.log_prior, of_level, counted if is_fitted else None),
+        "grid": _grid(level) if isinstance(level, PairLevels) else None,
+    }
+    if cells is level:
         return details
-    cells, rows = model.cells_[k], predictor.evidence_count_[k].sum(axis=1)
-    line, evidence = coarser_codes(cells, level), _centred(predictor.fitted_[k])
+    rows, evidence = feature.counts.sum(axis=1), _centred(feature.contributions)
     if level.kind == "numeric":
-        counted = _centred(model.feature_weights_[k] * predictor.feature_log_prob_[k][line])
-        return details | {"curve": _curve(cells, rows, evidence, counted)}
-    of_group = _centred(_by_level(model, k))[line]
+        return details | {"curve": _curve(cells, rows, evidence, counted[line])}
     groups = [level.all_labels[code] for code in line.tolist()]
-    return details | {"values": _values(cells.all_labels, groups, rows, evidence, of_group)}
+    return details | {"values": _values(cells.all_labels, groups, rows, evidence, of_level[line])}
 
 
-def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
-    predictor, level = model.naive_bayes_, model.encoder_.levels_[k]
-    counts = predictor.feature_count_[k]
+def _levels(
+    level: FeatureLevels, smoothed: np.ndarray, evidence: np.ndarray, counted: np.ndarray | None
+) -> tuple[LevelRow, ...]:
+    counts = np.asarray(level.counts)
     total = counts.sum()
-    smoothed = log_probabilities(counts, float(predictor.class_count_.sum()), predictor.smoothing)
-    smoothed += predictor.class_log_prior_
-    probabilities = np.exp(smoothed - smoothed.max(axis=1, keepdims=True))
-    probabilities /= probabilities.sum(axis=1, keepdims=True)
-    counted = _centred(model.feature_weights_[k] * predictor.feature_log_prob_[k])
-    evidence = _centred(_by_level(model, k)) if k in predictor.fitted_ else counted
+    probabilities = softmax(smoothed, axis=1)
     return tuple(
         LevelRow(
             label=label,
@@ -178,7 +179,7 @@ def _levels(model: SelectiveNB, k: int) -> tuple[LevelRow, ...]:
             class_counts=tuple(counts[code].tolist()),
             class_probabilities=tuple(probabilities[code].tolist()),
             evidence=tuple(evidence[code].tolist()),
-            counted=tuple(counted[code].tolist()) if k in predictor.fitted_ else None,
+            counted=None if counted is None else tuple(counted[code].tolist()),
         )
         for code, label in enumerate(level.all_labels)
     )
@@ -203,17 +204,6 @@ def _values(
         for c in first
         if apart[c] >= _LEAST_DIFFERENCE
     )
-
-
-def _by_level(model: SelectiveNB, k: int) -> np.ndarray:
-    """Fitted evidence of each level, (n_levels, n_classes): the mean over the rows of its cells."""
-    evidence = model.naive_bayes_.fitted_[k]
-    if model.cells_ is None:
-        return evidence
-    line = coarser_codes(model.cells_[k], model.encoder_.levels_[k])
-    rows = model.naive_bayes_.evidence_count_[k].sum(axis=1) + np.finfo(float).tiny  # a level may have no rows here
-    of_level = np.bincount(line, rows)
-    return np.stack([np.bincount(line, rows * column) / of_level for column in evidence.T], axis=1)
 
 
 def _grid(level: PairLevels) -> CellGrid:
@@ -252,7 +242,7 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> t
     """
     if n_explained < 1:
         return ()
-    probability = model.predict_proba(rows.cells)
+    probability = softmax(rows.joint, axis=1)
     chosen = _rows_worth_explaining(probability, rows.codes, n_explained)
     explanation = model.explanation(take_rows(rows.X, np.array([row for _, row in chosen])), by="score")
     explained = []

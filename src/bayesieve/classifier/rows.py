@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -17,16 +17,17 @@ from bayesieve.classifier.cautions import agreeing
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes.calibration import drawn_rows
+from bayesieve.scorecard.look_up import one_row
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.columns import Categories, rows_from
+from bayesieve.table.estimator_input import new_table
 from bayesieve.table.frames import whole_frame
 from bayesieve.table.indicator_levels import scores_of
-from bayesieve.table.pair_levels import columns_behind, columns_of
+from bayesieve.table.pair_levels import columns_of
 from bayesieve.table.scanned import is_scan, scanned_rows
 from bayesieve.table.sources import Source, scan
 from bayesieve.table.sources.scanning import scan_to_score
-from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 from bayesieve.words import listed, quoted_text
 
@@ -39,18 +40,6 @@ _MANY_UNSEEN = 0.05  # of the rows
 _LOOKED_AT = 1000  # rows that show which values were never seen
 _SHOWN_VALUES = 3
 _DTYPES: dict[type, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64, bool: nw.Boolean}
-
-_values_held: ContextVar[dict[str, str] | None] = ContextVar("values_held", default=None)
-
-
-def columns_needed(model: SelectiveNB) -> tuple[list[str], list[str]]:
-    """The columns that a model was trained on, and those of them that predictions depend on."""
-    levels = model.encoder_.levels_
-    sources = scores_of(columns_of(levels))  # the columns that features are made from
-    used = columns_behind(levels, np.isin(np.arange(len(levels)), model.naive_bayes_.used_))
-    names = list(dict.fromkeys(sources))
-    needed = {name for name, is_used in zip(sources, used, strict=True) if is_used}
-    return names, [name for name in names if name in needed]
 
 
 def levels_of_columns(model: SelectiveNB) -> dict[str, FeatureLevels]:
@@ -66,7 +55,7 @@ def scan_for(model: SelectiveNB, source: Any) -> Source:
 
 def columns_to_read(model: SelectiveNB, source: Source) -> list[str]:
     """The columns of a source that predictions depend on; at least one, or no row is read."""
-    needed = set(columns_needed(model)[1])
+    needed = set(model.scorecard_.reader.needed)
     return [name for name in source.names if name in needed] or list(source.names[:1])
 
 
@@ -76,39 +65,58 @@ def own_columns(model: SelectiveNB, frame: Any) -> Any:
 
     ValueError, which names it, if another column is missing.
     """
-    names, needed = columns_needed(model)
+    names, needed = model.scorecard_.columns, model.scorecard_.reader.needed
     whole = nw.from_native(whole_frame(frame), eager_only=True)
     lacking = [name for name in needed if name not in whole.columns]
     if lacking:
         others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise ValueError(f"The table has no column {lacking[0]!r}{others}, which the model needs.")
     empty = [nw.lit(None, nw.Float64).alias(name) for name in names if name not in whole.columns]
-    chosen = whole.with_columns(*empty)[:, names]  # `select` takes some names for patterns
+    chosen = whole.with_columns(*empty)[:, list(names)]  # `select` takes some names for patterns
     if hasattr(model, "feature_names_in_"):
         return chosen.to_native()
     return np.array(chosen.rows(), dtype=object)  # trained on an array
 
 
-def coded_twice(model: SelectiveNB, table: Any) -> tuple[CodedTable, CodedTable]:
-    """Rows that the encoder has read, coded by levels and by the cells that the model predicts by."""
-    coded = model.encoder_.transform_coded(table)
-    if model.cells_ is None:
-        return coded, coded
-    return coded, model.encoder_.transform_coded(table, model, levels=model.cells_)
+def read(model: SelectiveNB, X: Any) -> Table:
+    """Rows in memory with the columns of the fit, in their order, or their scores; a row of values by column."""
+    encoder = model.encoder_
+    if isinstance(X, Mapping) and not nw.dependencies.is_into_dataframe(X):
+        return one_row(X)
+    return new_table(model, X) if isinstance(encoder, TableEncoder) else encoder.read(X, model)
 
 
-def predicted(model: SelectiveNB, predict: Callable[[CodedTable], np.ndarray], X: Any) -> np.ndarray:
-    """What ``predict`` says about rows that are in memory, or read from a source block by block."""
+def predicted(model: SelectiveNB, X: Any) -> np.ndarray:
+    """Log joint probabilities of rows that are in memory, coded already, or read from a source block by block."""
+    card = model.scorecard_
+    if isinstance(X, CodedTable):
+        return card.joint(X)
     if not is_scan(X, ""):
-        return predict(coded_for(model, X))
+        row = single_row(model, X)
+        cells = None if row is None else card.reader.read_row(row)
+        if cells is not None:
+            return card.tables.joint_of_row([code for code, _ in cells])[None]
+        table = read(model, X)
+        codes, unseen = card.reader.code(table, model.n_jobs)
+        _warn_of_unseen(model, table, unseen)
+        return card.tables.joint(codes)
     source = scan_for(model, X)
-    frames = source.blocks(columns_to_read(model, source))
     results: list[np.ndarray] = []
     with unseen_said_once(model, source.n_rows), silenced():
-        for frame in frames:
+        for frame in source.blocks(columns_to_read(model, source)):
             with rows_from(sum(map(len, results))):
-                results.append(predict(coded_for(model, own_columns(model, frame))))
+                results.append(predicted(model, own_columns(model, frame)))
     return np.concatenate(results)
+
+
+def single_row(model: SelectiveNB, X: Any) -> Mapping[str, Any] | None:
+    """The values by column of a row given so, or as a dataframe of one row with the columns of the fit."""
+    if isinstance(X, Mapping) and not nw.dependencies.is_into_dataframe(X):
+        return X
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or not nw.dependencies.is_into_dataframe(X) or len(X) != 1 or list(X.columns) != names.tolist():
+        return None
+    return dict(zip(X.columns, nw.from_native(X, eager_only=True).rows()[0], strict=True))
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
@@ -127,7 +135,7 @@ def drawn_from(
     """Rows of a source with the columns of a model, their labels and weights, drawn at random where there are more, and
     a caution that says so.
     """
-    source, own = scan(X), {*columns_needed(model)[0], y, sample_weight}
+    source, own = scan(X), {*model.scorecard_.columns, y, sample_weight}
     rows = scanned_rows(source.select([name for name in source.names if name in own]), y, sample_weight)
     drawn = drawn_rows(rows.table.n_rows, n_rows)
     caution = None
@@ -141,85 +149,59 @@ def drawn_from(
     return own_columns(model, rows.table.frame(drawn)), rows.target.classes[rows.target.codes[drawn]], weights, caution
 
 
-def coded_for(model: SelectiveNB, X: Any) -> CodedTable:
-    """Rows as codes that the predictor of a fitted model reads, with a warning about values without a level.
+@dataclass
+class _Unseen:
+    """Values never seen in training: rows without a level by column, and what columns hold, in words."""
 
-    ValueError for codes of levels without their raw values, where the model predicts by parts of levels.
-    """
-    cells = model.cells_
-    if not isinstance(X, CodedTable):
-        options = {} if cells is None else {"levels": cells}
-        if not isinstance(model.encoder_, TableEncoder):
-            coded: CodedTable = model.encoder_.transform_coded(X, owner=model, **options)
-            issue([_unseen_caution(model, coded.unseen, coded.n_rows)])
-            return coded
-        table = X if isinstance(X, Table) else model.encoder_.read(X, model)
-        coded = model.encoder_.transform_coded(table, owner=model, **options)
-        _warn_of_unseen(model, table, coded)
-        return coded
-    if cells is None:
-        own = model.encoder_.levels_  # of two thirds of the rows, say, where the codes are of all
-        return X if X.recoder is None or X.levels is None or X.levels is own else X.recoder.code(own)
-    if np.array_equal(X.n_levels, cells.n_levels):
-        return X
-    if X.recoder is None:
-        raise ValueError(
-            "This model predicts by parts of levels, and these codes are of whole levels; pass the rows as a table, or "
-            "fit the model with calibrate='levels'."
-        )
-    return X.recoder.code(cells)
+    counts: np.ndarray
+    held: dict[str, str] = field(default_factory=dict)
+
+
+_noted: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)
 
 
 @contextmanager
 def unseen_said_once(model: SelectiveNB, n_rows: int, most: int = 5) -> Iterator[None]:
     """Issue one caution for all rows that are predicted within, block by block."""
-    before, held = model.encoder_.unseen_counts_.copy(), dict[str, str]()
-    token = _values_held.set(held)
+    noted = _Unseen(np.zeros(len(model.scorecard_.reader.needed), dtype=np.int64))
+    token = _noted.set(noted)
     try:
         yield
     finally:
-        _values_held.reset(token)
-    issue([_unseen_caution(model, model.encoder_.unseen_counts_ - before, n_rows, held, most)])
+        _noted.reset(token)
+    issue([_unseen_caution(model, noted, n_rows, most)])
 
 
-def _warn_of_unseen(model: SelectiveNB, table: Table, coded: CodedTable) -> None:
-    """Warn of values never seen in training in rows that were coded, or note for `unseen_said_once` what they hold."""
-    held = _values_held.get()
-    values = values_never_seen(model, table, coded)
-    if held is not None:
-        held.update({name: words for name, words in values.items() if name not in held})
-    issue([_unseen_caution(model, coded.unseen, coded.n_rows, values)])
+def _warn_of_unseen(model: SelectiveNB, table: Table, unseen: np.ndarray, rows: str = "") -> None:
+    """Warn of values never seen in training, or note them for `unseen_said_once`."""
+    own = _Unseen(unseen, values_never_seen(model, table, unseen))
+    noted = _noted.get()
+    if noted is not None:
+        noted.counts += unseen
+        noted.held = own.held | noted.held
+    issue([_unseen_caution(model, own, table.n_rows, rows=rows)])
 
 
 def look_at_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
     """Warn of values never seen in training in the first rows of a query, which no Python is going to see."""
     if not isinstance(model.encoder_, TableEncoder):
         return
-    counts = model.encoder_.unseen_counts_.copy()
     try:
         first = frame.head(_LOOKED_AT)
         head = own_columns(model, first.collect() if isinstance(first, nw.LazyFrame) else first)
-        table = model.encoder_.read(head, model)
-        coded = model.encoder_.transform_coded(table, owner=model)
+        table = read(model, head)
+        _, unseen = model.scorecard_.reader.code(table)
     except Exception:  # a query fails in any way, and says so when it is run
         return
-    finally:
-        model.encoder_.unseen_counts_ = counts
-    rows = "" if coded.n_rows < _LOOKED_AT else f"first {coded.n_rows:,} rows"
-    issue([_unseen_caution(model, coded.unseen, coded.n_rows, values_never_seen(model, table, coded), rows=rows)])
+    _warn_of_unseen(model, table, unseen, "" if table.n_rows < _LOOKED_AT else f"first {table.n_rows:,} rows")
 
 
-def values_never_seen(model: SelectiveNB, table: Table, coded: CodedTable) -> dict[str, str]:
+def values_never_seen(model: SelectiveNB, table: Table, unseen: np.ndarray) -> dict[str, str]:
     """What columns hold, and held in training, by name, where nearly all values have no level."""
-    levels = TableLevels.of(model.encoder_.levels_)
-    if coded.unseen is None:
-        return {}
-    words = {}
-    for k in np.flatnonzero(coded.unseen[: table.n_columns] >= max(1, _NEARLY_ALL * coded.n_rows)).tolist():
-        level = levels[k]
-        if type(level) is not FeatureLevels:
-            return {}  # of scores
-        column = table.select([k]).take(np.arange(min(_LOOKED_AT, coded.n_rows))).column(0)
+    reader, words = model.scorecard_.reader, {}
+    for k in np.flatnonzero(unseen >= max(1, _NEARLY_ALL * table.n_rows)).tolist():
+        level = reader.column_levels[k]
+        column = reader.read(table).select([k]).take(np.arange(min(_LOOKED_AT, table.n_rows))).column(0)
         found = column.categories(merged=False).values
         if level.groups is not None and found:
             codes = level.code_categories(Categories(np.arange(len(found)), found))
@@ -241,33 +223,20 @@ def _some(texts: Sequence[str]) -> str:
     return listed([quoted_text(text) for text in texts], _SHOWN_VALUES)
 
 
-def _unseen_caution(
-    model: SelectiveNB,
-    unseen: np.ndarray | None,
-    n_rows: int,
-    held: Mapping[str, str] = MappingProxyType({}),
-    most: int = 5,
-    rows: str = "",
-) -> Caution | None:
+def _unseen_caution(model: SelectiveNB, unseen: _Unseen, n_rows: int, most: int = 5, rows: str = "") -> Caution | None:
     """Columns that predictions depend on and that lack a level in more than a few per cent of the rows.
 
     Parameters
     ----------
-    unseen : rows without a level, of each feature.
-    held : what columns hold, and held in training, by name.
     most : columns named in the sentence.
     rows : the rows in words; by default their number.
     """
-    if unseen is None or n_rows < _FEWEST_UNSEEN:
+    if n_rows < _FEWEST_UNSEEN:
         return None
-    levels, rows = model.encoder_.levels_, rows or f"{n_rows:,} rows"
-    needed = columns_behind(levels, np.isin(np.arange(len(levels)), model.naive_bayes_.used_))
-    unseen = unseen[: needed.size]  # a pair is unseen where its columns are, or their values never met
-    features = np.flatnonzero((unseen >= max(_FEWEST_UNSEEN, _MANY_UNSEEN * n_rows)) & needed)
-    features = features[np.argsort(-unseen[features], kind="stable")]
-    counts: dict[str, int] = {}  # all indicators of a score are unseen in the same rows
-    for k in features.tolist():
-        counts.setdefault(scores_of([levels[k]])[0], int(unseen[k]))
+    held, rows, names = unseen.held, rows or f"{n_rows:,} rows", model.scorecard_.reader.needed
+    many = np.flatnonzero(unseen.counts >= max(_FEWEST_UNSEEN, _MANY_UNSEEN * n_rows))
+    many = many[np.argsort(-unseen.counts[many], kind="stable")]
+    counts = {names[k]: int(unseen.counts[k]) for k in many.tolist()}
     everywhere = [name for name, count in counts.items() if count == n_rows]
     shares = [f"'{name}' ({100 * count / n_rows:.1f} %)" for name, count in counts.items() if count < n_rows]
     sentences = []

@@ -19,8 +19,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
-from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.naive_bayes.explanation import importances_of
+from bayesieve.naive_bayes import Explanation
 from bayesieve.naive_bayes.fitting import fit_predictor
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
@@ -29,7 +28,6 @@ from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.scanned import ScannedTable, is_scan
-from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.report.data import Performance
@@ -134,7 +132,6 @@ class SelectiveNB(Predicting):
 
     classes_: np.ndarray
     cautions_: tuple[Caution, ...]
-    cells_: TableLevels | None = None
     benefit_rule_: Any = None
 
     def __init__(
@@ -263,22 +260,28 @@ class SelectiveNB(Predicting):
             coded = parts.rows_to_learn(self, coded)
             levels, weights = self.encoder_.levels_, self.selector_.weights_
             fitted = fit_predictor(coded, levels, weights, self.smoothing, parts.fit_options(self, signs), clock)
-        self.weight_factor_, self.cells_ = fitted.factor, fitted.cells
+        self.weight_factor_, self.smoothing_ = fitted.factor, fitted.predictor.smoothing
         parts.add_surfaces(self, fitted.surfaces)
-        self._adopt(fitted.predictor)
+        self.scorecard_ = parts.scorecard_of_fit(self, fitted, signs)
         weighing = weights_caution(coded.weights)
         self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))
 
-    def _adopt(self, predictor: DiscreteNB) -> None:
-        """Take over the fitted predictor."""
-        self.naive_bayes_ = predictor
-        self.feature_weights_ = predictor.feature_weights_
-        self.smoothing_ = predictor.smoothing
-        heaviest = np.argsort(-self.feature_weights_, kind="stable")
-        names, used = TableLevels.of(self.encoder_.levels_).names, set(predictor.used_.tolist())
-        self.selected_features_ = [names[k] for k in heaviest.tolist() if k in used]
-        self.n_features_selected_ = len(self.selected_features_)
-        self.feature_importances_ = importances_of(predictor)
+    @property
+    def feature_weights_(self) -> np.ndarray:
+        return np.array([feature.weight for feature in self.scorecard_.features])
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        return np.array([feature.importance for feature in self.scorecard_.features])
+
+    @property
+    def selected_features_(self) -> list[str]:
+        card = self.scorecard_
+        return [card.features[k].name for k in card.by_importance.tolist()]
+
+    @property
+    def n_features_selected_(self) -> int:
+        return int(self.scorecard_.used.size)
 
     def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
         """What each feature of positive weight adds to the log joint probability of each class.
@@ -304,7 +307,7 @@ class SelectiveNB(Predicting):
         """The arrays behind `explain`."""
         from bayesieve.classifier.explaining import explain_rows
 
-        check_is_fitted(self, "naive_bayes_")
+        check_is_fitted(self, "scorecard_")
         return explain_rows(self, rows_in_memory(self, X), by)
 
     def summary(self) -> Any:
@@ -313,14 +316,14 @@ class SelectiveNB(Predicting):
         """
         from bayesieve.classifier.description import summarise
 
-        check_is_fitted(self, "naive_bayes_")
+        check_is_fitted(self, "scorecard_")
         return summarise(self)
 
     def describe(self) -> str:
         """The model in one paragraph."""
         from bayesieve.classifier.description import describe
 
-        check_is_fitted(self, "naive_bayes_")
+        check_is_fitted(self, "scorecard_")
         return describe(self)
 
     def report(
@@ -369,7 +372,7 @@ class SelectiveNB(Predicting):
         from bayesieve.report import render_report
         from bayesieve.table.writing import check_html, write_atomically
 
-        check_is_fitted(self, "naive_bayes_")
+        check_is_fitted(self, "scorecard_")
         check_html(path)
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
         model = self
@@ -390,11 +393,11 @@ class SelectiveNB(Predicting):
         """
         from bayesieve.classifier.persistence import save
 
-        check_is_fitted(self, "naive_bayes_")
+        check_is_fitted(self, "scorecard_")
         save(self, path)
 
     def _repr_html_(self) -> str:
-        if not hasattr(self, "naive_bayes_"):
+        if not hasattr(self, "scorecard_"):
             return super()._repr_html_()
         from bayesieve.classifier.report_data import report_data
         from bayesieve.report import render_card

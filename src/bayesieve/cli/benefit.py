@@ -45,7 +45,7 @@ def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 
 def deciding(model: Any, X: pl.DataFrame, frame: pl.DataFrame, path: Path) -> Any:
     """A classifier that decides in these rows by the rule of a fitted model; ``frame`` has all their columns."""
     rule = model.benefit_rule_
-    classifier = rule.around(model, model.naive_bayes_.class_count_)
+    classifier = rule.around(model, model.scorecard_.class_counts)
     values = classifier.benefits_of(X, amounts_of(rule, frame, path), len(X)).values
     return classifier.set_params(benefit=values, amount=None, amount_benefit=None)
 
@@ -58,7 +58,7 @@ def decision_columns(
     """
     import polars as pl
 
-    classifier = rule.around(model, model.naive_bayes_.class_count_)
+    classifier = rule.around(model, model.scorecard_.class_counts)
     benefits = classifier.benefits_of(None, amounts_of(rule, block, path, first), len(probability))
     expected = benefits.expected(classifier.corrected(probability))
     names = pl.Series("decision", list(rule.decisions))

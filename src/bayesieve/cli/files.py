@@ -115,7 +115,6 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
     """Scan the rows to be scored, or read them if they are in a single text file. CommandError if they lack a column
     that the model needs, or would be overwritten.
     """
-    from bayesieve.classifier.rows import columns_needed
     from bayesieve.classifier.scored_files import refuse_own_file
     from bayesieve.table.reading import ARROW, PARQUET, is_stream
     from bayesieve.table.sources import scan
@@ -124,7 +123,7 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
     source = open_source(path, screen, model) if in_blocks else scan(read_table(path, screen, model))
     if output is not None and not to_stdout(output) and not is_stream(path):
         refuse_own_file(output, path, source)
-    lacking = [name for name in columns_needed(model)[1] if name not in source.names]
+    lacking = [name for name in model.scorecard_.reader.needed if name not in source.names]
     if lacking:
         column = "a column" if len(lacking) == 1 else "columns"
         raise CommandError(f"{shown(path)} lacks {column} that the model needs: {named(lacking)}")

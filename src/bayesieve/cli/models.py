@@ -265,7 +265,7 @@ def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence
 
 def _class_shares(model: Any) -> str:
     """`2 classes: good 70.0 %, bad 30.0 %`, the most frequent first."""
-    counts = model.naive_bayes_.class_count_
+    counts = model.scorecard_.class_counts
     order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
     shares = [f"{visible(model.classes_[j])} {100 * counts[j] / counts.sum():.1f} %" for j in order]
     return f"{len(order)} classes: {first_of(shares)}"

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import CodedTable
 from bayesieve.discretize.column_blocks import code_columns
 from bayesieve.discretize.families import code_families, indicator_table, make_family
 from bayesieve.discretize.random_sums import with_sums
@@ -90,11 +89,16 @@ class RowReader:
         self.levels, self.picked, self.columns = levels, picked, tuple(columns)
         self.needed = levels.names[: levels.n_raw]
 
+    @property
+    def column_levels(self) -> Sequence[FeatureLevels]:
+        """How values of each column that is needed are told apart."""
+        return self.levels[: self.levels.n_raw]
+
     @classmethod
     def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
         """The reader of those of the features, with these cells, that are at the ascending positions ``used``."""
         if cells and isinstance(cells[0], IndicatorLevels):
-            return ScoreReader([cells[k] for k in used.tolist()], columns)  # type: ignore[misc]
+            return ScoreReader([cells[k] for k in used.tolist()], columns)
         marked = np.isin(np.arange(len(cells)), used)
         behind = np.flatnonzero(columns_behind(cells, marked))
         beyond = used[used >= len(columns_of(cells))]
@@ -120,17 +124,13 @@ class RowReader:
             raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
         return table.select([position[name] for name in self.needed])
 
-    def code(self, table: Table, n_jobs: int | None = -1) -> CodedTable:
-        """The cells of the features, shape (n_features, n_rows), and how many rows have none."""
+    def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        """The cells of the features, (n_features, n_rows); and in how many rows each column that is needed has none."""
         if not self.picked.size:
-            nothing = np.zeros((0, table.n_rows), dtype=np.uint8)
-            return CodedTable(nothing, np.zeros(0, dtype=np.int64), ())
+            return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         levels = self.levels
         codes, unseen = code_columns(with_sums(self.read(table), levels.sums), levels, n_jobs)
-        every = self.picked.size == len(levels)
-        names = [levels.names[k] for k in self.picked.tolist()]
-        codes = codes if every else codes[self.picked]
-        return CodedTable(codes, levels.n_levels[self.picked], names, unseen=unseen[self.picked])
+        return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_raw]
 
     def texts(self, table: Table) -> list[list[str | None]]:
         """The values of each feature, (n_rows,) as text; None where one is missing."""
@@ -187,17 +187,43 @@ class ScoreReader(RowReader):
         self._n_levels = np.array([level.n_levels for level in indicators], dtype=np.int64)
         self.columns, self.needed = tuple(columns), tuple(score for score, _ in runs)
 
-    def code(self, table: Table, n_jobs: int | None = -1) -> CodedTable:
+    def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         if not self._families:
-            return CodedTable(np.zeros((0, table.n_rows), dtype=np.uint8), self._n_levels, ())
+            return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         own = self.read(table)
         scores = code_families([own.column(i) for i in range(own.n_columns)], self._families, n_jobs)
-        return indicator_table(scores, self._families, self._n_levels)
+        coded = indicator_table(scores, self._families, self._n_levels)
+        missing = [np.count_nonzero(row == f.unseen_code) for row, f in zip(scores, self._families, strict=True)]
+        has_level = {level.score for level in self._indicators if level.missing_code is not None}
+        unseen = [0 if name in has_level else n for name, n in zip(self.needed, missing, strict=True)]
+        return coded.codes, np.array(unseen, dtype=np.int64)
+
+    @property
+    def column_levels(self) -> Sequence[FeatureLevels]:
+        return self._families
 
     def texts(self, table: Table) -> list[list[str | None]]:
-        own = self.read(table)
-        of_score = {f.name: f.texts(own.column(i)) for i, f in enumerate(self._families)}
+        of_score = dict(zip(self.needed, self.score_texts(table), strict=True))
         return [of_score[level.score] for level in self._indicators]
+
+    @property
+    def scores(self) -> list[str]:
+        """The score of each indicator."""
+        return [level.score for level in self._indicators]
+
+    def score_texts(self, table: Table) -> list[list[str | None]]:
+        """The values of each score, (n_rows,) as text; None if one is missing."""
+        own = self.read(table)
+        return [family.texts(own.column(i)) for i, family in enumerate(self._families)]
+
+    def score_labels(self, table: Table, unseen: str) -> list[np.ndarray]:
+        """Between which thresholds of its indicators each score lies, (n_rows,)."""
+        own, labels = self.read(table), []
+        missing = {level.score: "missing" if level.missing_code is not None else unseen for level in self._indicators}
+        for i, family in enumerate(self._families):
+            names = np.array([*family.labels, missing[family.name]], dtype=object)
+            labels.append(names[code_families([own.column(i)], [family], None)[0]])
+        return labels
 
     def read_row(self, row: Mapping[str, Any]) -> list[Cell] | None:
         return None
@@ -218,9 +244,9 @@ class _ValueReader:
         if value is None or value != value:
             return self._missing
         kind = type(value)
-        if self._cuts is not None and (kind is float or (kind is int and -_EXACT < value < _EXACT)):
-            if -np.inf < value < np.inf:
-                return bisect_left(self._cuts, value), float(value)
+        is_number = kind is float or (kind is int and -_EXACT < value < _EXACT)
+        if self._cuts is not None and is_number and -np.inf < value < np.inf:
+            return bisect_left(self._cuts, value), float(value)
         key = kind, value
         if key not in self._known:
             if len(self._known) >= _MOST_REMEMBERED:
@@ -239,9 +265,7 @@ class _ValueReader:
             return None
 
 
-def _of_pair(
-    pair: PairLevels, first: _ValueReader, second: _ValueReader
-) -> Callable[[Mapping[str, Any]], Cell | None]:
+def _of_pair(pair: PairLevels, first: _ValueReader, second: _ValueReader) -> Callable[[Mapping[str, Any]], Cell | None]:
     grid = pair.grid.tolist()
 
     def read(row: Mapping[str, Any]) -> Cell | None:
@@ -249,8 +273,8 @@ def _of_pair(
         code = pair.n_levels if one is None or other is None else grid[one[0]][other[0]]
         if code == pair.n_levels:
             return None
-        texts = ("missing" if text is None else text for text in map(text_of, (one, other)))
-        return code, ", ".join(texts)
+        texts = [text_of(cell) for cell in (one, other) if cell is not None]
+        return code, ", ".join("missing" if text is None else text for text in texts)
 
     return read
 
@@ -264,4 +288,6 @@ def one_row(row: Mapping[str, Any]) -> Table:
     """A row of values by column as a table."""
     cells = np.empty((1, len(row)), dtype=object)
     cells[0] = list(row.values())
-    return as_table(cells, feature_names=[*row])
+    table = as_table(cells, feature_names=[*row])
+    table.named = True
+    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,13 +12,14 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
-from bayesieve.naive_bayes.explanation import Explanation
+from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.scorecard.look_up import CellTables, RowReader, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, polars_frame
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 
 UNSEEN = "(not seen in training)"
@@ -159,6 +161,12 @@ class Scorecard(ShortRepr):
     def _position(self) -> dict[str, int]:
         return {feature.name: k for k, feature in enumerate(self.features)}
 
+    @property
+    def log_prior(self) -> np.ndarray:
+        """(n_classes,) logarithm of the shares of the classes among the training rows; -inf for one without rows."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.class_counts) - np.log(self.class_counts.sum())
+
     @cached_property
     def used(self) -> np.ndarray:
         """Positions of the features in the model, ascending."""
@@ -181,15 +189,41 @@ class Scorecard(ShortRepr):
         """How values of rows become cells of the features in the model."""
         return RowReader.of([feature.cells for feature in self.features], self.used, self.columns)
 
-    def cells(self, X: Any) -> CodedTable:
-        """The cells of the features in the model, shape (n_used, n_rows), from a table with the training columns by
-        name, in any order; columns that are in no feature of the model may be missing.
+    def cells(self, X: Any) -> np.ndarray:
+        """The cells of the features in the model, (n_used, n_rows).
+
+        Parameters
+        ----------
+        X : dataframe or array
+            With the training columns by name, in any order; those that are in no feature of the model may be missing.
+            Or a `CodedTable` of the levels or cells of all features.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or codes of levels come without the raw values that cells are told apart by.
         """
-        return self.reader.code(X if isinstance(X, Table) else as_table(X))
+        if isinstance(X, CodedTable):
+            return self._cells_of_codes(X)
+        return self.reader.code(X if isinstance(X, Table) else as_table(X))[0]
+
+    def _cells_of_codes(self, coded: CodedTable) -> np.ndarray:
+        told = [feature.cells for feature in self.features]
+        by_cells = np.array_equal(coded.n_levels, [cells.n_levels for cells in told])
+        split = any(feature.cells is not feature.levels for feature in self.features)
+        if split and not by_cells and coded.recoder is None:
+            raise ValueError(
+                "This model predicts by parts of levels, and these codes are of whole levels; pass the rows as a "
+                "table, or fit the model with calibrate='levels'."
+            )
+        own = by_cells and (split or coded.levels is None or all(map(operator.is_, coded.levels, told)))
+        if not own and coded.recoder is not None:
+            coded = coded.recoder.code(TableLevels.of(told))
+        return coded.codes_of(self.used)
 
     def joint(self, X: Any) -> np.ndarray:
         """Log joint probabilities, (n_rows, n_classes) nats, up to a constant."""
-        return self.tables.joint(self.cells(X).codes)
+        return self.tables.joint(self.cells(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, (n_rows, n_classes), of a table with the training columns by name."""
@@ -211,7 +245,7 @@ class Scorecard(ShortRepr):
                 return self._explained(codes, [[text_of(cell)] for cell in cells])
             X = one_row(X)
         table = X if isinstance(X, Table) else as_table(X)
-        return self._explained(self.cells(table).codes, self.reader.texts(table))
+        return self._explained(self.cells(table), self.reader.texts(table))
 
     def _explained(self, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
         used, n_rows = [self.features[k] for k in self.used.tolist()], codes.shape[1]
@@ -263,7 +297,7 @@ class Scorecard(ShortRepr):
             "is_unseen": False,
             "rows": float(self.class_counts.sum()),
         }
-        numbers = {}
+        numbers: dict[str, float] = {}
         for label, contribution, error in of_classes:
             numbers |= {f"contribution_{label}": contribution, f"standard_error_{label}": error}
         return line | parts | numbers
@@ -295,9 +329,32 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
     return {"low": cuts[code], "high": cuts[code + 1]}
 
 
-def scorecard_of(
-    parts: Sequence[Feature], intercept: np.ndarray, class_counts: np.ndarray, **facts: Any
-) -> Scorecard:
+def features_of(
+    predictor: DiscreteNB,
+    levels: Sequence[FeatureLevels],
+    cells: Sequence[FeatureLevels] | None,
+    search_weights: np.ndarray,
+    signs: Mapping[int, int],
+) -> list[Feature]:
+    """The features of a predictor, as `scorecard_of` takes them, with these levels, and cells if it tells any apart."""
+    counts, evidence = predictor.evidence_count_, predictor.evidence_
+    return [
+        Feature(
+            levels=level,
+            cells=level if cells is None else cells[k],
+            contributions=evidence[k],
+            unseen=np.zeros(predictor.classes_.size),
+            counts=counts[k],
+            standard_errors=np.zeros_like(evidence[k]),
+            weight=float(predictor.feature_weights_[k]),
+            search_weight=float(search_weights[k]),
+            sign=signs.get(k, 0),
+        )
+        for k, level in enumerate(levels)
+    ]
+
+
+def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, class_counts: np.ndarray, **facts: Any) -> Scorecard:
     """The scorecard of features whose contributions are not centred yet, and add nothing for unseen values.
 
     Centred over the training rows, a contribution is what a cell adds beyond an average row; the rest moves into the
@@ -311,16 +368,15 @@ def scorecard_of(
         mean = first + shares @ (feature.contributions - first) - (1.0 - shares.sum()) * first
         centred.append(replace(feature, contributions=feature.contributions - mean, unseen=0.0 - mean))
         intercept += mean
-    importances = _importances(centred, class_counts / total)
-    features = tuple(
-        replace(feature, importance=importance) for feature, importance in zip(centred, importances, strict=True)
-    )
+    features = with_importances(centred, class_counts)
     return Scorecard(intercept=intercept, features=features, class_counts=class_counts, **facts)
 
 
-def _importances(features: Sequence[Feature], shares: np.ndarray) -> list[float]:
-    """Mean absolute contribution of each feature, less its mean over the other classes, as shares that add up to 1."""
-    sizes = []
+def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
+    """The features with their importances: the mean absolute contribution of each, less its mean over the other
+    classes, as shares that add up to 1.
+    """
+    sizes, shares = [], class_counts / class_counts.sum()
     for feature in features:
         own = feature.contributions
         against = (own @ shares)[:, None] - own * shares
@@ -329,4 +385,5 @@ def _importances(features: Sequence[Feature], shares: np.ndarray) -> list[float]
         frequency = rows / max(rows.sum(), np.finfo(float).tiny)
         sizes.append(float(frequency @ np.abs(away) @ shares))
     total = sum(sizes)
-    return [size / total if total > 0 else 0.0 for size in sizes]
+    scale = 1.0 / total if total > 0 else 0.0
+    return tuple(replace(feature, importance=size * scale) for feature, size in zip(features, sizes, strict=True))

@@ -1,0 +1,238 @@
+"""The record of a fitted model: what it says alone, and that nothing in it contradicts the rest."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+
+N = 2000
+CALIBRATIONS = ("auto", "levels", "weights", False)
+
+
+@cache
+def rows() -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
+    """A mixed table with two targets, of two and of four classes."""
+    rng = np.random.default_rng(0)
+    two, four = rng.integers(0, 2, N), rng.integers(0, 4, N)
+    days = datetime.date(2020, 1, 1)
+    frame = pl.DataFrame(
+        {
+            "number": rng.normal(size=N) + two,
+            "curve": rng.normal(size=N) * (1 + two),
+            "whole": rng.integers(0, 9, N) + four,
+            "holes": [
+                None if gap else value for gap, value in zip(rng.random(N) < 0.2, rng.normal(size=N), strict=True)
+            ],
+            "text": [f"v{value % 30}" for value in rng.integers(0, 60, N) + 7 * two],
+            "gaps": [
+                None if gap else "uvw"[k] for gap, k in zip(rng.random(N) < 0.1 + 0.2 * two, four % 3, strict=True)
+            ],
+            "day": [days + datetime.timedelta(int(n)) for n in rng.integers(0, 300, N) + 60 * two],
+            "flag": rng.random(N) < 0.3 + 0.3 * (four > 1),
+            "noise": rng.normal(size=N),
+        }
+    )
+    return frame, np.array(["no", "yes"])[two], four
+
+
+@cache
+def model(calibrate: Any = "auto", target: int = 1, **options: Any) -> SelectiveNB:
+    return SelectiveNB(calibrate=calibrate, **options).fit(rows()[0], rows()[target])
+
+
+EVERY = [(calibrate, target) for calibrate in CALIBRATIONS for target in (1, 2)]
+
+
+@pytest.mark.parametrize(("calibrate", "target"), EVERY)
+def test_contributions_are_centred_and_add_up(calibrate: Any, target: int) -> None:
+    frame, fitted = rows()[0], model(calibrate, target)
+    card = fitted.scorecard_
+    explained = card.explain(frame)
+    np.testing.assert_allclose(explained.contributions.mean(axis=0), 0.0, atol=1e-12)
+    joint = explained.contributions.sum(axis=1) + card.intercept
+    np.testing.assert_allclose(joint, fitted.predict_joint_log_proba(frame), atol=1e-12)
+    np.testing.assert_array_equal(card.predict_proba(frame), fitted.predict_proba(frame))
+    for feature in card.features:
+        assert feature.contributions.shape == feature.counts.shape == feature.standard_errors.shape
+        shares = feature.counts.sum(axis=1) / N
+        np.testing.assert_allclose(shares @ feature.contributions + (1 - shares.sum()) * feature.unseen, 0, atol=1e-12)
+        assert len(feature.labels) == len(feature.contributions)
+
+
+@pytest.mark.parametrize(("calibrate", "target"), EVERY)
+def test_nothing_contradicts_the_rest(calibrate: Any, target: int) -> None:
+    fitted = model(calibrate, target)
+    card, summary = fitted.scorecard_, fitted.summary()
+    used = {feature.name for feature in card.features if feature.contributions.any()}
+    assert used == set(fitted.selected_features_) == set(summary.filter(pl.col("importance") > 0)["feature"])
+    assert fitted.n_features_selected_ == len(used) == len(card.used)
+    importances = [card[name].importance for name in fitted.selected_features_]
+    assert importances == sorted(importances, reverse=True)
+    assert sum(importances) == pytest.approx(1.0)
+    assert used == set(fitted.explain(rows()[0][:2])["feature"])
+    assert f"{len(used)} of" in fitted.describe()
+    frame = card.to_frame()
+    assert set(frame["feature"].drop_nulls()) == used
+    assert frame["rows"].max() == N
+
+
+def test_a_stranger_recomputes_a_score_from_the_frame() -> None:
+    frame, fitted = rows()[0], model(pairs=0)
+    card = fitted.scorecard_.to_frame()
+    for row in range(0, 60, 7):
+        score = card.filter(pl.col("feature").is_null())["contribution_yes"].item()
+        for name in fitted.selected_features_:
+            value = frame[name][row]
+            cells = card.filter(pl.col("feature") == name)
+            if value is None:
+                cell = cells.filter(pl.col("is_missing"))
+            elif isinstance(value, (float, int)) and not isinstance(value, bool):
+                cell = cells.filter((pl.col("low") < value) & (value <= pl.col("high")))
+            elif isinstance(value, datetime.date):
+                day = (value - datetime.date(1970, 1, 1)).days
+                cell = cells.filter((pl.col("low") < day) & (day <= pl.col("high")))
+            else:
+                cell = cells.filter(pl.col("values").list.contains(str(value)))
+            score += cell["contribution_yes"].item()
+        assert score == pytest.approx(fitted.predict_joint_log_proba(frame[row : row + 1])[0, 1])
+
+
+def test_columns_by_name_in_any_order() -> None:
+    frame, card = rows()[0], model().scorecard_
+    expected = card.predict_proba(frame)
+    np.testing.assert_array_equal(card.predict_proba(frame.select(frame.columns[::-1]).with_columns(more=1)), expected)
+    needed = frame.select(card.reader.needed)
+    np.testing.assert_array_equal(card.predict_proba(needed), expected)
+    np.testing.assert_array_equal(card.predict_proba(frame.to_pandas()), expected)
+    with pytest.raises(ValueError, match=f"lacks '{card.reader.needed[0]}'"):
+        card.predict_proba(frame.drop(card.reader.needed[0]))
+    with pytest.raises(ValueError, match="2 columns without names"):
+        card.predict_proba(np.zeros((3, 2)))
+
+
+VALUES = {
+    "number": [0.3, 1, np.float32(0.5), np.int64(2), True, "0.25", None, np.nan],
+    "holes": [None, float("nan"), 0.5],
+    "text": ["v3", "v29", 7, None, "never seen"],
+    "gaps": [None, "u", "w", np.str_("v")],
+    "day": [datetime.date(2020, 5, 1), datetime.datetime(2020, 5, 1, 12), np.datetime64("2020-05-01"), "2020-05-01"],
+    "flag": [True, False, 1, "true", np.bool_(1)],
+}
+
+
+@pytest.mark.parametrize("calibrate", ["auto", False])
+@pytest.mark.parametrize("name", VALUES)
+def test_single_rows_are_read_as_tables_are(name: str, calibrate: Any) -> None:
+    fitted, first = model(calibrate), rows()[0].row(0, named=True)
+    for value in VALUES[name]:
+        row = first | {name: value}
+        table = pl.DataFrame({key: pl.Series([own], dtype=pl.Object) for key, own in row.items()})
+        by_row = fitted.predict_joint_log_proba(row)
+        np.testing.assert_array_equal(by_row, fitted.scorecard_.joint(table))
+        assert fitted.explain(row).equals(fitted.scorecard_.explain(table).to_frame())
+
+
+def test_rows_one_by_one_and_together() -> None:
+    frame = rows()[0][:300]
+    for target in (1, 2):
+        fitted = model(target=target)
+        expected = fitted.predict_proba(frame)
+        by_row = [fitted.predict_proba(frame.row(i, named=True))[0] for i in range(frame.height)]
+        np.testing.assert_array_equal(by_row, expected)
+        for of_library in (frame, frame.to_pandas(), frame.to_arrow()):
+            one = (
+                [fitted.predict_proba(of_library[i : i + 1])[0] for i in range(5)]
+                if not isinstance(of_library, pd.DataFrame)
+                else [fitted.predict_proba(of_library.iloc[i : i + 1])[0] for i in range(5)]
+            )
+            np.testing.assert_array_equal(one, expected[:5])
+
+
+def test_one_row_takes_no_time_from_several_threads() -> None:
+    frame, fitted = rows()[0], model()
+    row = frame.row(0, named=True)
+    expected, wrong = fitted.predict_proba(row), []
+
+    def predict() -> None:
+        for _ in range(200):
+            if not np.array_equal(fitted.predict_proba(row), expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=predict) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    seconds = {}
+    for what, call in {"predict": fitted.predict_proba, "explain": fitted.explain}.items():
+        times = []
+        for _ in range(20):
+            began = time.thread_time()
+            call(row)
+            times.append(time.thread_time() - began)
+        seconds[what] = min(times)
+    assert max(seconds.values()) < 1e-3
+
+
+def test_wrong_single_rows() -> None:
+    fitted, row = model(), rows()[0].row(0, named=True)
+    name = fitted.scorecard_.reader.needed[0]
+    with pytest.raises(ValueError, match=name):
+        fitted.predict({key: value for key, value in row.items() if key != name})
+    if fitted.scorecard_[name].levels.type == "number":
+        with pytest.raises(ValueError, match=name):
+            fitted.predict(row | {name: float("inf")})
+
+
+def test_unseen_values_add_what_was_taken_out() -> None:
+    """A category never seen adds nothing to the odds that counting gives."""
+    X = pl.DataFrame({"a": ["u"] * 50 + ["v"] * 50, "b": ["x", "y"] * 50})
+    y = np.array([0] * 45 + [1] * 5 + [1] * 40 + [0] * 10)
+    fitted = SelectiveNB("all", calibrate=False).fit(X, y)
+    unseen = fitted.predict_proba({"a": "other", "b": "other"})[0]
+    np.testing.assert_allclose(unseen, [0.55, 0.45])
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        TableEncoder(missing="ignore"),
+        TableEncoder(pairs=[("number", "whole")], numeric="equal-frequency"),
+        TableEncoder(sums=RandomSums(20)),
+        IndicatorEncoder(5),
+    ],
+    ids=["missing ignored", "pairs", "sums", "indicators"],
+)
+@pytest.mark.parametrize("calibrate", ["auto", False])
+def test_other_encoders(encoder: Any, calibrate: Any) -> None:
+    frame, two, _ = rows()
+    X = frame.select("number", "whole", "curve", "holes")
+    fitted = SelectiveNB(encoder=encoder, calibrate=calibrate).fit(X, two)
+    card = fitted.scorecard_
+    explained = card.explain(X)
+    np.testing.assert_allclose(explained.contributions.mean(axis=0), 0.0, atol=1e-10)
+    np.testing.assert_array_equal(card.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(fitted.predict_proba(X.row(3, named=True))[0], fitted.predict_proba(X)[3])
+    assert all(set(feature.columns) <= set(X.columns) for feature in card.features)
+
+
+def test_it_is_frozen_and_small_in_print() -> None:
+    card = model().scorecard_
+    with pytest.raises(AttributeError):
+        card.intercept = None  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        card.features[0].weight = 1.0  # type: ignore[misc]
+    assert len(repr(card)) < 300
+    with pytest.raises(KeyError):
+        card["nowhere"]
