@@ -33,7 +33,7 @@ def public_objects() -> dict[str, Any]:
     methods = {name: b.SelectiveNB(name) for name in ("all", "map", "mrmr")}
     comparison = b.compare(methods, X[:, :5], y, b.RepeatedFolds(10))
     objects = [
-        *(model, model.trace_, model.encoder_, model.selector_, model.naive_bayes_, model.encoder_.levels_),
+        *(model, model.trace_, model.encoder_, model.selector_, model.scorecard_, model.encoder_.levels_),
         *(
             model.encoder_.levels_[0],
             model.encoder_.levels_[69],

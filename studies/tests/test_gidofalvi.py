@@ -59,7 +59,7 @@ def test_the_default_learns_from_coded_donors_what_it_learns_from_their_table() 
     X, y = donors(1500)
     model = CampaignNB(SelectiveNB(), GIFTS).fit(X, y)
     expected = SelectiveNB().fit(X.drop(AMOUNT), y)
-    assert expected.cells_ is not None
+    assert expected.scorecard_.provenance["evidence"] == "cells"
     np.testing.assert_array_equal(model.predict_log_proba(X), expected.predict_log_proba(X.drop(AMOUNT)))
 
 

@@ -230,7 +230,7 @@ def test_normalize_makes_rows_of_weights_again() -> None:
     assert seen == []
     by_hand = SelectiveNB().fit(table(), Y, weights / weights[weights > 0].mean())
     np.testing.assert_allclose(model.predict_proba(table()), by_hand.predict_proba(table()), atol=1e-8)
-    assert model.naive_bayes_.class_count_.sum() == pytest.approx(np.count_nonzero(weights))
+    assert model.scorecard_.class_counts.sum() == pytest.approx(np.count_nonzero(weights))
     encoder = TableEncoder()
     coded = encoder.fit_transform_coded(table(), Y, np.full(N, 2.0))
     with pytest.raises(ValueError, match="normalize=True works with fit only"):

@@ -175,7 +175,7 @@ def test_too_many_categories_count_as_never_seen(tmp_path: Path, monkeypatch: py
             model = SelectiveNB(cache=tmp_path / "codes").fit(bayesieve.scan(source), "paid")
         assert model.cautions_[0].columns == ("town",)
     assert sum(map(len, model.encoder_.levels_[0].groups or ())) == 20
-    known = model.naive_bayes_.feature_count_[0].sum()
+    known = model.encoder_.levels_[0].counts.sum()
     values = frame["town"].unique(maintain_order=True).head(20).to_list()
     assert known == frame["town"].is_in(values).sum()
 
@@ -248,7 +248,7 @@ def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypat
     assert model.n_rows_ == 1600
     assert model.cautions_[0].kind == "time"
     assert "rare" in model.classes_
-    assert model.naive_bayes_.class_count_.min() == 1
+    assert model.scorecard_.class_counts.min() == 1
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])

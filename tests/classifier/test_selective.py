@@ -226,7 +226,7 @@ def test_summary_and_description() -> None:
     model = SelectiveNB().fit(noise, labels())
     assert "No feature says anything reliable about the target" in model.describe()
     assert "1 feature has a single level: no cut point or grouping pays for itself." in model.describe()
-    shares = model.naive_bayes_.class_count_ / N
+    shares = model.scorecard_.class_counts / N
     np.testing.assert_allclose(model.predict_proba(noise), np.tile(shares, (N, 1)), rtol=1e-12)
     assert model.selected_features_ == []
     assert model.explain(noise).height == 0
@@ -490,7 +490,7 @@ def test_options_of_the_model_reach_parts_that_leave_them_at_their_defaults() ->
     own = {"smoothing": 0.5, "random_state": 3, "n_jobs": 1, "max_seconds": 100.0}
     model = SelectiveNB("map", **own).fit(frame(), labels())
     assert own.items() <= model.selector_.get_params().items()
-    assert (model.encoder_.n_jobs, model.naive_bayes_.smoothing) == (1, 0.5)
+    assert (model.encoder_.n_jobs, model.smoothing_) == (1, 0.5)
     given, encoder = MAPSelector(n_starts=2, random_state=1), TableEncoder(kinds={"visites": "categorical"})
     model = SelectiveNB(given, encoder=encoder, **own).fit(frame(), labels())
     # The smoothing of a selector object is that of its search, the model's of its probabilities.

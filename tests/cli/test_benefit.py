@@ -32,7 +32,7 @@ def written(rule: Any, name: str = "loans.json") -> Path:
 def expected_benefits(model: Path, rule: dict[str, Any]) -> np.ndarray:
     frame = pl.read_csv(GERMAN)
     fitted = load(model)
-    counts = fitted.naive_bayes_.class_count_
+    counts = fitted.scorecard_.class_counts
     odds = fitted.predict_proba(frame.drop("class")) * [0.1, 0.9] / (counts / counts.sum())
     shares = odds / odds.sum(axis=1, keepdims=True)
     amounts = frame["credit_amount"].to_numpy()[:, None]

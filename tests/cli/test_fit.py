@@ -118,7 +118,7 @@ def test_refit(succeeds: Run) -> None:
         succeeds(*common, "clusters", *options)
         models.append(bayesieve.load(Path("bayesieve-output") / "model.json"))
     assert [model.selector_.refit for model in models] == [False, True]
-    n_rows = [model.naive_bayes_.class_count_.sum() for model in models]
+    n_rows = [model.scorecard_.class_counts.sum() for model in models]
     assert n_rows == [667, 1000]
 
 

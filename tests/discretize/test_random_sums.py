@@ -184,7 +184,7 @@ def test_calibration_pairs_and_saved_models_take_sums_for_columns(selector: str,
     y = (X[:, 0] + X[:, 3] + 0.3 * rng.normal(size=500) > 0) ^ (X[:, 1] + X[:, 2] > 1)
     encoder = TableEncoder(sums=RandomSums(10), pairs="auto")
     model = SelectiveNB(selector, encoder=encoder, calibrate=calibrate).fit(X, y)
-    assert (model.naive_bayes_.class_count_.sum() < len(y)) == (selector == "clusters")
+    assert (model.scorecard_.class_counts.sum() < len(y)) == (selector == "clusters")
     assert any(level.sum_of for level in model.encoder_.levels_)
     model.save(tmp_path / "model.json")
     again = bayesieve.load(tmp_path / "model.json")

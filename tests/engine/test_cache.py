@@ -222,7 +222,9 @@ def fitted(source: str, folder: str | None) -> SelectiveNB:
 
 def digest_of(model: SelectiveNB) -> str:
     text = json.dumps([level.to_json() for level in model.encoder_.levels_])
-    counts = b"".join(np.ascontiguousarray(count).tobytes() for count in model.naive_bayes_.feature_count_)
+    counts = b"".join(
+        np.ascontiguousarray(count).tobytes() for count in [level.counts for level in model.encoder_.levels_]
+    )
     return hashlib.sha256(text.encode() + counts + model.feature_weights_.tobytes()).hexdigest()
 
 

@@ -109,7 +109,11 @@ def test_weights_are_those_in_memory(
     for one, other in ((found, expected), (remote, alone)):
         np.testing.assert_array_equal(one.trace_.chosen, other.trace_.chosen)
     np.testing.assert_allclose(remote.feature_weights_, alone.feature_weights_, atol=1e-9)
-    counts = zip(remote.naive_bayes_.feature_count_, alone.naive_bayes_.feature_count_, strict=True)
+    counts = zip(
+        [level.counts for level in remote.encoder_.levels_],
+        [level.counts for level in alone.encoder_.levels_],
+        strict=True,
+    )
     assert all(np.allclose(*both) for both in counts)
     assert_released(client)
 

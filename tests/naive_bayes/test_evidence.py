@@ -15,7 +15,6 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
-from bayesieve.discretize.cells import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes import calibration, evidence, shapes
 from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
@@ -205,7 +204,7 @@ def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
 def test_contributions_add_up_and_evidence_is_that_of_the_levels(tmp_path: Any) -> None:
     X, y = frame(5, 2400)
     model = SelectiveNB(calibrate="levels").fit(X, y)
-    assert set(model.naive_bayes_.fitted_) == set(np.flatnonzero(model.feature_weights_).tolist())
+    assert model.scorecard_.used.tolist() == np.flatnonzero(model.feature_weights_).tolist()
     np.testing.assert_array_equal(model.explanation(X).joint_log_proba(), model.predict_joint_log_proba(X))
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     counted = SelectiveNB(calibrate="weights").fit(X, y)
@@ -218,9 +217,6 @@ def test_contributions_add_up_and_evidence_is_that_of_the_levels(tmp_path: Any) 
     text = (tmp_path / "report.html").read_text("utf-8")
     assert 'class="counted"' in text
     assert "fitted to the rows, all features together" in text
-    predictor = model.naive_bayes_.update()  # other parameters count again
-    assert not predictor.fitted_
-    np.testing.assert_array_equal(predictor.intercept_, predictor.class_log_prior_)
 
 
 @pytest.mark.parametrize(
@@ -241,9 +237,14 @@ def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference(
     rows = np.repeat(np.arange(400), weights.astype(int))
     weighted = SelectiveNB(**options).fit(X, y, sample_weight=weights)
     repeated = SelectiveNB(**options).fit(X[rows], y[rows])
-    assert (weighted.cells_ is None) == (options.get("calibrate") == "levels")
-    assert [one.labels for one in weighted.cells_ or ()] == [other.labels for other in repeated.cells_ or ()]
-    for one, other in zip(weighted.naive_bayes_.evidence_count_, repeated.naive_bayes_.evidence_count_, strict=True):
+    assert weighted.scorecard_.provenance["evidence"] == options.get("calibrate", "cells")
+    labels = [[feature.labels for feature in model.scorecard_.features] for model in (weighted, repeated)]
+    assert labels[0] == labels[1]
+    for one, other in zip(
+        [feature.counts for feature in weighted.scorecard_.features],
+        [feature.counts for feature in repeated.scorecard_.features],
+        strict=True,
+    ):
         np.testing.assert_allclose(one, other)
     new, _ = smooth(6, 100)
     expected = repeated.predict_log_proba(new)
@@ -295,10 +296,9 @@ def test_cells_predict_better_than_levels_where_evidence_is_smooth() -> None:
 def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> None:
     X, y = smooth(2, 800)
     model = SelectiveNB(calibrate="cells").fit(X, y)
-    assert model.cells_ is not None
-    by_level, by_cell = model.encoder_.transform(X), model.encoder_.transform_coded(X, levels=model.cells_).codes.T
-    for k, (cells, level) in enumerate(zip(model.cells_, model.encoder_.levels_, strict=True)):
-        np.testing.assert_array_equal(coarser_codes(cells, level)[by_cell[:, k]], by_level[:, k])
+    by_level, by_cell = model.encoder_.transform(X), model.scorecard_.cells(X)
+    for k, codes in zip(model.scorecard_.used.tolist(), by_cell, strict=True):
+        np.testing.assert_array_equal(model.scorecard_.features[k].level_of_cell[codes], by_level[:, k])
     joint = model.predict_joint_log_proba(X)
     np.testing.assert_array_equal(model.explanation(X).joint_log_proba(), joint)
     coded = model.encoder_.transform_coded(X)
@@ -314,8 +314,8 @@ def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
     X, y = smooth(4, 3000)
     rare = X.select("noise", "id").with_columns(wave=pl.Series(np.sin(np.linspace(0, 300, 3000))))
     model = SelectiveNB(calibrate="cells").fit(rare, y)
-    weightless = [k for k in model.naive_bayes_.used_.tolist() if model.feature_weights_[k] == 0]
-    used = {rare.columns[k] for k in model.naive_bayes_.used_.tolist()}
+    weightless = [k for k in model.scorecard_.used.tolist() if model.feature_weights_[k] == 0]
+    used = {rare.columns[k] for k in model.scorecard_.used.tolist()}
     assert set(model.selected_features_) == used
     assert "wave" not in used
     for k in weightless:
@@ -354,7 +354,7 @@ def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
     X = pl.DataFrame({"x": x})
     model = SelectiveNB().fit(X, y)
     assert sampled
-    assert [counts.shape[1] for counts in model.naive_bayes_.evidence_count_] == [3]
+    assert [counts.shape[1] for counts in [feature.counts for feature in model.scorecard_.features]] == [3]
     model.save(tmp_path / "model.json")
     np.testing.assert_array_equal(load(tmp_path / "model.json").predict_proba(X), model.predict_proba(X))
 
@@ -408,7 +408,7 @@ def test_a_fit_that_ends_before_features_are_dropped_keeps_them(monkeypatch: pyt
     with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
         model.fit(X, y)
     searched = np.flatnonzero(model.selector_.weights_)
-    assert set(searched) <= set(model.naive_bayes_.used_)
+    assert set(searched) <= set(model.scorecard_.used)
 
 
 def _interrupt(*_: Any) -> None:
@@ -422,12 +422,12 @@ def test_the_report_shows_single_values_that_differ_from_their_group(tmp_path: A
     model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X, y)
     values = next(f for f in report_data(model).features if f.name == "id").values
     assert values
-    cells, level = model.cells_[3], model.encoder_.levels_[3]  # type: ignore[index]
+    cells, level = model.scorecard_.features[3].cells, model.encoder_.levels_[3]  # type: ignore[index]
     for value in values:
         rows = X["id"] == value.label
         assert value.count == rows.sum()
         assert value.label in level.groups[level.all_labels.index(value.group)]  # type: ignore[index]
-        own = model.naive_bayes_.fitted_[3][cells.all_labels.index(value.label)]
+        own = model.scorecard_.features[3].contributions[cells.all_labels.index(value.label)]
         np.testing.assert_allclose(value.evidence, own - own.mean(), atol=1e-12)
     differences = [value.count * np.abs(np.subtract(value.evidence, value.of_group)).max() for value in values]
     assert differences == sorted(differences, reverse=True)
@@ -505,7 +505,7 @@ def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPat
     whole = SelectiveNB().fit(X, y)
     monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)
     every = SelectiveNB().fit(X, y)
-    assert all(counts.sum() == y.size for counts in every.naive_bayes_.evidence_count_)
+    assert all(counts.sum() == y.size for counts in [feature.counts for feature in every.scorecard_.features])
     monkeypatch.setattr(calibration, "_MOST_LAST_ROWS", 1500)
     few = SelectiveNB().fit(X, y)
     assert log_loss(every) < log_loss(few) - 0.002

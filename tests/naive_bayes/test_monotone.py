@@ -39,8 +39,8 @@ def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
 def contrast(model: SelectiveNB, name: str) -> np.ndarray:
     """Evidence of the second class against the first, over ascending numbers."""
     k = model.feature_names_in_.tolist().index(name)
-    levels = (model.encoder_.levels_ if model.cells_ is None else model.cells_)[k]
-    evidence = model.naive_bayes_.evidence_[k][rising_cells(levels, 1)]
+    feature = model.scorecard_.features[k]
+    evidence = feature.contributions[rising_cells(feature.cells, 1)]
     difference: np.ndarray = evidence[:, 1] - evidence[:, 0]
     return difference
 
@@ -75,7 +75,7 @@ def test_a_sign_against_the_rows_leaves_no_evidence_except_of_missing_values() -
     X = X.with_columns(up=pl.when(pl.Series(y == "yes") & (pl.int_range(3000) % 3 > 0)).then(None).otherwise("up"))
     model = SelectiveNB(calibrate="cells", monotone={"up": -1}).fit(X, y)
     assert np.ptp(contrast(model, "up")) < 1e-12
-    evidence = model.naive_bayes_.evidence_[0]
+    evidence = model.scorecard_.features[0].contributions
     assert model.encoder_.levels_[0].missing_code == 0
     assert evidence[0, 1] - evidence[0, 0] > contrast(model, "up").max() + 1.0
 
@@ -238,7 +238,7 @@ def test_indicators_are_ordered_too() -> None:
     encoder = IndicatorEncoder(thresholds=[0.3, 0.5, 0.7])
     name = encoder.fit(X, y).levels_[1].name
     model = SelectiveNB(encoder=encoder, calibrate="levels", monotone={name: -1}).fit(X, y)
-    evidence = model.naive_bayes_.evidence_[1]
+    evidence = model.scorecard_.features[1].contributions
     assert evidence[0, 1] - evidence[0, 0] >= evidence[1, 1] - evidence[1, 0]
 
 

@@ -221,7 +221,7 @@ def test_counters_and_dates_are_on_no_surface_unless_named(pairs: Any, convert: 
     assert not any("customer_id" in level.name for level in model.encoder_.levels_[3:])
     with pytest.warns(UserWarning, match="customer_id"):
         named = SelectiveNB(pairs=[("customer_id", "late")]).fit(X, y)
-    assert named.naive_bayes_.used_.tolist()[-1] == 3
+    assert named.scorecard_.used.tolist()[-1] == 3
     (caution,) = [caution for caution in named.cautions_ if caution.kind in ("identifier", "dates")]
     assert caution.columns == ("customer_id",)
 

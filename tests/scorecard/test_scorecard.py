@@ -236,3 +236,19 @@ def test_it_is_frozen_and_small_in_print() -> None:
     assert len(repr(card)) < 300
     with pytest.raises(KeyError):
         card["nowhere"]
+
+
+def test_importances_are_the_mean_difference_from_the_other_classes() -> None:
+    for target in (1, 2):
+        card = model(target=target).scorecard_
+        shares, sizes = card.class_counts / card.class_counts.sum(), []
+        for feature in card.features:
+            size = 0.0
+            for counts, own in zip(feature.counts, feature.contributions, strict=True):
+                for j, share in enumerate(shares):
+                    others = sum(s * c for i, (s, c) in enumerate(zip(shares, own, strict=True)) if i != j) / (
+                        1 - share
+                    )
+                    size += counts.sum() / feature.counts.sum() * share * abs(own[j] - others)
+            sizes.append(size)
+        np.testing.assert_allclose([f.importance for f in card.features], np.array(sizes) / sum(sizes), rtol=1e-9)

@@ -116,9 +116,10 @@ def test_the_model_learns_from_two_thirds_of_the_rows_unless_refitted(recode: bo
     assert kept.n_rows_ == refitted.n_rows_ == 400
     assert learnt.n_rows == round(400 * 2 / 3)
     expected = DiscreteNB(feature_weights=kept.feature_weights_).fit(learnt)
-    np.testing.assert_array_equal(kept.naive_bayes_.class_count_, learnt.counts.class_counts)
+    np.testing.assert_array_equal(kept.scorecard_.class_counts, learnt.counts.class_counts)
     for k in np.flatnonzero(kept.feature_weights_):
-        np.testing.assert_array_equal(kept.naive_bayes_.feature_log_prob_[k], expected.feature_log_prob_[k])
+        feature = kept.scorecard_.features[k]
+        np.testing.assert_allclose(feature.contributions - feature.unseen, expected.evidence_[k], rtol=1e-12)
         same = kept.encoder_.levels_[k].labels == coded.levels[k].labels
         assert same or recode
     assert recode == any(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.discretize.column_blocks import code_columns
-from bayesieve.discretize.families import code_families, indicator_table, make_family
+from bayesieve.discretize.indicators import code_families, indicator_table, make_family
 from bayesieve.discretize.random_sums import with_sums
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table

@@ -84,7 +84,7 @@ def numbered_rows(case: Case) -> None:
     with case.step("fit", must=True):
         model = SelectiveNB(pairs=pairs).fit(X, y)
     case.check(set(model.encoder_.marks_) == set(marks), "columns that mark rows", model.encoder_.marks_)
-    used = [model.encoder_.levels_[k] for k in model.naive_bayes_.used_.tolist()]
+    used = [model.encoder_.levels_[k] for k in model.scorecard_.used.tolist()]
     parts = {part.name for level in used for part in getattr(level, "parts", ())}
     case.check(not isinstance(pairs, (str, int)) or parts.isdisjoint(marks), "no mark in an unnamed pair", parts)
     behind = (parts | {level.name for level in used}) & set(marks)

@@ -53,7 +53,7 @@ class MeasuredNB(SelectiveNB):
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
         prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class without training rows
-        prior[self.classes_] = self.naive_bayes_.class_log_prior_
+        prior[self.classes_] = self.scorecard_.log_prior
         return {FLOORED: floored_compression_rate(log_proba, codes, prior)}
 
 

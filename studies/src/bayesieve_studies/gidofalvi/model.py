@@ -121,17 +121,17 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
 
     def log_odds(self, X: Any) -> Iterator[np.ndarray]:
         """Log odds of a gift: after each feature, or of the model alone."""
-        coded, predictor = self._coded(X), self.model_.naive_bayes_
+        coded, card = self._coded(X), self.model_.scorecard_
         if not self.steps:
             log_proba = self.model_.predict_log_proba(coded)
             yield log_proba[:, 1] - log_proba[:, 0] + self.shift_
             return
-        prior = predictor.class_log_prior_
+        prior = card.log_prior
         total = np.full(coded.n_rows, prior[1] - prior[0] + self.shift_)
         if not self.order.size:
             yield total
         for feature in self.order.tolist():
-            evidence = predictor.evidence_[feature]
+            evidence = card.features[feature].contributions - card.features[feature].unseen
             of_level = np.append(evidence[:, 1] - evidence[:, 0], 0.0)  # a level never seen adds nothing
             total = total + of_level[np.minimum(coded.codes_of([feature])[0], len(evidence))]
             yield total
