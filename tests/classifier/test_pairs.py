@@ -46,7 +46,7 @@ def test_descriptions(tmp_path: Path) -> None:
     X, y = table()
     model = SelectiveNB(prior="published", pairs="auto").fit(X, y)
     summary = model.summary()
-    assert summary.filter(pl.col("kind") == "pair")["feature"].to_list() == ["left × town", "left × right"]
+    assert summary.filter(pl.col("kind") == "pair")["feature"].to_list() == ["left × right", "left × town"]
     model.report(tmp_path / "report.html", X, y, cv=2)
     page = (tmp_path / "report.html").read_text("utf-8")
     assert page.count('class="matrix cells"') == sum(name.count("×") for name in model.selected_features_)

@@ -68,7 +68,8 @@ def test_what_a_fit_sets(selector: str) -> None:
     by_name = dict(zip(frame().columns, model.feature_weights_, strict=True))
     kept = [name for name in model.selected_features_ if by_name[name] > 0]
     assert kept == model.selected_features_
-    assert [by_name[name] for name in kept] == sorted(by_name.values(), reverse=True)[: len(kept)]
+    importance = dict(zip(frame().columns, model.feature_importances_, strict=True))
+    assert [importance[name] for name in kept] == sorted(importance.values(), reverse=True)[: len(kept)]
     assert model.n_features_selected_ == len(kept) > 0
     assert not {"bruit", "vide"} & set(kept)
     np.testing.assert_allclose(model.feature_importances_.sum(), 1.0)
@@ -183,10 +184,11 @@ def test_unseen_categories_and_missing_values_add_nothing() -> None:
     )
     contributions = model.explanation(new)
     at = contributions.features.index("<script>alert(1)</script>")
-    assert contributions.contributions[0, at].tolist() == [0.0, 0.0, 0.0]
+    feature = model.scorecard_["<script>alert(1)</script>"]
+    np.testing.assert_array_equal(contributions.contributions[0, at], feature.unseen)
     assert contributions.levels[:, at].tolist() == ["(not seen in training)", "missing"]
     never_missing = contributions.features.index("à")
-    assert contributions.contributions[1, never_missing].tolist() == [0.0, 0.0, 0.0]
+    np.testing.assert_array_equal(contributions.contributions[1, never_missing], model.scorecard_["à"].unseen)
     of_one = SelectiveNB("all").fit(pd.DataFrame({"a": ["x", "y"] * 50}), np.arange(100) % 2)
     np.testing.assert_allclose(of_one.predict_proba(pd.DataFrame({"a": ["z", None]})), 0.5, rtol=1e-14)
 
@@ -213,11 +215,13 @@ def test_summary_and_description() -> None:
     model = fitted()
     summary = model.summary()
     assert summary.columns == ["feature", "kind", "weight", "level_score", "importance", "n_levels"]
-    assert summary["weight"].is_sorted(descending=True)
+    assert summary["importance"].is_sorted(descending=True)
     assert summary["feature"].to_list()[: model.n_features_selected_] == model.selected_features_
     text = model.describe()
     assert text.startswith("Trained on 200 rows with 8 features and 3 classes (")
-    assert f"the heaviest are {', '.join(model.selected_features_[:2])} and {model.selected_features_[2]}." in text
+    assert (
+        f"the most important are {', '.join(model.selected_features_[:2])} and {model.selected_features_[2]}." in text
+    )
     assert "2 features have a single level: no cut point or grouping pays for itself." in text
     html = model._repr_html_()
     assert "&lt;script&gt;alert(1)" in html

@@ -119,7 +119,8 @@ def test_the_model_learns_from_two_thirds_of_the_rows_unless_refitted(recode: bo
     np.testing.assert_array_equal(kept.scorecard_.class_counts, learnt.counts.class_counts)
     for k in np.flatnonzero(kept.feature_weights_):
         feature = kept.scorecard_.features[k]
-        np.testing.assert_allclose(feature.contributions - feature.unseen, expected.evidence_[k], rtol=1e-12)
+        evidence = expected.evidence_[k] - expected.evidence_[k].mean(axis=1, keepdims=True)
+        np.testing.assert_allclose(feature.contributions - feature.unseen, evidence, atol=1e-12)
         same = kept.encoder_.levels_[k].labels == coded.levels[k].labels
         assert same or recode
     assert recode == any(

@@ -51,11 +51,11 @@ def describe(model: SelectiveNB) -> str:
             "No feature says anything reliable about the target: predictions are the shares of the classes."
         )
     else:
-        heaviest = model.selected_features_[:_MOST_FEATURES]
-        verb = "carries" if n_selected == 1 else "carry"
+        first = model.selected_features_[:_MOST_FEATURES]
+        is_one, is_first = ("is" if n == 1 else "are" for n in (n_selected, len(first)))
         sentences.append(
-            f"{n_selected} of {plural(len(levels), 'feature')} {verb} weight; the heaviest "
-            f"{'is' if len(heaviest) == 1 else 'are'} {listed(heaviest)}."
+            f"{n_selected} of {plural(len(levels), 'feature')} {is_one} in the model; the most important {is_first} "
+            f"{listed(first)}."
         )
     if silent:
         verb = "has" if silent == 1 else "have"
@@ -116,7 +116,7 @@ def smoothing_in_words(model: SelectiveNB) -> str:
 
 
 def summarise(model: SelectiveNB) -> Any:
-    """One row per feature, heaviest first (polars)."""
+    """One row per feature, most important first (polars)."""
     from bayesieve.table.frames import polars_frame
 
     levels = model.encoder_.levels_
@@ -137,7 +137,7 @@ def summarise(model: SelectiveNB) -> Any:
             **monotone,
         }
     )
-    return frame.sort(["weight", "level_score"], descending=True, maintain_order=True)
+    return frame.sort(["importance", "weight", "level_score"], descending=True, maintain_order=True)
 
 
 def _class_shares(model: SelectiveNB) -> str:

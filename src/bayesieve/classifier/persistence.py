@@ -99,7 +99,7 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
     if type(version) is not int or version not in _READ:
         written = version if isinstance(version, str) else json.dumps(version)
         raise ValueError(
-            f"{file} has model version {written[:20]}, this bayesieve reads version {VERSION}; "
+            f"{file} has model version {written[:20]}, this bayesieve reads versions up to {VERSION}; "
             "update bayesieve or fit again."
         )
     sum_in_file = data.pop(CHECKSUM, None)

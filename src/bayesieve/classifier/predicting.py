@@ -47,7 +47,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return tags
 
     def predict_joint_log_proba(self: Any, X: Any) -> np.ndarray:
-        """Intercept (log prior) plus the evidence of the levels, in nats, shape (n_rows, n_classes)."""
+        """Intercept plus the contributions of all features, shape (n_rows, n_classes): the log joint probabilities, in
+        nats, up to a number for each row.
+        """
         check_is_fitted(self, "scorecard_")
         return predicted(self, X)
 
@@ -64,7 +66,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def predict(self: Any, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""
-        return self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)]
+        best = self.predict_joint_log_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned table."""

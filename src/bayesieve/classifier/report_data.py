@@ -148,16 +148,17 @@ def _details(model: SelectiveNB, k: int) -> dict[str, Any]:
     card, feature = model.scorecard_, model.scorecard_.features[k]
     level, cells, line = feature.levels, feature.cells, feature.level_of_cell
     smoothed = log_probabilities(np.asarray(level.counts), float(card.class_counts.sum()), card.provenance["smoothing"])
-    counted = _centred(feature.weight * smoothed)
+    counted = feature.weight * (smoothed - smoothed.mean(axis=1, keepdims=True))
+    counted -= (np.asarray(level.counts).sum(axis=1) / card.class_counts.sum()) @ counted
     is_fitted = card.provenance["evidence"] != "counted" and feature.is_used
-    of_level = _centred(feature.by_level()) if is_fitted else counted
+    of_level = feature.by_level() if is_fitted else counted
     details: dict[str, Any] = {
         "levels": _levels(level, smoothed + card.log_prior, of_level, counted if is_fitted else None),
         "grid": _grid(level) if isinstance(level, PairLevels) else None,
     }
     if cells is level:
         return details
-    rows, evidence = feature.counts.sum(axis=1), _centred(feature.contributions)
+    rows, evidence = feature.counts.sum(axis=1), feature.contributions
     if level.kind == "numeric":
         return details | {"curve": _curve(cells, rows, evidence, counted[line])}
     groups = [level.all_labels[code] for code in line.tolist()]
@@ -216,10 +217,6 @@ def _grid(level: PairLevels) -> CellGrid:
         levels=tuple(tuple(None if code < 0 else code for code in line) for line in levels),
         counts=tuple(map(tuple, counts.tolist())),
     )
-
-
-def _centred(evidence: np.ndarray) -> np.ndarray:
-    return np.asarray(evidence - evidence.mean(axis=1, keepdims=True))
 
 
 def _search(model: SelectiveNB) -> SearchSummary:

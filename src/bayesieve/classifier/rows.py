@@ -17,7 +17,7 @@ from bayesieve.classifier.cautions import agreeing
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes.calibration import drawn_rows
-from bayesieve.scorecard.look_up import one_row
+from bayesieve.scorecard.look_up import is_row, one_row
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.columns import Categories, rows_from
@@ -81,7 +81,7 @@ def own_columns(model: SelectiveNB, frame: Any) -> Any:
 def read(model: SelectiveNB, X: Any) -> Table:
     """Rows in memory with the columns of the fit, in their order, or their scores; a row of values by column."""
     encoder = model.encoder_
-    if isinstance(X, Mapping) and not nw.dependencies.is_into_dataframe(X):
+    if is_row(X):
         return one_row(X)
     return new_table(model, X) if isinstance(encoder, TableEncoder) else encoder.read(X, model)
 
@@ -111,8 +111,8 @@ def predicted(model: SelectiveNB, X: Any) -> np.ndarray:
 
 def single_row(model: SelectiveNB, X: Any) -> Mapping[str, Any] | None:
     """The values by column of a row given so, or as a dataframe of one row with the columns of the fit."""
-    if isinstance(X, Mapping) and not nw.dependencies.is_into_dataframe(X):
-        return X
+    if is_row(X):
+        return dict(X)
     names = getattr(model, "feature_names_in_", None)
     if names is None or not nw.dependencies.is_into_dataframe(X) or len(X) != 1 or list(X.columns) != names.tolist():
         return None

@@ -99,15 +99,15 @@ class SelectiveNB(Predicting):
     smoothing_ : "m-estimate" or float
         Smoothing of the probabilities: ``smoothing``, or what calibration chose in its place.
     selected_features_ : list of str
-        Names of the features with positive weight, heaviest first.
+        Names of the features in the model, those whose contributions are not all zero, most important first.
     n_features_selected_, n_rows_ : int
         Their number, and that of the training rows.
     feature_importances_ : float array, shape (n_features,)
-        Share of the evidence that comes from each feature.
-    selector_, encoder_, trace_, naive_bayes_
-        The fitted selector, the fitted encoder, the record of the search, and the predictor on codes.
-    cells_ : sequence of FeatureLevels, or None
-        Parts of the levels that predictions tell apart, by feature; None where they tell levels apart.
+        Share of the evidence that comes from each feature: its mean absolute contribution over the training rows.
+    scorecard_ : Scorecard
+        The fitted model as plain arrays: an intercept, and a table of contributions for each feature.
+    selector_, encoder_, trace_
+        The fitted selector, the fitted encoder, and the record of the search.
     benefit_rule_ : BenefitRule or None
         Benefits of decisions that `bayesieve fit --benefit` keeps with the model.
     cautions_ : tuple of Caution
@@ -125,7 +125,7 @@ class SelectiveNB(Predicting):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = SelectiveNB().fit(X, y)
     >>> model.selected_features_[:2]
-    ['petal width (cm)', 'petal length (cm)']
+    ['petal length (cm)', 'petal width (cm)']
     >>> model.predict(X[:1]).tolist()
     [0]
     """
@@ -284,7 +284,7 @@ class SelectiveNB(Predicting):
         return int(self.scorecard_.used.size)
 
     def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
-        """What each feature of positive weight adds to the log joint probability of each class.
+        """What each feature in the model adds to the log joint probability of each class, beyond an average row.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class SelectiveNB(Predicting):
         return explain_rows(self, rows_in_memory(self, X), by)
 
     def summary(self) -> Any:
-        """Features, heaviest first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone,
+        """Features, most important first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone,
         monotone_class (whose evidence the sign is about)].
         """
         from bayesieve.classifier.description import summarise

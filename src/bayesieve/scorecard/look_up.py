@@ -284,6 +284,11 @@ def text_of(cell: Cell) -> str | None:
     return canonical_text(cell[1]) if isinstance(cell[1], float) else cell[1]
 
 
+def is_row(X: Any) -> bool:
+    """Whether these are the values of one row by column; sparse matrices by position are mappings, too."""
+    return isinstance(X, Mapping) and not hasattr(X, "shape")
+
+
 def one_row(row: Mapping[str, Any]) -> Table:
     """A row of values by column as a table."""
     cells = np.empty((1, len(row)), dtype=object)

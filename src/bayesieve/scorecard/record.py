@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.scorecard.look_up import CellTables, RowReader, one_row, text_of
+from bayesieve.scorecard.look_up import CellTables, RowReader, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, polars_frame
@@ -36,7 +36,7 @@ class Feature(ShortRepr):
     cells : FeatureLevels
         Parts of the levels that contributions are told apart by; ``levels`` itself if none is split.
     contributions : float array, shape (n_cells, n_classes)
-        Nats; their mean over the training rows is 0 for each class.
+        Nats; they add up to 0 over the classes, and their mean over the training rows is 0 for each class.
     unseen : float array, shape (n_classes,)
         Nats of a value that no cell holds.
     counts : float array, shape (n_cells, n_classes)
@@ -222,7 +222,7 @@ class Scorecard(ShortRepr):
         return coded.codes_of(self.used)
 
     def joint(self, X: Any) -> np.ndarray:
-        """Log joint probabilities, (n_rows, n_classes) nats, up to a constant."""
+        """Log joint probabilities, (n_rows, n_classes) nats, up to a number for each row."""
         return self.tables.joint(self.cells(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -238,7 +238,7 @@ class Scorecard(ShortRepr):
 
     def explain(self, X: Any) -> Explanation:
         """What each feature in the model adds, row by row, of a table or of one row as values by column."""
-        if isinstance(X, Mapping):
+        if is_row(X):
             cells = self.reader.read_row(X)
             if cells is not None:
                 codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
@@ -357,16 +357,17 @@ def features_of(
 def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, class_counts: np.ndarray, **facts: Any) -> Scorecard:
     """The scorecard of features whose contributions are not centred yet, and add nothing for unseen values.
 
-    Centred over the training rows, a contribution is what a cell adds beyond an average row; the rest moves into the
-    intercept and unseen values, so that probabilities stay as they are.
+    What a cell adds to all classes alike says nothing, and goes. Centred over the training rows, a contribution is what
+    a cell adds beyond an average row; the rest moves into the intercept and unseen values, so that probabilities stay
+    as they are.
     """
     total = class_counts.sum()
     centred, intercept = [], intercept.copy()
     for feature in parts:
-        shares = feature.counts.sum(axis=1) / total
-        first = feature.contributions[0]  # so that what is the same in all cells leaves exactly nothing
-        mean = first + shares @ (feature.contributions - first) - (1.0 - shares.sum()) * first
-        centred.append(replace(feature, contributions=feature.contributions - mean, unseen=0.0 - mean))
+        own, shares = feature.contributions, feature.counts.sum(axis=1) / total
+        own = own - own.mean(axis=1, keepdims=True)
+        mean = own[0] + shares @ (own - own[0]) - (1.0 - shares.sum()) * own[0]  # 0 is left if all cells are alike
+        centred.append(replace(feature, contributions=own - mean, unseen=0.0 - mean))
         intercept += mean
     features = with_importances(centred, class_counts)
     return Scorecard(intercept=intercept, features=features, class_counts=class_counts, **facts)
