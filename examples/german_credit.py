@@ -23,7 +23,7 @@ def main(folder: Path) -> None:
     X, y = table.drop("class"), table["class"].to_numpy()
 
     model = SelectiveNB("compression").fit(X, y)
-    print(f"{model.n_features_selected_} of {X.width} features carry weight, heaviest first:")
+    print(f"{model.n_features_selected_} of {X.width} features are in the model, most important first:")
     print("  " + ", ".join(model.selected_features_))
 
     # Rows that the model has not seen tell how good it is; the plain naive Bayes is the yardstick.

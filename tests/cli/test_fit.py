@@ -23,7 +23,7 @@ def test_what_it_writes(fitted: Path) -> None:
     features = pl.read_csv(fitted / "features.csv")
     assert features.columns == ["feature", "kind", "weight", "level_score", "importance", "n_levels"]
     assert features.height == 20
-    assert features["weight"].is_sorted(descending=True)
+    assert features["importance"].is_sorted(descending=True)
     assert json.loads((fitted / "model.json").read_text("utf-8"))["target"] == "class"
     assert "checking_status" in (fitted / "report.html").read_text("utf-8")
 

@@ -100,9 +100,11 @@ class RowReader:
         if cells and isinstance(cells[0], IndicatorLevels):
             return ScoreReader([cells[k] for k in used.tolist()], columns)
         marked = np.isin(np.arange(len(cells)), used)
-        behind = np.flatnonzero(columns_behind(cells, marked))
-        beyond = used[used >= len(columns_of(cells))]
-        positions = np.concatenate([behind, beyond])
+        behind, n_columns = np.flatnonzero(columns_behind(cells, marked)), len(columns_of(cells))
+        pairs = [cell for cell in (cells[k] for k in used.tolist()) if isinstance(cell, PairLevels)]
+        parts = {part.name for pair in pairs for part in pair.parts}
+        sums = [k for k in range(n_columns, len(cells)) if marked[k] or cells[k].name in parts]
+        positions = np.concatenate([behind, np.array(sums, dtype=np.int64)])
         levels = TableLevels.of([cells[k] for k in positions.tolist()])
         return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
 
