@@ -252,3 +252,41 @@ def test_importances_are_the_mean_difference_from_the_other_classes() -> None:
                     size += counts.sum() / feature.counts.sum() * share * abs(own[j] - others)
             sizes.append(size)
         np.testing.assert_allclose([f.importance for f in card.features], np.array(sizes) / sum(sizes), rtol=1e-9)
+
+
+@pytest.mark.parametrize("calibrate", CALIBRATIONS)
+def test_standard_errors_shrink_with_the_rows(calibrate: Any) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(16_000, 2))
+    X = pl.DataFrame({"a": x[:, 0], "b": [f"v{value}" for value in np.digitize(x[:, 1], [-1, 0, 1])]})
+    y = (x.sum(axis=1) + rng.logistic(size=16_000) > 0).astype(int)
+    few, many = (SelectiveNB(calibrate=calibrate, pairs=0).fit(X[:n], y[:n]).scorecard_ for n in (1000, 16_000))
+    for name in ("a", "b"):
+        sizes = []
+        for card in (few, many):
+            feature = card[name]
+            assert (feature.standard_errors > 0).all()
+            np.testing.assert_allclose(*feature.standard_errors.T)  # of two classes one says all
+            shares = feature.counts.sum(axis=1) / feature.counts.sum()
+            sizes.append(np.sqrt(shares @ feature.standard_errors[:, 0] ** 2))
+        assert 2.0 < sizes[0] / sizes[1] < 6.0
+        assert 0.005 < sizes[1] < 0.1
+
+
+def test_errors_of_counting_are_those_of_many_samples() -> None:
+    rng = np.random.default_rng(0)
+    shares = np.array([[0.5, 0.2], [0.3, 0.3], [0.2, 0.5]])
+    levels, sizes = list("uvw"), (300, 200)
+    y = np.repeat([0, 1], sizes)
+    found, errors = [], []
+    for _ in range(200):
+        drawn = np.concatenate([rng.choice(levels, n, p=share) for n, share in zip(sizes, shares.T, strict=True)])
+        card = (
+            SelectiveNB("all", calibrate=False, pairs=0, encoder=TableEncoder(categorical="values"))
+            .fit(pl.DataFrame({"a": drawn}), y)
+            .scorecard_
+        )
+        found.append(card["a"].contributions)
+        errors.append(card["a"].standard_errors)
+    spread = np.std(found, axis=0)
+    np.testing.assert_allclose(np.sqrt(np.mean(np.square(errors), axis=0)), spread, rtol=0.35)

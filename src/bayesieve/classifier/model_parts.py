@@ -292,7 +292,9 @@ def add_surfaces(model: SelectiveNB, surfaces: Sequence[PairLevels]) -> None:
 def scorecard_of_fit(model: SelectiveNB, fitted: FittedPredictor, signs: Mapping[int, int]) -> Scorecard:
     """The record of what was fitted."""
     predictor = fitted.predictor
-    features = features_of(predictor, model.encoder_.levels_, fitted.cells, model.selector_.weights_, signs)
+    features = features_of(
+        predictor, model.encoder_.levels_, fitted.cells, model.selector_.weights_, signs, fitted.errors
+    )
     evidence = "counted" if not predictor.fitted_ else "levels" if fitted.cells is None else "cells"
     facts = facts_of(model, {"evidence": evidence})
     return scorecard_of(features, predictor.intercept_, predictor.class_count_, **facts)

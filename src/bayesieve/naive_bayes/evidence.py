@@ -18,7 +18,6 @@ from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import map_in_threads, one_blas_thread
 from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.shapes import Shape
-from bayesieve.naive_bayes.spread import Spread, spread_of
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0
@@ -48,6 +47,8 @@ class FittedEvidence:
 
     ``effective``: (n_features,) effective number of deviations of each feature, those that the rows determine.
     ``point``: parameters (n_parameters, n_numbers) at the end. ``loss``: log loss of the rows there, in nats.
+    ``variances``, ``left``: of each feature (n_cells, n_numbers), posterior variances of the deviations, centred over
+    the rows, and their shares of the prior ones; empty after a rough fit or an early end.
     """
 
     tables: list[np.ndarray]
@@ -57,7 +58,8 @@ class FittedEvidence:
     effective: np.ndarray
     point: np.ndarray
     loss: float
-    spread: Spread | None = None
+    variances: Sequence[np.ndarray] = ()
+    left: Sequence[np.ndarray] = ()
 
     def factor(self, null: float, used: np.ndarray) -> float:
         """By how much to shrink all evidence, so that other rows are predicted with no more confidence than is right; 1
@@ -113,7 +115,7 @@ def fit_evidence(
     rest, groups, parameters = problem, np.arange(problem.n_groups), np.arange(problem.n_parameters)
     point, variances = start[0], start[1] ** 2
     effective, slope = np.zeros(problem.n_groups), _SLOPE_NEARBY if nearby else _LAST_SLOPE
-    complete = False
+    complete, uncertainty = False, list[list[np.ndarray]]()
     curvature: Curvature | None = None
 
     def narrow(worth: np.ndarray) -> None:
@@ -144,17 +146,17 @@ def fit_evidence(
             complete = clock is None or not clock.is_up
             if complete and not roughly:
                 curvature = rest.curvature(point) if curvature is None else curvature
-                point = rest.descend(point, variances, rest.metric(curvature, variances), _LAST_STEPS, slope)
+                metric = rest.metric(curvature, variances)
+                point = rest.descend(point, variances, metric, _LAST_STEPS, slope)
+                uncertainty = problem.uncertainty(metric, parameters, rest._variances(variances))
         except KeyboardInterrupt:
             complete = False
     deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
     deviations[groups], at[parameters] = np.sqrt(variances), point
     intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(effective)
     loss, _ = rest.loss(point)
-    spread = None
-    if complete and not roughly:
-        spread = problem.spread(rest.metric(rest.curvature(point), variances), parameters)
-    return FittedEvidence(problem.tables(at), intercept, deviations, complete, of_features, at, loss, spread)
+    tables = problem.tables(at)
+    return FittedEvidence(tables, intercept, deviations, complete, of_features, at, loss, *uncertainty)
 
 
 @dataclass(frozen=True)
@@ -472,14 +474,34 @@ class EvidenceProblem:
         """The curvature of the penalised loss."""
         return curvature.metric(self._variances(variances), (self.n_classes - 1) / self.n_numbers)
 
-    def spread(self, metric: Metric, parameters: np.ndarray) -> Spread:
-        """How uncertain the deviations are by the curvature of the penalised loss in some of the parameters."""
-        n_dense = metric.steps.shape[1]
-        own = np.zeros((int(self._first_cell[-1]), self.n_numbers))
-        own[self._own_cells[parameters[n_dense:] - self.intercept - 1]] = metric.apart**2
+    def uncertainty(self, metric: Metric, parameters: np.ndarray, priors: np.ndarray) -> list[list[np.ndarray]]:
+        """Of each feature (n_cells, n_numbers), posterior variances of its deviations, and their shares of the prior
+        ones. Directions that do not deviate have neither.
+
+        Parameters
+        ----------
+        metric : curvature of the penalised loss in some of the parameters, at these positions.
+        priors : variances of their priors.
+        """
+        n = metric.steps.shape[1] - 1
         ones = np.ones((1, self.n_numbers))
-        rows = reduce(np.add, self._in_blocks(lambda b: self._by_cell(b.weights[:, None] * ones, b)))[:, 0]
-        return spread_of(self._basis[:, parameters[: n_dense - 1]], metric.steps, own, rows, self._first_cell)
+        rows = reduce(np.add, self._in_blocks(lambda b: self._by_cell(b.weights[:, None] * ones, b)))[:, :1]
+        own = np.zeros((2, int(self._first_cell[-1]), self.n_numbers))
+        at = self._own_cells[parameters[n + 1 :] - self.intercept - 1]
+        own[:, at] = np.stack([metric.apart**2, np.broadcast_to(priors[n + 1 :, None], metric.apart.shape)])
+        of_parameter, variances, left = np.searchsorted(self._first, parameters[:n], side="right") - 1, [], []
+        for k in range(len(self.shapes)):
+            cells = slice(*self._first_cell[k : k + 2].tolist())
+            directed = np.flatnonzero(of_parameter == k)
+            basis = self._basis[cells, :][:, parameters[directed]].toarray()
+            basis -= (rows[cells] / max(float(rows[cells].sum()), 1e-300) * basis).sum(axis=0)
+            roots = metric.steps[:, directed].astype(float)
+            posterior, prior = own[:, cells].copy()
+            posterior += ((basis @ roots) ** 2).sum(axis=2).T
+            prior += (basis**2 @ priors[directed])[:, None]
+            variances.append(posterior)
+            left.append(np.divide(posterior, prior, out=np.ones_like(prior), where=prior > 0).clip(0.0, 1.0))
+        return [variances, left]
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and curvature of the loss of each row by its number of each class, (n_rows, n_numbers)."""

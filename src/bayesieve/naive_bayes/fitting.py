@@ -60,14 +60,16 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class FittedPredictor:
-    """A predictor; the common factor on its weights; the cells that it tells apart, or None if these are levels; and
-    surfaces, as pairs after all other features.
+    """A predictor; the common factor on its weights; the cells that it tells apart, or None if these are levels;
+    surfaces, as pairs after all other features; and standard errors of fitted evidence, (n_cells, n_classes) nats, by
+    position of the feature.
     """
 
     predictor: DiscreteNB
     factor: float = 1.0
     cells: TableLevels | None = None
     surfaces: Sequence[PairLevels] = ()
+    errors: Mapping[int, np.ndarray] = field(default_factory=dict)
 
 
 def fit_predictor(
@@ -156,14 +158,23 @@ def _with_evidence(
     factor = fitted.factor(_null(rows), used)
     kept = [(i, k) for i, k in enumerate(fit.features[:n].tolist()) if used[i]]
     evidence = {k: factor * (weights[k] * fit.counted[i] + fitted.tables[i]) for i, k in kept}
+    spreads = [factor * own for own in _errors(fit, fitted, predictor, levels)]
+    errors = {k: spreads[i] for i, k in kept} if spreads else {}
     finer = {k: counts[i] for i, k in kept if k in fit.cells}
-    found = {s: (factor * fitted.tables[i], counts[i]) for i, s in enumerate(fit.surfaces, n) if used[i]}
+    found = {
+        s: (np.hstack([factor * fitted.tables[i], *spreads[i : i + 1]]), counts[i])
+        for i, s in enumerate(fit.surfaces, n)
+        if used[i]
+    }
     of_table = TableLevels.of(levels)
     surfaces, of_surfaces = pairs_of(found, of_table.names)
     if surfaces:
         predictor.add_features([np.asarray(pair.counts) for pair in surfaces])
         levels = of_table.with_pairs([*of_table.pairs, *surfaces])
-    evidence |= dict(enumerate(of_surfaces, len(of_table)))
+    for k, own in enumerate(of_surfaces, len(of_table)):
+        evidence[k] = own[:, : coded.n_classes]
+        if spreads:
+            errors[k] = own[:, coded.n_classes :]
     predictor.set_evidence(evidence, predictor.class_log_prior_ + factor * fitted.intercept, finer)
     if not fitted.complete:
         _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
@@ -171,7 +182,41 @@ def _with_evidence(
     if finer:
         told = [replace(fit.cells[k], counts=finer[k]) if k in finer else level for k, level in enumerate(levels)]
         of_cells = TableLevels.of(told)
-    return FittedPredictor(predictor, fit.factor, of_cells, surfaces)
+    return FittedPredictor(predictor, fit.factor, of_cells, surfaces, errors)
+
+
+def _errors(
+    fit: _EvidenceFit, fitted: FittedEvidence, predictor: DiscreteNB, levels: Sequence[FeatureLevels]
+) -> list[np.ndarray]:
+    """Standard errors of the evidence of each feature and surface, (n_cells, n_classes) nats, without what all classes
+    have alike: those of the deviations and, as far as these leave it, those of counting. Empty after an early end.
+    """
+    errors = []
+    for i, (variances, left) in enumerate(zip(fitted.variances, fitted.left, strict=True)):
+        own = _of_classes(variances, fitted.intercept.size)
+        if i < len(fit.counted):
+            k = int(fit.features[i])
+            by_level = counting_variances(predictor.feature_count_[k])
+            counting = by_level[coarser_codes(fit.cells[k], levels[k])] if k in fit.cells else by_level
+            own += (left * fit.weights[k]) ** 2 * counting
+        errors.append(np.sqrt(own))
+    return errors
+
+
+def _of_classes(variances: np.ndarray, n_classes: int) -> np.ndarray:
+    """(n_cells, n_classes) variances of evidence less its mean over the classes, from those of its numbers."""
+    if variances.shape[1] == 1:  # what the second class has more than the first
+        return np.repeat(variances / 4.0, n_classes, axis=1)
+    share = 1.0 / n_classes
+    return (1.0 - share) ** 2 * variances + share**2 * (variances.sum(axis=1, keepdims=True) - variances)
+
+
+def counting_variances(counts: np.ndarray) -> np.ndarray:
+    """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
+    own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
+    if counts.shape[1] == 2:
+        return np.repeat(own.sum(axis=1, keepdims=True) / 4.0, 2, axis=1)
+    return _of_classes(np.maximum(own, 0.0), counts.shape[1])
 
 
 def _start(

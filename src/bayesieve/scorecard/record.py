@@ -13,6 +13,7 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB, Explanation
+from bayesieve.naive_bayes.fitting import counting_variances
 from bayesieve.scorecard.look_up import CellTables, RowReader, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
@@ -335,9 +336,16 @@ def features_of(
     cells: Sequence[FeatureLevels] | None,
     search_weights: np.ndarray,
     signs: Mapping[int, int],
+    errors: Mapping[int, np.ndarray],
 ) -> list[Feature]:
-    """The features of a predictor, as `scorecard_of` takes them, with these levels, and cells if it tells any apart."""
-    counts, evidence = predictor.evidence_count_, predictor.evidence_
+    """The features of a predictor, as `scorecard_of` takes them, with these levels, and cells if it tells any apart;
+    standard errors are those of counting, except for the features that ``errors`` has.
+    """
+    counts, evidence, weights = predictor.evidence_count_, predictor.evidence_, predictor.feature_weights_
+    errors = dict(errors)
+    for k in range(len(evidence)):
+        if k not in errors:
+            errors[k] = weights[k] * np.sqrt(counting_variances(counts[k]))
     return [
         Feature(
             levels=level,
@@ -345,8 +353,8 @@ def features_of(
             contributions=evidence[k],
             unseen=np.zeros(predictor.classes_.size),
             counts=counts[k],
-            standard_errors=np.zeros_like(evidence[k]),
-            weight=float(predictor.feature_weights_[k]),
+            standard_errors=errors[k],
+            weight=float(weights[k]),
             search_weight=float(search_weights[k]),
             sign=signs.get(k, 0),
         )
