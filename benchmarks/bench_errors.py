@@ -48,8 +48,8 @@ def main() -> None:
     report = Report("errors", "Standard errors of contributions", arguments)
     report.add(
         f"Each feature's root mean squared standard error over rows and classes, over that of its spread in "
-        f"{n_samples} models of rows drawn with replacement. Levels stay as they are; the search, cells and evidence are fitted "
-        "again. The median over the features, and their range. 1 is right; below 1, errors leave out how weights and "
+        f"{n_samples} models of rows drawn with replacement. Levels stay as they are; the search, cells and evidence "
+        "are fitted again. The median over the features, and their range. 1 is right; below 1, errors leave out how weights and "
         "features depend on the rows."
     )
     targets = dict(
