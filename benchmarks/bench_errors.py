@@ -49,8 +49,8 @@ def main() -> None:
     report.add(
         f"Each feature's root mean squared standard error over rows and classes, over that of its spread in "
         f"{n_samples} models of rows drawn with replacement. Levels stay as they are; the search, cells and evidence "
-        "are fitted again. The median over the features, and their range. 1 is right; below 1, errors leave out how weights and "
-        "features depend on the rows."
+        "are fitted again. The median over the features, and their range. 1 is right; below 1, errors leave out how "
+        "weights and features depend on the rows."
     )
     targets = dict(
         pl.read_csv(arguments.data / "catalogue.csv", infer_schema_length=None)["name", "target"].iter_rows()
