@@ -319,7 +319,7 @@ class ReportData(ShortRepr):
     classes : tuple of str
     class_counts : training rows of each class
     headline : A summary in one paragraph
-    features : heaviest first
+    features : most important first
     search : SearchSummary or None
     performance : Performance or None
     explained : tuple of ExplainedRow

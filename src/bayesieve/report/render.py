@@ -76,7 +76,7 @@ def render_report(data: ReportData) -> str:
 
 
 def render_card(data: ReportData) -> str:
-    """Draw the short HTML repr of a model: title, key figures and heaviest features.
+    """Draw the short HTML repr of a model: title, key figures and most important features.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def render_card(data: ReportData) -> str:
         all styles are inline, so that it leaves the page as it was.
     """
     selected = [feature for feature in data.features if feature.selected]
-    heaviest = selected[:N_CARD_FEATURES]
+    first = selected[:N_CARD_FEATURES]
     return fill(
-        "card.html", data=data, tiles=key_figures(data), heaviest=heaviest, n_more=len(selected) - len(heaviest)
+        "card.html", data=data, tiles=key_figures(data), first=first, n_more=len(selected) - len(first)
     )
 
 

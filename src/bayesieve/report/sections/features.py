@@ -94,12 +94,12 @@ def feature_section(data: ReportData) -> FeatureSection:
     table_cap = details_cap = None
     if len(data.features) > len(shown):
         table_cap = (
-            f"The table shows the {len(shown):,} heaviest of {plural(len(data.features), 'feature')}; "
+            f"The table shows the {len(shown):,} most important of {plural(len(data.features), 'feature')}; "
             "features.csv and the model's summary list all of them."
         )
     if len(selected) > MAX_DETAILS:
         details_cap = (
-            f"Details are shown for the {MAX_DETAILS} heaviest of {plural(len(selected), 'selected feature')}."
+            f"Details are shown for the {MAX_DETAILS} most important of {plural(len(selected), 'selected feature')}."
         )
     return FeatureSection(
         shown=shown,
