@@ -66,7 +66,7 @@ def level_rows(counts: list[tuple[str, bool, tuple[float, ...]]], weight: float)
 
 
 def with_importance(features: list[FeatureSummary]) -> tuple[FeatureSummary, ...]:
-    """Importances from the mean absolute evidence, and the heaviest first."""
+    """Importances from the mean absolute evidence, and the most important first."""
     raw = [sum(level.share * max(map(abs, level.evidence)) for level in f.levels) for f in features]
     total = sum(raw) or 1.0
     features = [replace(f, importance=value / total) for f, value in zip(features, raw, strict=True)]

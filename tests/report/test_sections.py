@@ -25,9 +25,9 @@ def test_table_and_details_are_capped_with_a_sentence():
     data = synthetic(n_classes=2, n_features=1500, n_levels=2)
     section = feature_section(data)
     assert len(section.shown) == feature_table.MAX_TABLE_ROWS
-    assert "1,000 heaviest of 1,500 features" in (section.table_cap or "")
+    assert "1,000 most important of 1,500 features" in (section.table_cap or "")
     assert len(section.details) == feature_table.MAX_DETAILS
-    assert "100 heaviest of" in (section.details_cap or "")
+    assert "100 most important of" in (section.details_cap or "")
 
 
 def test_details_only_for_features_that_are_kept():

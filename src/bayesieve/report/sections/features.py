@@ -82,7 +82,7 @@ class FeatureSection:
 
 
 def feature_section(data: ReportData) -> FeatureSection:
-    """Heaviest features first, as given; the table and the details are capped."""
+    """Most important features first, as given; the table and the details are capped."""
     selected = [(rank, feature) for rank, feature in enumerate(data.features, start=1) if feature.selected]
     detailed = [(rank, feature) for rank, feature in selected[:MAX_DETAILS] if feature.levels]
     shown = data.features[:MAX_TABLE_ROWS]
