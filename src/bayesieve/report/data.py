@@ -127,7 +127,7 @@ class FeatureSummary(ShortRepr):
     @property
     def selected(self) -> bool:
         """Whether predictions depend on the feature."""
-        return self.weight > 0 or self.importance > 0
+        return self.importance > 0
 
 
 @dataclass(frozen=True)
