@@ -150,6 +150,11 @@ def test_folders_become_a_folder(by_year: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read[:, 2:].to_numpy(), model.predict_proba(frame()))
     assert read["row"].to_list() == list(range(frame().height))
     assert set(pl.concat(bayesieve.scan(scored).blocks(["year"]))["year"]) == {2024, 2025}
+    rows = pl.read_parquet(by_year / "year=2025" / "a.parquet", hive_partitioning=False)
+    infinite = pl.when(pl.col("row") == 130).then(float("inf")).otherwise("âge (années)").alias("âge (années)")
+    rows.with_columns(infinite).write_parquet(by_year / "year=2025" / "a.parquet")
+    with pytest.raises(ValueError, match=r"contains infinity \(first in row 130\)"):
+        model.predict_to(scored, by_year)
 
 
 def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> None:
