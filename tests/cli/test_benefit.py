@@ -64,6 +64,15 @@ def test_classes_may_come_in_any_order(succeeds: Run, model: Path) -> None:
     assert Path("a.csv").read_text() == Path("b.csv").read_text()
 
 
+def test_a_folder_is_written_again_for_other_benefits(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
+    Path("parts").mkdir()
+    german.write_parquet("parts/0.parquet")
+    for rule in (RULE, RULE | {"benefit": [[0, 0], [-900, 100]]}):
+        succeeds("predict", model, "parts", "--benefit", written(rule), "-o", "scored")
+        found = pl.read_parquet("scored")["benefit(grant)"]
+        np.testing.assert_allclose(found, expected_benefits(model, rule)[:, 1])
+
+
 def test_benefits_stay_with_the_model_and_can_be_replaced(succeeds: Run) -> None:
     written(RULE)
     options = ("--target", "class", "--selector", "map", "--no-report", "--benefit", "loans.json")
