@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import clone
 
 import bayesieve
 from bayesieve import SelectiveNB
@@ -150,6 +151,11 @@ def test_folders_become_a_folder(by_year: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read[:, 2:].to_numpy(), model.predict_proba(frame()))
     assert read["row"].to_list() == list(range(frame().height))
     assert set(pl.concat(bayesieve.scan(scored).blocks(["year"]))["year"]) == {2024, 2025}
+    rows = pl.read_parquet(by_year / "year=2025" / "a.parquet", hive_partitioning=False)
+    infinite = pl.when(pl.col("row") == 130).then(float("inf")).otherwise("âge (années)").alias("âge (années)")
+    rows.with_columns(infinite).write_parquet(by_year / "year=2025" / "a.parquet")
+    with pytest.raises(ValueError, match=r"contains infinity \(first in row 130\)"):
+        model.predict_to(scored, by_year)
 
 
 def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> None:
@@ -168,7 +174,7 @@ def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> 
     assert [new == old for new, old in zip(after, before, strict=True)] == [True, False]
     model.predict_to(scored, by_year)  # other columns
     assert pl.read_parquet(first).columns[0] == "prediction"
-    other = fitted("map")
+    other = clone(model).fit(frame(), labels(), 1 + np.arange(frame().height) / 1e4)  # of the same options and columns
     other.predict_to(scored, by_year)
     np.testing.assert_array_equal(pl.read_parquet(second)[:, 1:].to_numpy(), other.predict_proba(frame()[120:]))
 

@@ -96,6 +96,9 @@ def test_figures_on_other_rows_are_those_of_this_very_model(tmp_path: Path, n_cl
         assert performance.auc == pytest.approx(roc_auc_score(y, probability, **by_class), abs=1e-14)
     assert performance.log_loss == pytest.approx(log_loss(y, probability, sample_weight=weights))
     assert performance.accuracy == pytest.approx(model.score(X, y, sample_weight=weights))
+    shares = np.bincount(y, weights) / (y.size if weights is None else weights.sum())
+    expected = shares.max(), -shares @ np.log(shares)
+    assert (performance.majority_accuracy, performance.class_entropy) == pytest.approx(expected)
     assert performance.protocol.startswith(f"This very model, measured on {y.size} rows;")
     held_out = report_data(model, X, y, weights, held_out=True).performance
     assert held_out.protocol == "Measured on held-out rows that the model was not trained on."

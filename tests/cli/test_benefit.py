@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from bayesieve import BenefitClassifier, load
+from bayesieve.classifier import scored_files
 from bayesieve.words import format_money
 from tests.cli.conftest import GERMAN, Run
 
@@ -63,6 +64,15 @@ def test_classes_may_come_in_any_order(succeeds: Run, model: Path) -> None:
     assert Path("a.csv").read_text() == Path("b.csv").read_text()
 
 
+def test_a_folder_is_written_again_for_other_benefits(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
+    Path("parts").mkdir()
+    german.write_parquet("parts/0.parquet")
+    for rule in (RULE, RULE | {"benefit": [[0, 0], [-900, 100]]}):
+        succeeds("predict", model, "parts", "--benefit", written(rule), "-o", "scored")
+        found = pl.read_parquet("scored")["benefit(grant)"]
+        np.testing.assert_allclose(found, expected_benefits(model, rule)[:, 1])
+
+
 def test_benefits_stay_with_the_model_and_can_be_replaced(succeeds: Run) -> None:
     written(RULE)
     options = ("--target", "class", "--selector", "map", "--no-report", "--benefit", "loans.json")
@@ -108,12 +118,22 @@ def test_one_clear_sentence(fails: Run, model: Path, rule: Any, message: str, co
     assert not Path("out").exists()
 
 
-def test_one_clear_sentence_about_missing_files_and_amounts(fails: Run, model: Path, german: pl.DataFrame) -> None:
+def test_one_clear_sentence_about_missing_files_and_amounts(
+    run: Run, fails: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "nowhere.json cannot be read" in fails("predict", model, GERMAN, "--benefit", "nowhere.json")
-    hollow = german.with_columns(pl.when(pl.int_range(pl.len()) != 5).then("credit_amount").alias("credit_amount"))
+    monkeypatch.setattr(scored_files, "_BLOCK_ROWS", 70)
+    row = pl.int_range(pl.len())
+    hollow = german.with_columns(
+        pl.when(row != 605).then("credit_amount").alias("credit_amount"),
+        pl.when(row % 9 > 0).then("class").alias("class"),
+    )
     hollow.write_parquet("hollow.parquet")
-    message = fails("predict", model, "hollow.parquet", "--benefit", written(RULE))
-    assert "has no number in row 6 (counting from 1)" in message
+    for command in (
+        ("predict", model, "hollow.parquet", "-o", "p.csv"),
+        ("fit", "hollow.parquet", "--target", "class"),
+    ):
+        assert "has no number in row 606 (counting from 1)" in run(*command, "--benefit", written(RULE)).stderr
 
 
 def test_the_report_shows_what_decisions_bring(succeeds: Run, german: pl.DataFrame) -> None:

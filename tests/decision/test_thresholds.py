@@ -19,7 +19,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GroupKFold, StratifiedKFold, TunedThresholdClassifierCV
 
 from bayesieve import SelectiveNB, ThresholdTuner
-from bayesieve.decision.thresholds import MEASURES, OF_TWO_CLASSES, best_class_weights, best_threshold, confusion_of
+from bayesieve.decision.thresholds import (
+    MEASURES,
+    OF_TWO_CLASSES,
+    _ascent,
+    _best_weight_of,
+    best_class_weights,
+    best_threshold,
+    confusion_of,
+    weighted_class,
+)
 
 SCORES: dict[str, Callable[..., float]] = {
     "accuracy": metrics.accuracy_score,
@@ -95,6 +104,8 @@ def test_no_weight_of_a_single_class_is_better(name: str, seed: int) -> None:
 
     assert class_weights.mean() == pytest.approx(1)
     assert at(class_weights) == pytest.approx(value, abs=1e-12)
+    starts = np.ones(3), 1 / np.bincount(codes, weights)
+    assert value == max(_ascent(probability, codes, weights, MEASURES[name], start)[1] for start in starts)
     assert value >= at(np.ones(3)) - 1e-12
     for j in range(3):
         rival = np.delete(probability * class_weights, j, axis=1).max(axis=1) / probability[:, j]
@@ -102,6 +113,26 @@ def test_no_weight_of_a_single_class_is_better(name: str, seed: int) -> None:
             factors = class_weights.copy()
             factors[j] = factor
             assert at(factors) <= value + 1e-12
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy"])
+@pytest.mark.parametrize("n_rows", [40, 60, 100_000])
+def test_the_best_weight_of_a_class_among_classes_that_are_impossible(name: str, n_rows: int) -> None:
+    codes, probability = three_classes(n_rows, n_rows)
+    rng = np.random.default_rng(n_rows)
+    probability = np.maximum(
+        probability.round(1), 0.1
+    )  # equal rows move at once, by rounding at nearly the same weight
+    probability[(rng.random((n_rows, 3)) < 0.5) & (np.arange(3) != codes[:, None])] = 0.0  # rows that no weight moves
+    counted = rng.integers(1, 4, n_rows).astype(float)
+
+    def at(factors: np.ndarray) -> float:
+        return float(MEASURES[name](confusion_of(codes, weighted_class(probability, factors), 3, counted)[None])[0])
+
+    for j in range(3):
+        weight, promised = _best_weight_of(j, probability, np.ones(3), codes, counted, MEASURES[name])
+        values = [at(np.where(np.arange(3) == j, factor, 1.0)) for factor in (weight, *np.exp(np.linspace(-9, 9, 60)))]
+        assert values[0] == pytest.approx(promised) == pytest.approx(max(values))
 
 
 def test_weights_of_three_classes_come_close_to_the_best_of_a_grid() -> None:

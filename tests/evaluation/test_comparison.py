@@ -88,12 +88,12 @@ def test_a_coding_shared_by_all_changes_nothing(monkeypatch: pytest.MonkeyPatch,
         "width": SelectiveNB("all", encoder=TableEncoder(numeric="equal-width")),
     }
     if weighted:
-        del methods["wrapper"]
+        methods["wrapper"] = SelectiveNB("all", normalize=True)  # codes rows by other weights
     together = compare(methods, X, y, THREE, sample_weight=weight)
     if weight is not None:  # rows of weight 0 are in no fold
         counted = np.flatnonzero(weight)
         X, y, weight = X[counted], y.gather(counted), weight[counted]
-    assert sorted(fits) == ["equal-width"] * 3 + ["modl"] * 6  # without and with pairs
+    assert sorted(fits) == ["equal-width"] * 3 + ["modl"] * (9 if weighted else 6)  # without and with pairs
     assert all(row["error"] is None for row in together.rows)
     for place, (name, method) in enumerate(methods.items()):
         for fold, row in zip(THREE.split(y.to_numpy()), together.rows[place :: len(methods)], strict=True):
@@ -406,7 +406,8 @@ def test_brier_scores_of_earlier_results_are_unknown(tmp_path: Path) -> None:
     path.write_bytes(b"".join(lines))
     again = compare({"gauss": GaussianNB()}, X, y, THREE, results=path)  # the last fold was saved before
     assert [row["brier"] for row in again.rows] == [*(row["brier"] for row in found.rows[:2]), None]
-    assert again.summary()["brier"][0] == pytest.approx(np.mean([row["brier"] for row in found.rows[:2]]))
+    known = [row["brier"] for row in found.rows[:2]]
+    assert again.summary().select("brier", "brier_std").row(0) == pytest.approx((np.mean(known), np.std(known, ddof=1)))
 
 
 IRIS = load_iris(return_X_y=True)
@@ -419,6 +420,7 @@ IRIS = load_iris(return_X_y=True)
         (r"another protocol \(folds 3 instead of 5\)", {"protocol": RepeatedFolds(5)}),
         (r"seed 0 instead of 3 and train_rows none instead of 120", {"protocol": FixedSplit(120, seed=3)}),
         ("another table named 'data'", {"X": IRIS[0] + (np.arange(600).reshape(150, 4) == 17)}),
+        ("another table named 'data'", {"sample_weight": np.arange(150.0) + 1}),
         ("a method with other options named 'map'", {"estimators": {"map": SelectiveNB("map", smoothing=1.0)}}),
         ("does not hold results of a comparison", {"content": b"accuracy,auc\n1,2\n"}),
         ("does not hold results of a comparison", {"content": b"no line end"}),

@@ -101,7 +101,7 @@ def test_every_combination_is_as_frequent_as_algorithm_1_says(most: int, q: floa
     dependence[0, 2] = dependence[2, 0] = 0.9
     dependence[1, 3] = dependence[3, 1] = 0.8
     tree = FeatureClusters.of(dependence, np.arange(4))
-    subsets, cut = tree.draw(None, 25, 1.0, np.random.default_rng(0))
+    subsets, cut = tree.draw(None, 4, 1.0, np.random.default_rng(0))
     of_second = [np.flatnonzero(subset).tolist() for subset in subsets[cut == tree.linkage[1, 2]]]
     assert of_second == [[0, 1], [0, 3], [1, 2], [2, 3]]  # in a fixed order, each once
     partitions = [[[0, 2], [1], [3]], [[0, 2], [1, 3]], [[0, 1, 2, 3]]]
@@ -162,6 +162,9 @@ def test_the_matrix_is_the_largest_information_within_a_class(coded: CodedTable)
     np.testing.assert_allclose(found.clusters.dependence, np.max(within, axis=0), atol=1e-14)
     again = ClusterSearch(matrix=found.clusters.dependence).explore(problem_of(coded))
     np.testing.assert_array_equal(again.subsets, found.subsets)
+    drawn, cut = found.clusters.draw(None, 25, found.q, np.random.default_rng(0))
+    first_cut = {subset.tobytes(): height for subset, height in zip(drawn[::-1], cut[::-1], strict=True)}
+    np.testing.assert_array_equal(found.cut, [first_cut[subset.tobytes()] for subset in found.subsets])
 
 
 def test_problems_that_cannot_be_searched(coded: CodedTable) -> None:

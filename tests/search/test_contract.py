@@ -76,7 +76,7 @@ def halves(coded: CodedTable, bounds: dict[Any, float]) -> SubsetProblem:
 
 def problem_of(kind: str) -> SubsetProblem:
     weights = np.random.default_rng(0).integers(1, 7, 160) / 2 if kind == "weights" else None
-    coded = coded_table(3, n_rows=160, n_features=8, n_classes=3, strength=0.7, weights=weights)
+    coded = coded_table(5, n_rows=160, n_features=8, n_classes=3, strength=0.4, weights=weights)  # not all are best
     if kind == "halves":
         return halves(coded, {"recall:1": 0.4})
     return SubsetProblem.of(coded) if kind in ("map", "weights") else problem_by(coded, {"recall:1": 0.4}, kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import product
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from bayesieve.search import (
     objective,
     scored_rows,
 )
-from tests.criteria.coded_tables import coded_table
+from tests.criteria.coded_tables import coded_table, slow_cost
 
 
 def problem_of(coded: CodedTable, criterion: object = None, *, halves: bool = False) -> SubsetProblem:
@@ -179,13 +180,27 @@ def test_tables_of_many_classes_and_levels_are_refused_before_they_fill_the_memo
             problem_of(coded)
 
 
-def test_it_goes_on_where_a_forward_search_of_improvements_ends() -> None:
-    gains = []
-    for seed in range(12):
-        problem = SubsetProblem.of(coded_table(seed, n_rows=90, n_features=8, strength=0.8))
-        best, forward = BestFirst().run(problem), GreedySearch("forward", tol=0.0).run(problem)
-        gains.append(forward.best_criterion - best.best_criterion)
-    assert min(gains) > -1e-4
+def slow_best_first(coded: CodedTable, n_waiting: int, n_stale: int) -> tuple[frozenset[int], int]:
+    """The best subset and the number of extensions, as the documentation says, with costs computed from scratch."""
+    best = frozenset[int]()
+    lowest, stale, n_extended, waiting = slow_cost(coded, best), 0, 0, [(slow_cost(coded, best), best)]
+    while stale < n_stale and waiting:
+        subset, n_extended, before = waiting.pop(0)[1], n_extended + 1, lowest
+        for larger in (subset | {k} for k in range(coded.n_features - 1) if k not in subset):  # the last has one level
+            value = slow_cost(coded, larger)
+            best, lowest = (larger, value) if value < lowest - 1e-5 else (best, lowest)
+            waiting = sorted([*waiting, (value, larger)], key=itemgetter(0))[:n_waiting]
+        stale = 0 if lowest < before else stale + 1
+    return best, n_extended
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_best_first_finds_the_subset_of_a_slow_search(seed: int) -> None:
+    coded = coded_table(seed, n_rows=90, n_features=8, strength=0.8)
+    for n_waiting, n_stale in ((1, 1), (2, 4), (4, 3)):
+        trace = BestFirst(n_waiting=n_waiting, n_stale=n_stale).run(SubsetProblem.of(coded))
+        best, n_extended = slow_best_first(coded, n_waiting, n_stale)
+        assert (set(np.flatnonzero(trace.chosen).tolist()), trace.n_starts) == (best, n_extended)
 
 
 def test_a_search_object_is_the_search_that_it_stands_for() -> None:

@@ -92,6 +92,11 @@ def test_leave_one_out_rows_and_the_order_of_the_list(coded: CodedTable) -> None
     np.testing.assert_array_equal(first.values[mixed], again.values)
     np.testing.assert_array_equal(first.measures["error"], first.values)
     np.testing.assert_array_equal(first.feasible, first.values < 0.4 - 1e-12)
+    values, times = np.unique(first.values, return_counts=True)
+    equals = np.flatnonzero(first.values == values[times.argmax()])
+    for listed in (equals[np.argsort(first.sizes[equals])], equals[np.argsort(-first.sizes[equals])]):
+        best = evaluate_subsets(objective, subsets[listed])
+        assert best.sizes[best.best] == best.sizes.min()
 
 
 def test_an_order_in_which_neighbours_differ_little() -> None:

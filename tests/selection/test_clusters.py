@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.metrics import make_scorer, matthews_corrcoef
-from sklearn.model_selection import GroupKFold
+from sklearn.metrics import log_loss, make_scorer, matthews_corrcoef
+from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import CategoricalNB
 
 import bayesieve
 from bayesieve import DependenceClusterSelector, DiscreteNB, SelectiveNB
@@ -82,6 +83,24 @@ def test_measures_and_rows(scoring: Any, evaluation: Any) -> None:
     assert selector.feasible_
     again = DependenceClusterSelector(scoring=scoring, evaluation=evaluation, n_cuts=3, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(selector.support_, again.support_)
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "splitter"), [("loo", LeaveOneOut()), (4, StratifiedKFold(4, shuffle=True, random_state=0))]
+)
+def test_leave_one_out_and_folds_are_those_of_refitted_models(evaluation: Any, splitter: Any) -> None:
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, 3, 36)
+    X = np.where(rng.random((36, 7)) < 0.3, y[:, None], rng.integers(0, 3, (36, 7)))
+    options: dict[str, Any] = {"encoder": None, "smoothing": 1.0, "constraints": {"log_loss": 1.0}, "n_cuts": 3}
+    frame = DependenceClusterSelector(evaluation=evaluation, **options).fit(X, y).candidates_
+    for names, *found in frame[["features", "accuracy", "log_loss", "feasible"]].iter_rows():
+        model = CategoricalNB(alpha=1.0, min_categories=3)
+        columns = X[:, [int(name[1:]) for name in names]]
+        proba = cross_val_predict(model, columns, y, cv=splitter, method="predict_proba")
+        loss = log_loss(y, proba)
+        assert found == pytest.approx([np.mean(proba.round(10).argmax(axis=1) == y), loss, loss < 1.0], abs=1e-12)
+    assert 0 < frame["feasible"].sum() < frame.height
 
 
 def test_memory_grows_with_the_rows_and_no_faster() -> None:

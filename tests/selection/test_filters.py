@@ -88,6 +88,8 @@ def test_a_class_of_weight_zero_is_none() -> None:
     weighted = ImpreciseInformationGainSelector(encoder=None).fit(codes, y, sample_weight=[1, 1, 1, 1, 0])
     without = ImpreciseInformationGainSelector(encoder=None).fit(codes[:4], y[:4])
     assert weighted.scores_.tolist() == without.scores_.tolist()
+    coded = without._code(codes[:4], y[:4], None).with_rows(classes=np.arange(3))
+    assert ImpreciseInformationGainSelector().fit_coded(coded).scores_.tolist() == without.scores_.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)

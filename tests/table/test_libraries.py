@@ -31,6 +31,7 @@ DATA: dict[str, list[Any]] = {
         dt.datetime(2020, 1, 2, 3, 4, 5, 6),
     ],
     "span": [dt.timedelta(days=1), None, dt.timedelta(microseconds=5), dt.timedelta(0), dt.timedelta(days=1)],
+    "nothing": [None] * 5,
 }
 NUMBERS = {
     "float": [1.5, np.nan, -3, 4.25, 1.5],
@@ -41,6 +42,7 @@ NUMBERS = {
     "date": [18263, np.nan, -1, 18263, 0],
     "moment": [18263 * 86400e6, np.nan, 1e6, np.nan, 18263 * 86400e6 + 11045e6 + 6],
     "span": [86400e6, np.nan, 5, 0, 86400e6],
+    "nothing": [np.nan] * 5,
 }
 CATEGORIES: dict[str, tuple[list[int], list[Any]]] = {
     "float": ([1, -1, 0, 2, 1], [-3, 1.5, 4.25]),
@@ -52,6 +54,7 @@ CATEGORIES: dict[str, tuple[list[int], list[Any]]] = {
     "date": ([2, -1, 0, 2, 1], ["1969-12-31", "1970-01-01", "2020-01-02"]),
     "moment": ([1, -1, 0, -1, 2], ["1970-01-01T00:00:01", "2020-01-02", "2020-01-02T03:04:05.000006"]),
     "span": ([2, -1, 0, 1, 2], ["00:00:00.000005", "0d", "1d"]),
+    "nothing": ([-1] * 5, []),
 }
 CATEGORICAL = {"text", "bool", "bool with gaps"}
 
@@ -86,7 +89,7 @@ def test_a_whole_table_and_its_rows(library: str) -> None:
     assert "n_rows=5" in repr(table.column(0))
     has_categories = library in ("pandas category", "polars categorical", "polars enum", "pyarrow dictionary")
     text = "category" if has_categories else "text"
-    expected = ["number", "number", "number", text, "boolean", "boolean", "date", "datetime", "duration"]
+    expected = ["number", "number", "number", text, "boolean", "boolean", "date", "datetime", "duration", "number"]
     assert table.types() == expected
     for rows in (np.array([4, 0, 2]), [4, 0, 2], np.array([True, False, True, False, True]), slice(0, 5, 2)):
         picked = np.arange(5)[rows]

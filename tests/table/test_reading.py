@@ -147,6 +147,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("short.csv", b'a,b,c\n"x,y",2,\n1\n', r"has 1 fields in row 3"),
     ("long.csv", b"a,b\n1,2\n1,2,3\n", r"has 3 fields in row 3 \(counting the header\) where the header has 2"),
     ("names.csv", b"a,b,a\n1,2,3\n", "has more than one column named 'a'"),
+    ("names.csv", b",column_1\n1,2\n", "has a column without a name; give every column its own name"),
     ("names.csv", b"a, a\n1,2\n", "has more than one column named 'a'"),
     ("quote.csv", b'a,b\n1,"x\n2,y\n', "cannot be cut into columns; check its quotes and separators"),
     ("quote.csv", b'a,b\n1,"x\n2,y\n', "check its quotes and separators: a quotation mark in line 2 is never closed"),

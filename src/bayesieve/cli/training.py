@@ -193,7 +193,7 @@ def refuse_other_than_classes(target: Target, name: str) -> None:
 
 
 @contextmanager
-def _numbered(positions: pl.Series | None) -> Iterator[None]:
+def _numbered(positions: Any) -> Iterator[None]:
     """Rows in errors are those at these positions of the table; None: as they are."""
     from bayesieve.table.columns import ValueInRow
 
@@ -212,7 +212,7 @@ def rule_in(file: Path | None, data: TrainingTable | ScannedTraining) -> Benefit
     rule = None if file is None else BenefitRule.read(file, data.target.classes)
     if rule is not None:
         first = 0
-        with _numbered(getattr(data, "positions", None)):
+        with _numbered(data.positions):
             for frame in data.frames_with(rule):
                 amounts_of(rule, frame, data.path, first)
                 first += frame.height
@@ -292,6 +292,12 @@ class ScannedTraining:
     @property
     def target(self) -> Target:
         return self._rows.target
+
+    @property
+    def positions(self) -> Any:
+        """Positions of the rows in the table, or None if they are all of it."""
+        known = self._rows.table.known
+        return None if known is None else known.nonzero()[0]
 
     def plan(self, model: Any) -> list[tuple[str, str]]:
         """What a fit reads, writes and takes."""

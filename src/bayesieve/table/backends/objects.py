@@ -67,19 +67,20 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
 
     from bayesieve.table.backends.polars import PolarsBackend
 
+    if _is_text_to_pandas(column):
+        codes, raw = sys.modules["pandas"].factorize(column)
+        return codes.astype(np.int32), raw.tolist()
     values = column.tolist()
-    kinds = set(map(type, values))
-    if not any(issubclass(kind, str) for kind in kinds):
-        return None
-    if not all(issubclass(kind, (str, NoneType)) for kind in kinds):
-        column = column.copy()
-        column[missing_objects(column)] = None
-        values = column.tolist()
-        if not all(issubclass(kind, (str, NoneType)) for kind in set(map(type, values))):
-            return None  # polars panics at some Decimals
-    with suppress(UnicodeEncodeError):  # half characters
-        return PolarsBackend().encoded(pl.Series(values, dtype=pl.String, strict=True))
+    if all(issubclass(kind, (str, NoneType)) for kind in set(map(type, values))):  # polars panics at some Decimals
+        with suppress(UnicodeEncodeError):  # half characters
+            return PolarsBackend().encoded(pl.Series(values, dtype=pl.String, strict=True))
     return None
+
+
+def _is_text_to_pandas(column: np.ndarray) -> bool:
+    """Whether an object array is text and missing values only, if pandas is loaded."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
 
 
 def encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
@@ -109,6 +110,8 @@ def objects_type(column: np.ndarray) -> str:
     if by_identity is not None:
         column = np.empty(len(by_identity[1]), dtype=object)
         column[:] = by_identity[1]
+    if _is_text_to_pandas(column):
+        return "text"
     kinds = set(map(type, column))
     if not kinds <= {str, NoneType}:
         kinds = set(map(type, column[~missing_objects(column)]))

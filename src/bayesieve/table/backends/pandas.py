@@ -57,7 +57,7 @@ class PandasBackend(Backend):
         import pandas as pd
 
         if isinstance(column.dtype, pd.ArrowDtype) or getattr(column.dtype, "storage", None) == "pyarrow":
-            return _to_arrow(column), _ARROW.name
+            return _ARROW.native(_to_arrow(column))
         if isinstance(column.dtype, pd.SparseDtype):
             column = column.sparse.to_dense()
         if isinstance(column.dtype, np.dtype) and column.dtype.kind not in "mM":
