@@ -28,8 +28,8 @@ from bayesieve.table.table_levels import TableLevels
 if TYPE_CHECKING:
     from bayesieve.discretize.column_blocks import FittedColumns
 
-Finer = Callable[[list[int], list[ColumnCoder]], "tuple[FittedColumns, np.ndarray]"]
-"""Levels, and codes of all rows, of the columns at some positions by other coders."""
+Finer = Callable[[list[int], list[ColumnCoder], bool], "tuple[FittedColumns, Any]"]
+"""Levels and, if asked for, codes of all rows, of the columns at some positions by other coders."""
 
 NumbersApart = Callable[[TableLevels, int], bool]
 """Whether two columns of numbers are no pair unless named, from the levels of all columns and the number of classes."""
@@ -236,7 +236,7 @@ class PairFinder:
         parts = {i: _Part(levels, i, codes[i]) for i in columns if levels.n_levels[i] > 1}
         single = [i for i in columns if levels.n_levels[i] == 1]
         if single:
-            others, their_codes = finer(single, [_FINER[self.kinds[i]] for i in single])
+            others, their_codes = finer(single, [_FINER[self.kinds[i]] for i in single], True)
             parts |= {i: _Part(others.levels, k, their_codes[k]) for k, i in enumerate(single)}
         return dict(sorted(parts.items()))
 
@@ -284,7 +284,7 @@ class PairFinder:
 
     def _saved_by_values(self, i: int, finer: Finer) -> float:
         """Nats of the labels that the single values of a column save."""
-        by_value, _ = finer([i], [ValueCoder()])
+        by_value, _ = finer([i], [ValueCoder()], False)
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_Part], most: int, number: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -90,6 +91,7 @@ def _row_type(codes: np.ndarray) -> type:
 _ROWS_PER_DISTINCT = 12  # counting distinct values in a hash table beats sorting when each comes at least this often
 LEAST_HASHED = 5000
 """Rows below which sorting takes no time either."""
+_FEW_TEXTS = 1000  # merged as fast without polars
 NEVER = 1 << 62
 """Distinct values that no column has."""
 
@@ -147,18 +149,36 @@ class ValueCounts:
     @classmethod
     def sum(cls, tables: Sequence[ValueCounts]) -> ValueCounts:
         """The counts of one column over several blocks of rows."""
-        values: Any
-        if isinstance(tables[0].values, np.ndarray):
-            values, row = np.unique(np.concatenate([table.values for table in tables]), return_inverse=True)
-        else:
-            values, position = merge_values(chain.from_iterable(table.values for table in tables))
-            row = position[:-1]
-        summed = np.zeros((len(values) + 1, tables[0].missing.size))
-        np.add.at(summed, row, np.concatenate([table.counts for table in tables]))
+        values, row = _merged([table.values for table in tables])
+        counts = np.concatenate([table.counts for table in tables])
+        summed = np.stack([np.bincount(row, one, len(values) + 1) for one in counts.T], axis=1)
         summed[-1] = np.sum([table.missing for table in tables], axis=0)
         whole = all(table.counts.dtype.kind in "iu" for table in tables) and summed.sum() < 2**31
         summed = summed.astype(np.int32 if whole else np.float64)
         return cls(values, summed[:-1], summed[-1])
+
+
+def _merged(values: Sequence[Any]) -> tuple[Any, np.ndarray]:
+    """The distinct ones of the values of several blocks, in order, and which of them each is."""
+    if isinstance(values[0], np.ndarray):
+        every = np.concatenate(values)
+        order = np.argsort(every, kind="stable")  # fast for runs in order
+        ordered = every[order]
+        begins = np.ones(every.size, dtype=bool)
+        begins[1:] = ordered[1:] != ordered[:-1]
+        row = np.empty(every.size, dtype=np.int64)
+        row[order] = np.cumsum(begins) - 1
+        return ordered[begins], row
+    scalars = list(chain.from_iterable(values))
+    if len(scalars) >= _FEW_TEXTS and all(type(value) is str for value in scalars):
+        import polars as pl
+
+        with suppress(UnicodeEncodeError):  # half a character
+            texts = pl.Series(scalars, dtype=pl.String)
+            distinct = texts.unique().sort()
+            return distinct.to_list(), texts.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64).to_numpy()
+    merged, position = merge_values(scalars)
+    return merged, position[:-1]
 
 
 @dataclass(frozen=True)
