@@ -334,6 +334,21 @@ def test_workers_read_count_and_code_scanned_tables(
     np.testing.assert_allclose(counts.counts.sum(), expected.counts.counts.sum())
 
 
+def test_pairs_are_ranked_by_the_same_rows(client: Any, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bayesieve.discretize.pairs._MOST_RANKED_ROWS", 200)
+    monkeypatch.setattr("bayesieve.discretize.pairs._MOST_GROUPED", 3)
+    frame = claims().drop("whole", "fractional")
+    models = [TableEncoder(pairs=3).fit(frame.drop("target"), frame["target"])]
+    for by_class, block_rows in ((True, 200), (False, 600)):
+        with Cluster(client, block_rows=block_rows) as engine:
+            encoder = TableEncoder(pairs=3)
+            encoder.fit_transform_coded(source.select(frame.columns), "target", engine=engine, by_class=by_class)
+            models.append(encoder)
+    first, *others = [[level.to_json() for level in model.levels_] for model in models]
+    assert len(first) > len(frame.columns) - 1
+    assert others == [first, first]
+
+
 def test_the_most_frequent_of_too_many_categories_count(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -389,10 +389,10 @@ class _Fit:
         if self.values is None and in_one_piece and counts_every_value(table.n_rows):
             return fit_columns(table, coders, self.order, missing, n_jobs, self.engine, known)
         if self.values is not None:
-            values, positions = self.values, [self.table.names.index(name) for name in table.names]
+            values, positions = self.values, list(map(self.table.names.index, table.names))
         else:
             blocks = TableBlocks(table, self.target, self.weights, self.engine, n_jobs, self.blocks)
-            values, positions = CountedColumns(blocks, n_jobs, self.encoder.n_quantiles), range(table.n_columns)
+            values, positions = CountedColumns(blocks, n_jobs, self.encoder.n_quantiles), list(range(table.n_columns))
             self.cautions = noted_cautions(self.engine, values.cautions()) if self.cautions is None else self.cautions
         fitted = values.fit(positions, coders, missing, table.sums)
         return fitted, values.codes(positions, fitted.levels) if coded else None
@@ -416,8 +416,8 @@ class _Fit:
         if isinstance(self.engine, Cluster) and table.can_be_read_elsewhere:
             blocks = RemoteBlocks(*known, self.engine, runs, verbose)
         else:
-            options = (encoder.n_jobs, runs, verbose, self.reading["seconds_left"])
-            blocks = ScannedBlocks(*known, self.engine, *options)
+            seconds_left = self.reading["seconds_left"]
+            blocks = ScannedBlocks(*known, self.engine, encoder.n_jobs, runs, verbose, seconds_left)
         values = CountedColumns(blocks, encoder.n_jobs, encoder.n_quantiles)
         self.cautions = noted_cautions(self.engine, values.cautions())  # before the codes count as whole
         return values

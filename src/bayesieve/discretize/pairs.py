@@ -291,9 +291,10 @@ class PairFinder:
         """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what
         they say without and by chance, the best first; pairs of two marked in ``number`` are last.
         """
-        rows, taken = self.rows, slice(None)
+        rows: Rows = self.rows
+        taken: Any = slice(None)
         if len(np.asarray(rows.class_codes)) > _MOST_RANKED_ROWS:
-            taken = self._ranked_rows(parts, _MOST_RANKED_ROWS)
+            taken = drawn_by_content(self._keys(parts), _MOST_RANKED_ROWS)
             rows = rows.take(taken)
         n_levels = np.array([part.n_levels for part in parts])
         names = [part.levels.names[part.at] for part in parts]
@@ -314,9 +315,9 @@ class PairFinder:
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
 
-    def _ranked_rows(self, parts: Sequence[_Part], most: int) -> Any:
-        """Positions of the rows by which pairs are ranked, drawn by what they contain."""
-        return drawn_by_content(keys_of((part.codes for part in parts), np.asarray(self.rows.class_codes)), most)
+    def _keys(self, parts: Sequence[_Part]) -> np.ndarray:
+        """Keys of all rows by the codes of these columns and by their class."""
+        return keys_of((part.codes for part in parts), np.asarray(self.rows.class_codes))
 
     def _codes_at(self, parts: Sequence[_Part], rows: Any) -> np.ndarray:
         """Codes of some rows, positions or a slice, (n, n_rows)."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather
+from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather, keys_of_rows
 from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
 from bayesieve.discretize.value_sums import BlockRows, RunningSum
 from bayesieve.engine import IN_MEMORY, Cluster, Engine
@@ -94,11 +94,8 @@ class RemoteBlocks:
 class RemotePairFinder(PairFinder):
     """As `PairFinder`; workers count the cells of pairs, and code them."""
 
-    def _ranked_rows(self, parts: Sequence[Any], most: int) -> Any:
-        """Drawn by position: what the rows contain stays with the workers."""
-        n_rows, runs = len(np.asarray(self.rows.class_codes)), self.rows.runs
-        taken = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False, shuffle=False))
-        return taken if runs is None else runs.by_class(taken)
+    def _keys(self, parts: Sequence[Any]) -> np.ndarray:
+        return keys_of_rows([part.codes for part in parts])
 
     def _codes_at(self, parts: Sequence[Any], rows: Any) -> np.ndarray:
         columns: list[RemoteColumn] = [part.codes for part in parts]

@@ -49,14 +49,15 @@ MOST_NUMBERS = 100_000
 """Distinct numbers of a column of more rows, beyond which cells of a grid of quantiles are counted."""
 MOST_CATEGORIES = 1 << 18
 """Distinct categories of a column of more rows, beyond which rare ones count as never seen."""
-MOST_TEXTS = 1 << 20
+MOST_TEXTS = 1 << 19
 """Distinct categories of a column of more rows, beyond which only those that promise to be frequent are counted."""
 QUANTILES = (1 << 16) - 1
 """Cells of the grid unless said otherwise."""
 
-_BYTES_PER_CELL = 160  # of a grid, and of the sketch that it is made of, besides 24 for each class
-_BYTES_PER_NUMBER = 32  # while counts are added up, besides 12 for each class
-_BYTES_PER_TEXT = 200
+_BYTES_PER_CELL = 64  # of a grid, and of the sketch that it is made of, besides 24 for each class
+_BYTES_PER_NUMBER = 16  # while counts are added up, besides 8 for each class
+_BYTES_PER_TEXT = 100  # besides 12
+_NO_LIMIT = 1 << 62
 _FEWEST_CELLS = 1 << 10
 _FEWEST_TEXTS = 1 << 14
 _SECONDS_BETWEEN_NOTES = 10.0
@@ -85,9 +86,13 @@ class Blocks(Protocol):
     counts of all columns may take; or None.
     """
 
-    table: Table
     n_classes: int
-    reading_bytes: int | None
+
+    @property
+    def table(self) -> Table: ...
+
+    @property
+    def reading_bytes(self) -> int | None: ...
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         """For each of some columns the sum over the blocks, by ``add([one, other])``, of ``count(column, rows, before,
@@ -112,17 +117,18 @@ class CountedColumns:
 
     def __init__(self, blocks: Blocks, n_jobs: int | None, n_cells: int = QUANTILES) -> None:
         self._blocks, self._n_jobs = blocks, n_jobs
-        kinds = blocks.table.kinds()
-        bytes_ = 1 << 62 if blocks.reading_bytes is None else blocks.reading_bytes
-        of_column, n_classes = bytes_ // max(1, len(kinds)), blocks.n_classes
-        cells = bytes_ // (max(1, kinds.count("numeric")) * (_BYTES_PER_CELL + 24 * n_classes))
+        kinds, few = blocks.table.kinds(), counts_every_value(blocks.table.n_rows)
+        bytes_, n_classes = _NO_LIMIT if blocks.reading_bytes is None else blocks.reading_bytes, blocks.n_classes
+        n_numeric = kinds.count("numeric")
+        n_texts = max(1, len(kinds) - n_numeric) * (2 if n_numeric else 1)  # half of the memory for each kind
+        n_numbers = max(1, n_numeric) * (2 if n_numeric < len(kinds) else 1)
+        cells = bytes_ // (n_numbers * (_BYTES_PER_CELL + 24 * n_classes))
         self._n_cells = min(n_cells, max(_FEWEST_CELLS, cells))
-        few = counts_every_value(blocks.table.n_rows)
-        numbers = max(2 * _FEWEST_CELLS, of_column // (_BYTES_PER_NUMBER + 12 * n_classes))
-        texts = max(_FEWEST_TEXTS, of_column // (_BYTES_PER_TEXT + 12 * n_classes))
-        self._most_categories = min(texts, 1 << 62 if few else MOST_CATEGORIES)
-        self._most_texts = min(texts, 1 << 62 if few else max(MOST_TEXTS, MOST_CATEGORIES))
-        most = {"numeric": min(numbers, 1 << 62 if few else MOST_NUMBERS), "categorical": self._most_texts}
+        numbers = max(2 * _FEWEST_CELLS, bytes_ // (n_numbers * (_BYTES_PER_NUMBER + 8 * n_classes)))
+        texts = max(_FEWEST_TEXTS, bytes_ // (n_texts * (_BYTES_PER_TEXT + 12 * n_classes)))
+        self._most_categories = texts if few else min(texts, MOST_CATEGORIES)
+        self._most_texts = texts if few else min(texts, max(MOST_TEXTS, MOST_CATEGORIES))
+        most = {"numeric": numbers if few else min(numbers, MOST_NUMBERS), "categorical": self._most_texts}
         self._columns = self._counted([most[kind] for kind in kinds])
 
     def _counted(self, most: Sequence[int]) -> list[CountedColumn]:
@@ -136,8 +142,8 @@ class CountedColumns:
             parts[i] = grid.value_counts(int(numbers[i].distinct))
         columns = []
         for i, counts in parts.items():
-            n_rows = texts[i].rows.sum() if i in texts else counts.counts.sum()
-            own = most_frequent(counts, self._most_categories) if isinstance(counts.values, list) else counts
+            n_rows, own = texts[i].rows.sum() if i in texts else counts.counts.sum(), counts.listed
+            own = most_frequent(own, self._most_categories) if isinstance(own.values, list) else own
             columns.append(CountedColumn(own, round(float(n_rows - own.counts.sum()))))
         return columns
 

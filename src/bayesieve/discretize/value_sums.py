@@ -22,6 +22,7 @@ from bayesieve.table.levels import smallest_unsigned
 _SMALLEST = 4096  # hashes by which distinct values are estimated, to within 1.6 %
 _INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # that `mixed` adds
 _BUCKETS = 1 << 20  # of hashes of texts
+_FEW_CLASSES = 16  # whose texts polars counts
 _TOP_BITS = 14  # of a number: its sign, its exponent and two more, which say in which quarter of an octave it is
 _TOO_FULL = 64  # times as many rows as a cell should have
 MOST_ROUNDS = 2
@@ -203,11 +204,23 @@ def count_values(column: Column, rows: BlockRows, before: Part | None, most: int
     ``before``.
     """
     if column.kind != "numeric":
-        return add_values([ValueCounts.of_categories(column.categories(merged=False), rows.order)], most)
+        return add_values([_count_categories(column, rows)], most)
     values = column.numbers()
     if isinstance(before, NumberSketch) or (values.size > most and _has_more(values, most, rows.weights)):
         return NumberSketch.of(values, rows.weights)
     return ValueCounts.of_numbers(values, rows.order)
+
+
+def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:
+    texts = column.texts()
+    if texts is None:
+        return ValueCounts.of_categories(column.categories(merged=False), rows.order)
+    if not rows.weights.size and rows.n_classes <= _FEW_CLASSES:
+        return ValueCounts.of_texts(texts, rows.order)
+    import polars as pl
+
+    counts = ValueCounts.of_categories(column.categories(merged=False), rows.order)
+    return replace(counts, values=pl.Series(counts.values, dtype=pl.String))
 
 
 def _has_more(values: np.ndarray, most: int, weights: np.ndarray) -> bool:
@@ -231,9 +244,9 @@ def add_values(parts: Sequence[Part], most: int) -> Part:
 def _sketch_of(part: Any) -> Any:
     if not isinstance(part, ValueCounts):
         return part
-    if isinstance(part.values, list):
-        return TextSketch.of(part)
-    return NumberSketch.of(part.values, part.counts.sum(axis=1, dtype=float))
+    if isinstance(part.values, np.ndarray):
+        return NumberSketch.of(part.values, part.counts.sum(axis=1, dtype=float))
+    return TextSketch.of(part)
 
 
 def count_cells(column: Column, rows: BlockRows, _: Any, cuts: np.ndarray) -> Grid:
@@ -248,7 +261,7 @@ def add_cells(parts: Sequence[Grid], _: Any) -> Grid:
 
 def count_marked(column: Column, rows: BlockRows, _: Any, marks: np.ndarray) -> ValueCounts:
     """Those categories of a block that are in marked buckets."""
-    counts = ValueCounts.of_categories(column.categories(merged=False), rows.order)
+    counts = _count_categories(column, rows)
     chosen = np.flatnonzero(marks[_hashes_of(counts.values) % _BUCKETS])
     return ValueCounts.sum([_only(counts, chosen)])
 
@@ -259,7 +272,9 @@ def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
 
 
 def _only(counts: ValueCounts, chosen: np.ndarray) -> ValueCounts:
-    return replace(counts, values=[counts.values[i] for i in chosen.tolist()], counts=counts.counts[chosen])
+    values = counts.values
+    some = [values[i] for i in chosen.tolist()] if isinstance(values, list) else values[chosen]
+    return replace(counts, values=some, counts=counts.counts[chosen])
 
 
 class RunningSum:
@@ -324,12 +339,14 @@ class CountedColumn:
 
 def state_of(parts: Sequence[tuple[int, Any]]) -> State:
     """The sums of a column as arrays, for `parts_of`."""
-    state = {}
+    state: State = {}
     for i, (n, part) in enumerate(parts):
         if isinstance(part, ValueCounts):
-            texts = isinstance(part.values, list)
-            values = np.frombuffer(json.dumps(part.values).encode(), np.uint8) if texts else part.values
-            arrays = {"texts" if texts else "numbers": values, "counts": part.counts, "missing": part.missing}
+            kind, values = "numbers", part.values
+            if not isinstance(values, np.ndarray):
+                kind = "values" if isinstance(values, list) else "texts"
+                values = np.frombuffer(json.dumps(list(values)).encode(), np.uint8)
+            arrays = {kind: values, "counts": part.counts, "missing": part.missing}
         elif isinstance(part, Grid):
             arrays = {"cuts": part.cuts, "counts": part.counts, "ends": part.ends}
         elif isinstance(part, NumberSketch):
@@ -351,7 +368,11 @@ def parts_of(state: State) -> list[tuple[int, Any]]:
 
 def _part_of(state: State) -> Any:
     if "missing" in state:
-        values = json.loads(state["texts"].tobytes()) if "texts" in state else state["numbers"]
+        import polars as pl
+
+        known = next(state[kind] for kind in ("numbers", "values", "texts") if kind in state)
+        values = known if "numbers" in state else json.loads(known.tobytes())
+        values = pl.Series(values, dtype=pl.String) if "texts" in state else values
         return ValueCounts(values, state["counts"], state["missing"])
     distinct = Distinct(state.get("smallest", np.zeros(0, np.uint64)))
     if "rows" in state:
