@@ -36,7 +36,7 @@ from bayesieve.cli.app import app
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteTable
 from bayesieve.criteria import LogLoss
-from bayesieve.engine import Cluster
+from bayesieve.engine import Cluster, InMemory, Mapped
 from bayesieve.engine.cluster import Keeper
 from bayesieve.table.sources import Source
 
@@ -347,6 +347,42 @@ def test_pairs_are_ranked_by_the_same_rows(client: Any, source: Source, monkeypa
     first, *others = [[level.to_json() for level in model.levels_] for model in models]
     assert len(first) > len(frame.columns) - 1
     assert others == [first, first]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_many_rows_get_the_same_levels_in_memory_on_disk_from_a_scan_and_on_a_cluster(
+    client: Any, tmp_path: Path
+) -> None:
+    rng, n = np.random.default_rng(0), 1_100_000
+    y = rng.integers(0, 2, n)
+    frame = pl.DataFrame(
+        {
+            "normal": rng.normal(size=n) + y * 0.3,
+            "price": np.round(rng.lognormal(6, 2, n), 2),
+            "few": rng.integers(0, 50, n) + y,
+            "gaps": np.where(rng.random(n) < 0.3, np.nan, 1e9 * rng.exponential(size=n) + y * 1e8),
+            "user": [f"u{i}" for i in rng.integers(0, 300_000, n)],
+            "town": [f"t{i}" for i in rng.geometric(0.1, n) + y],
+            "weight": rng.integers(0, 4, n).astype(float),
+            "target": y,
+        }
+    )
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=150_000)
+    known = (frame.drop("target", "weight"), frame["target"], frame["weight"].to_numpy())
+    scan = (bayesieve.scan(tmp_path / "rows.parquet"), "target", "weight")
+    with Cluster(client) as cluster:
+        ways = [(known, InMemory()), (known, Mapped(tmp_path)), (scan, Mapped(tmp_path, 99_000)), (scan, cluster)]
+        encoders = [TableEncoder() for _ in ways]
+        coded = [
+            encoder.fit_transform_coded(*table, engine=engine)
+            for encoder, (table, engine) in zip(encoders, ways, strict=True)
+        ]
+        codes = [np.array(own.codes) for own in coded]
+    assert {caution.kind for caution in encoders[0].scan_cautions_} == {"many values", "quantiles"}
+    for encoder, own in zip(encoders[1:], codes[1:], strict=True):
+        assert [a.to_json() for a in encoder.levels_] == [b.to_json() for b in encoders[0].levels_]
+        np.testing.assert_array_equal(own, codes[0])
+        assert encoder.scan_cautions_ == encoders[0].scan_cautions_
 
 
 def test_the_most_frequent_of_too_many_categories_count(
