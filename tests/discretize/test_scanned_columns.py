@@ -95,6 +95,17 @@ def test_engines_blocks_files_and_orders_give_the_same_levels(
     np.testing.assert_array_equal(shuffled[1], codes[:, order])
 
 
+def test_an_interruption_says_what_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table(200, 0).write_parquet(tmp_path / "rows.parquet")
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scanned_columns, "count_values", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="still reading; with a cache it could go on"):
+        TableEncoder(n_jobs=1).fit(bayesieve.scan(tmp_path / "rows.parquet"), "paid")
+
+
 def counted(values: np.ndarray | list[Any], cuts: list[int], most: int) -> Any:
     """What the counts of blocks of a column come to, each by way of a note."""
     running = RunningSum(add_values, most)

@@ -6,6 +6,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -264,29 +265,35 @@ class ScannedBlocks:
         self._n_totals += 1
         sums = [RunningSum(add, option) for option in options]
         n_blocks = self._go_on(table, sums)
-        for rows, block in self._read(table, n_blocks):
-            weights = None if self._weights is None else self._weights[rows]
-            known = BlockRows(self._target.codes[rows], self.n_classes, weights)
+        with self._reading():
+            for rows, block in self._read(table, n_blocks):
+                weights = None if self._weights is None else self._weights[rows]
+                known = BlockRows(self._target.codes[rows], self.n_classes, weights)
 
-            def of_column(at: int, block: Table = block, known: BlockRows = known) -> None:
-                sums[at].push(count(block.column(at), known, sums[at].last, options[at]))
+                def of_column(at: int, block: Table = block, known: BlockRows = known) -> None:
+                    sums[at].push(count(block.column(at), known, sums[at].last, options[at]))
 
-            map_in_threads(of_column, range(len(positions)), self._n_jobs)
-            n_blocks += 1
-            self._note(table, n_blocks, sums)
+                map_in_threads(of_column, range(len(positions)), self._n_jobs)
+                n_blocks += 1
+                self._note(table, n_blocks, sums)
         return map_in_threads(RunningSum.total, sums, self._n_jobs)
 
     def _read(self, table: ScannedTable, n_before: int) -> Iterator[tuple[slice, Table]]:
         """The rows and the columns of each block, but for the first ones."""
         began, first = time.perf_counter() - compile_seconds(), -1
+        with SearchProgress("Reading rows", self._verbose, bytes_and_time_left(table.source.n_bytes)) as progress:
+            for rows, block in table.blocks(n_before):
+                yield rows, block
+                if progress is not None:
+                    progress(rows.stop, table.n_rows, rows.stop / table.n_rows)
+                first = rows.start if first < 0 else first
+                self._check_time(time.perf_counter() - compile_seconds() - began, rows.stop - first, rows.stop)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Let an interruption say what was interrupted."""
         try:
-            with SearchProgress("Reading rows", self._verbose, bytes_and_time_left(table.source.n_bytes)) as progress:
-                for rows, block in table.blocks(n_before):
-                    yield rows, block
-                    if progress is not None:
-                        progress(rows.stop, table.n_rows, rows.stop / table.n_rows)
-                    first = rows.start if first < 0 else first
-                    self._check_time(time.perf_counter() - compile_seconds() - began, rows.stop - first, rows.stop)
+            yield
         except KeyboardInterrupt:
             goes_on = (
                 "the same fit goes on from its cache" if self._engine.keeps_notes else "with a cache it could go on"
@@ -344,14 +351,15 @@ class ScannedBlocks:
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
         n_rows, dtype = self.table.n_rows, smallest_unsigned(int(levels.n_levels.max()))
         codes = self._engine.array((len(positions), n_rows), dtype)
-        for rows, block in self._read(self.table.select(positions), 0):
-            into = _Places(self._target.codes[rows], self._runs, rows)
+        with self._reading():
+            for rows, block in self._read(self.table.select(positions), 0):
+                into = _Places(self._target.codes[rows], self._runs, rows)
 
-            def code(at: int, block: Table = block, into: _Places = into) -> None:
-                into.put(levels[at].code(block.column(at)), codes[at])
+                def code(at: int, block: Table = block, into: _Places = into) -> None:
+                    into.put(levels[at].code(block.column(at)), codes[at])
 
-            map_in_threads(code, range(len(positions)), self._n_jobs)
-            self._engine.visited(codes[:, rows].nbytes)
+                map_in_threads(code, range(len(positions)), self._n_jobs)
+                self._engine.visited(codes[:, rows].nbytes)
         return codes
 
 
