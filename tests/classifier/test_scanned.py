@@ -175,7 +175,7 @@ def test_too_many_categories_count_as_never_seen(tmp_path: Path, monkeypatch: py
             model = SelectiveNB(cache=tmp_path / "codes").fit(bayesieve.scan(source), "paid")
         assert model.cautions_[0].columns == ("town",)
     assert sum(map(len, model.encoder_.levels_[0].groups or ())) == 20
-    known = model.naive_bayes_.feature_count_[0].sum()
+    known = model.encoder_.levels_[0].counts.sum()
     rows = frame.group_by("town").len().sort(["len", "town"], descending=[True, False]).head(20)
     assert known == rows["len"].sum()
     assert set(rows["town"]) == {town for group in model.encoder_.levels_[0].groups or () for town in group}

@@ -96,8 +96,8 @@ class Blocks(Protocol):
     def reading_bytes(self) -> int | None: ...
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        """For each of some columns the sum over the blocks, by ``add([one, other])``, of ``count(column, rows, before,
-        option)``: `BlockRows`, and the sum of the blocks before if it is at hand.
+        """For each of some columns and its option the sum over blocks, by ``add([one, other], option)``, of
+        ``count(column, rows, before, option)``: `BlockRows`, and the sum of the blocks before if it is at hand.
         """
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> Any:
