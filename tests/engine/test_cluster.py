@@ -34,7 +34,8 @@ from bayesieve import (
 )
 from bayesieve.cli.app import app
 from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import RemoteTable
+from bayesieve.counts.remote import RemoteTable, keys_of_rows
+from bayesieve.counts.row_content import keys_of
 from bayesieve.criteria import LogLoss
 from bayesieve.engine import Cluster, InMemory, Mapped
 from bayesieve.engine.cluster import Keeper
@@ -334,19 +335,16 @@ def test_workers_read_count_and_code_scanned_tables(
     np.testing.assert_allclose(counts.counts.sum(), expected.counts.counts.sum())
 
 
-def test_pairs_are_ranked_by_the_same_rows(client: Any, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.discretize.pairs._MOST_RANKED_ROWS", 200)
-    monkeypatch.setattr("bayesieve.discretize.pairs._MOST_GROUPED", 3)
+def test_rows_that_rank_pairs_are_drawn_by_what_they_contain(client: Any, source: Source) -> None:
     frame = claims().drop("whole", "fractional")
-    models = [TableEncoder(pairs=3).fit(frame.drop("target"), frame["target"])]
+    table = source.select(frame.columns)
     for by_class, block_rows in ((True, 200), (False, 600)):
         with Cluster(client, block_rows=block_rows) as engine:
-            encoder = TableEncoder(pairs=3)
-            encoder.fit_transform_coded(source.select(frame.columns), "target", engine=engine, by_class=by_class)
-            models.append(encoder)
-    first, *others = [[level.to_json() for level in model.levels_] for model in models]
-    assert len(first) > len(frame.columns) - 1
-    assert others == [first, first]
+            coded = TableEncoder().fit_transform_coded(table, "target", engine=engine, by_class=by_class)
+            keys = keys_of_rows([coded.remote[k] for k in (3, 1)])
+            expected = keys_of([coded.codes[3], coded.codes[1]], np.asarray(coded.class_codes))
+        np.testing.assert_array_equal(keys, expected)
+        assert np.unique(keys).size > 5
 
 
 @pytest.mark.filterwarnings("ignore")
