@@ -52,13 +52,14 @@ def given(source: str, folder: str) -> Any:
 
 
 def number(table: Any, target: str) -> None:
-    """What a fit does before it knows levels: it reads all columns once, numbers their values, and counts them."""
-    from bayesieve.discretize.scanned_columns import ScannedColumns
+    """What a fit does before it knows levels: it reads all columns, and counts their values."""
+    from bayesieve.discretize.scanned_columns import CountedColumns, ScannedBlocks
     from bayesieve.engine import Mapped
     from bayesieve.table.scanned import scanned_rows
 
     rows = scanned_rows(table, target)
-    ScannedColumns(rows.table, rows.target, None, Mapped(tempfile.gettempdir()), None)
+    blocks = ScannedBlocks(rows.table, rows.target, None, Mapped(tempfile.gettempdir()), None)
+    CountedColumns(blocks, None)
 
 
 def measure(source: str, folder: str, target: str) -> None:

@@ -28,8 +28,8 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.criteria import Benefit
-from bayesieve.discretize.numbered_values import NumberedTexts
-from bayesieve.discretize.scanned_columns import ScannedColumns
+from bayesieve.discretize import scanned_columns
+from bayesieve.discretize.scanned_columns import ScannedBlocks
 from bayesieve.engine import Cache, Mapped
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.search import multi_start
@@ -79,7 +79,7 @@ def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_model_is_that_of_the_rows_in_memory(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.BLOCK_ROWS", 700)
+    monkeypatch.setattr(ScannedTable, "block_rows", 700)
     monkeypatch.setattr("bayesieve.table.rows._RUN", 512)
     frame = claims(seed=seed).drop("weight", "agent")
     X = frame.drop("paid")
@@ -171,13 +171,14 @@ def test_too_many_categories_count_as_never_seen(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_CATEGORIES", 20)
     source = written(frame, tmp_path, 4)
     for _ in range(2):  # the second fit finds the codes
-        with pytest.warns(UserWarning, match="Only the first 20 different values count in 'town'"):
+        with pytest.warns(UserWarning, match="Only the most frequent 20 different values count in 'town'"):
             model = SelectiveNB(cache=tmp_path / "codes").fit(bayesieve.scan(source), "paid")
         assert model.cautions_[0].columns == ("town",)
     assert sum(map(len, model.encoder_.levels_[0].groups or ())) == 20
     known = model.encoder_.levels_[0].counts.sum()
-    values = frame["town"].unique(maintain_order=True).head(20).to_list()
-    assert known == frame["town"].is_in(values).sum()
+    rows = frame.group_by("town").len().sort(["len", "town"], descending=[True, False]).head(20)
+    assert known == rows["len"].sum()
+    assert set(rows["town"]) == {town for group in model.encoder_.levels_[0].groups or () for town in group}
 
 
 def test_class_runs() -> None:
@@ -234,13 +235,13 @@ def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypat
     monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 100)
     now = [0.0]
     monkeypatch.setattr("bayesieve.discretize.scanned_columns.time.perf_counter", lambda: now[0])
-    add = NumberedTexts.add
+    count = scanned_columns.count_values
 
-    def slow(*arguments: Any) -> None:
-        now[0] += 1.0  # a second for each of three columns and a hundred rows
-        add(*arguments)
+    def slow(*arguments: Any) -> Any:
+        now[0] += 0.375  # seconds for each of four columns and a hundred rows, and as many to code them
+        return count(*arguments)
 
-    monkeypatch.setattr(NumberedTexts, "add", slow)
+    monkeypatch.setattr(scanned_columns, "count_values", slow)
     with pytest.warns(
         UserWarning, match=r"The model is learnt from 1,600 of 3,000 rows, in pieces spread over the scan"
     ):
@@ -279,7 +280,7 @@ _KILLED = """
 import itertools, os, sys
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
-from bayesieve.discretize import numbered_values
+from bayesieve.discretize import scanned_columns
 from bayesieve.engine import Cache
 from bayesieve.search import multi_start
 
@@ -294,12 +295,12 @@ def kill_at(number, function):
     return called
 
 if phase == "counting":
-    numbered_values.NumberedNumbers.add = kill_at(2, numbered_values.NumberedNumbers.add)
+    scanned_columns.count_values = kill_at(2, scanned_columns.count_values)
 if phase == "reading":
     from tests.classifier.test_scanned import read_in_small_blocks
     read_in_small_blocks(setattr)
-    numbered_values.NumberedTexts.add = kill_at(int(sys.argv[4]), numbered_values.NumberedTexts.add)
-    numbered_values.Grid.add = kill_at(int(sys.argv[5]), numbered_values.Grid.add)
+    scanned_columns.count_values = kill_at(int(sys.argv[4]), scanned_columns.count_values)
+    scanned_columns.count_cells = kill_at(int(sys.argv[5]), scanned_columns.count_cells)
 if phase == "coding":
     Cache._checksums = kill_at(1, Cache._checksums)
 if phase == "searching":
@@ -319,9 +320,9 @@ def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypat
     ended = subprocess.run([sys.executable, "-c", _KILLED, phase, source, str(folder)], check=False)
     assert ended.returncode == -9
     n_waves, n_read = [], []
-    run_wave, read = multi_start._Waves.run, ScannedColumns._read
+    run_wave, read = multi_start._Waves.run, ScannedBlocks._read
     monkeypatch.setattr(multi_start._Waves, "run", lambda *a: n_waves.append(1) or run_wave(*a))
-    monkeypatch.setattr(ScannedColumns, "_read", lambda *a: n_read.append(1) or read(*a))
+    monkeypatch.setattr(ScannedBlocks, "_read", lambda *a: n_read.append(1) or read(*a))
     options = {"pairs": 0, "calibrate": False}
     selector = CompressionAveraging(exhaustive=False)
     model = SelectiveNB(selector, cache=folder, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
@@ -330,7 +331,7 @@ def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypat
     np.testing.assert_array_equal(model.feature_weights_, expected.feature_weights_)
     assert model.trace_.n_models == expected.trace_.n_models
     n_all = len(n_waves) - waves_left
-    assert (passes, waves_left) == ((0, n_all - 2) if phase == "searching" else (1, n_all))
+    assert (passes, waves_left) == ((0, n_all - 2) if phase == "searching" else (2, n_all))
     assert len(list(folder.iterdir())) == 3
 
 
@@ -347,30 +348,29 @@ def test_damaged_notes_are_not_used(tmp_path: Path) -> None:
 
 def read_in_small_blocks(setattr: Callable[..., None]) -> None:
     """Notes after each block of 300 rows, few values that are counted one by one, and all arrays in files."""
-    from bayesieve.discretize import scanned_columns as columns
     from bayesieve.engine import mapped
 
     setattr(ScannedTable, "block_rows", 300)
     setattr(mapped, "_IN_MEMORY_BYTES", 0)
-    limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20}
+    limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20, "MOST_TEXTS": 30}
     for name, value in {**limits, "_SECONDS_BETWEEN_NOTES": 0.0, "_PAUSE": 0.0}.items():
-        setattr(columns, name, value)
+        setattr(scanned_columns, name, value)
 
 
-@pytest.mark.parametrize(("texts", "cells"), [(11, 999), (999, 3)])
+@pytest.mark.parametrize(("values", "cells"), [(26, 999), (999, 3)])
 def test_reading_goes_on_where_it_was_killed(
-    texts: int, cells: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    values: int, cells: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, folder = tmp_path / "table", tmp_path / "codes"
     table.mkdir()
     frame = claims(1700).drop("weight", "agent").with_columns(paid=pl.when(pl.arange(1700) % 97 > 0).then("paid"))
     source = written(frame, table, 7)
-    killed = [sys.executable, "-c", _KILLED, "reading", source, str(folder), str(texts), str(cells)]
+    killed = [sys.executable, "-c", _KILLED, "reading", source, str(folder), str(values), str(cells)]
     assert subprocess.run(killed, check=False).returncode == -9
     read_in_small_blocks(monkeypatch.setattr)
     n_blocks: list[int] = []
-    note = ScannedColumns._note
-    monkeypatch.setattr(ScannedColumns, "_note", lambda *a: n_blocks.append(1) or note(*a))
+    note = ScannedBlocks._note
+    monkeypatch.setattr(ScannedBlocks, "_note", lambda *a: n_blocks.append(1) or note(*a))
 
     def fit(cache: Path) -> str:
         selector = CompressionAveraging(exhaustive=False)
@@ -383,8 +383,7 @@ def test_reading_goes_on_where_it_was_killed(
     model, n_left = fit(folder), len(n_blocks)
     n_blocks.clear()
     assert model == fit(tmp_path / "others")
-    assert len(n_blocks) - n_left == {11: 3, 999: 7}[texts]
-    assert not list(folder.glob("rows-*"))
+    assert len(n_blocks) - n_left == {26: 3, 999: 13}[values]
 
 
 FIT = """

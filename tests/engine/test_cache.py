@@ -176,7 +176,7 @@ from pathlib import Path
 warnings.simplefilter("ignore")
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
-from bayesieve.discretize import numbered_values
+from bayesieve.discretize import scanned_columns
 from bayesieve.engine import Cache, mapped
 from tests.classifier.test_scanned import read_in_small_blocks
 from tests.engine.test_cache import digest_of, fitted
@@ -199,12 +199,11 @@ def wait_at(function):
 if place == "start":
     wait()
 if place in ("rows", "cells"):
-    from bayesieve.discretize import scanned_columns
     scanned_columns._SECONDS_BETWEEN_NOTES = 10.0  # as in a real fit: none here
 if place == "rows":
-    numbered_values.NumberedTexts.add = wait_at(numbered_values.NumberedTexts.add)
+    scanned_columns.count_values = wait_at(scanned_columns.count_values)
 if place == "cells":
-    numbered_values.Grid.add = wait_at(numbered_values.Grid.add)
+    scanned_columns.count_cells = wait_at(scanned_columns.count_cells)
 if place == "codes":
     Cache._checksums = wait_at(Cache._checksums)
 if place == "manifest":

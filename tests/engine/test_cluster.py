@@ -34,9 +34,10 @@ from bayesieve import (
 )
 from bayesieve.cli.app import app
 from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import RemoteTable
+from bayesieve.counts.remote import RemoteTable, keys_of_rows
+from bayesieve.counts.row_content import keys_of
 from bayesieve.criteria import LogLoss
-from bayesieve.engine import Cluster
+from bayesieve.engine import Cluster, InMemory, Mapped
 from bayesieve.engine.cluster import Keeper
 from bayesieve.table.sources import Source
 
@@ -330,14 +331,60 @@ def test_workers_read_count_and_code_scanned_tables(
         some = np.flatnonzero(rng.random(coded.n_rows) < 0.1)
         np.testing.assert_array_equal(coded.codes_at([3, 0], some), codes[[3, 0]][:, some])
     assert [level.name for level in remote.levels_] == [level.name for level in alone.levels_]
-    np.testing.assert_allclose(remote.level_scores_, alone.level_scores_, atol=0.01)
-    if not on_grid:  # the grid depends on the blocks
-        assert [level.to_json() for level in remote.levels_] == [level.to_json() for level in alone.levels_]
-        np.testing.assert_array_equal(codes, expected.codes)
-        np.testing.assert_allclose(counts.counts, expected.counts.counts)
+    assert [level.to_json() for level in remote.levels_] == [level.to_json() for level in alone.levels_]
+    np.testing.assert_array_equal(codes, expected.codes)
+    np.testing.assert_allclose(counts.counts, expected.counts.counts)
     assert remote.scan_cautions_ == alone.scan_cautions_
     np.testing.assert_array_equal(coded.class_codes, expected.class_codes)
     np.testing.assert_allclose(counts.counts.sum(), expected.counts.counts.sum())
+
+
+def test_rows_that_rank_pairs_are_drawn_by_what_they_contain(client: Any, source: Source) -> None:
+    frame = claims().drop("whole", "fractional")
+    table = source.select(frame.columns)
+    for by_class, block_rows in ((True, 200), (False, 600)):
+        with Cluster(client, block_rows=block_rows) as engine:
+            coded = TableEncoder().fit_transform_coded(table, "target", engine=engine, by_class=by_class)
+            keys = keys_of_rows([coded.remote[k] for k in (3, 1)])
+            expected = keys_of([coded.codes[3], coded.codes[1]], np.asarray(coded.class_codes))
+        np.testing.assert_array_equal(keys, expected)
+        assert np.unique(keys).size > 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_many_rows_get_the_same_levels_in_memory_on_disk_from_a_scan_and_on_a_cluster(
+    client: Any, tmp_path: Path
+) -> None:
+    rng, n = np.random.default_rng(0), 1_100_000
+    y = rng.integers(0, 2, n)
+    frame = pl.DataFrame(
+        {
+            "normal": rng.normal(size=n) + y * 0.3,
+            "price": np.round(rng.lognormal(6, 2, n), 2),
+            "few": rng.integers(0, 50, n) + y,
+            "gaps": np.where(rng.random(n) < 0.3, np.nan, 1e9 * rng.exponential(size=n) + y * 1e8),
+            "user": [f"u{i}" for i in rng.integers(0, 300_000, n)],
+            "town": [f"t{i}" for i in rng.geometric(0.1, n) + y],
+            "weight": rng.integers(0, 4, n).astype(float),
+            "target": y,
+        }
+    )
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=150_000)
+    known = (frame.drop("target", "weight"), frame["target"], frame["weight"].to_numpy())
+    scan = (bayesieve.scan(tmp_path / "rows.parquet"), "target", "weight")
+    with Cluster(client) as cluster:
+        ways = [(known, InMemory()), (known, Mapped(tmp_path)), (scan, Mapped(tmp_path, 99_000)), (scan, cluster)]
+        encoders = [TableEncoder() for _ in ways]
+        coded = [
+            encoder.fit_transform_coded(*table, engine=engine)
+            for encoder, (table, engine) in zip(encoders, ways, strict=True)
+        ]
+        codes = [np.array(own.codes) for own in coded]
+    assert {caution.kind for caution in encoders[0].scan_cautions_} == {"many values", "quantiles"}
+    for encoder, own in zip(encoders[1:], codes[1:], strict=True):
+        assert [a.to_json() for a in encoder.levels_] == [b.to_json() for b in encoders[0].levels_]
+        np.testing.assert_array_equal(own, codes[0])
+        assert encoder.scan_cautions_ == encoders[0].scan_cautions_
 
 
 def test_the_most_frequent_of_too_many_categories_count(

@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts, count_features
+from bayesieve.counts.row_content import keys_of
 from bayesieve.engine import Parts
 from bayesieve.engine.cluster import RemoteParts
 from bayesieve.table.rows import count_classes
@@ -74,9 +75,22 @@ def gather(columns: Sequence[RemoteColumn], positions: np.ndarray | None, into: 
     """Write the codes of some columns, at ascending positions or of all rows, (n, n_rows)."""
     codes = columns[0].codes
     blocks = codes.held.ask(_codes_of, [column.place for column in columns], positions, into.dtype)
-    for bounds, own in zip(pairwise(codes.bounds), blocks, strict=True):
+    _put(codes.bounds, blocks, positions, into)
+
+
+def keys_of_rows(columns: Sequence[RemoteColumn]) -> np.ndarray:
+    """`keys_of` all rows by the codes of some columns and by their class."""
+    codes = columns[0].codes
+    keys = np.empty((1, codes.shape[1]), np.uint64)
+    _put(codes.bounds, codes.held.ask(_keys_of, [column.place for column in columns]), None, keys)
+    return keys[0]
+
+
+def _put(bounds: np.ndarray, blocks: Sequence[np.ndarray], positions: np.ndarray | None, into: np.ndarray) -> None:
+    """Write what each block has of its rows, (n, n_rows), among all rows, or among those at some positions."""
+    for both, own in zip(pairwise(bounds), blocks, strict=True):
         at = 0
-        for _, there in _runs(np.array(bounds), positions):
+        for _, there in _runs(np.array(both), positions):
             into[:, there] = own[:, at : at + there.stop - there.start]
             at += there.stop - there.start
 
@@ -99,6 +113,11 @@ def _codes_of(
     runs = [own for own, _ in _runs(block.bounds, positions)]
     codes = [[block.tables[at].stored[k][own] for own in runs] for at, k in places]
     return np.array([np.concatenate(of_runs) for of_runs in codes], dtype=dtype)
+
+
+def _keys_of(block: HeldRows, places: list[tuple[int, int]]) -> np.ndarray:
+    columns = (block.tables[at].stored[k] for at, k in places)
+    return keys_of(columns, np.asarray(block.tables[0].class_codes))[None, :]
 
 
 def _started(block: HeldRows, start: Callable[..., Any], *arguments: Any) -> Any:

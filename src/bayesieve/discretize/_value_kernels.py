@@ -151,36 +151,6 @@ def count_distinct(values, class_codes, n_classes, most):
 
 
 @jit
-def number_values(values, begin, class_codes, weights, keys, slots, known, counts, n_known, numbers):
-    """Number distinct values in the order in which they come, from 1 on, 0 for NaN; count them by class.
-
-    keys, slots : a hash table of values and their numbers; known, counts : by number; weights : empty where every row
-    counts once. Returns the row at which the table must grow, ``values.size`` at the end, and how many are known.
-    """
-    bits, mask = 0, keys.size - 1
-    while 1 << bits < keys.size:
-        bits += 1
-    shift = np.uint64(64 - bits)
-    weighted, patterns = weights.size > 0, values.view(np.uint64)
-    for i in range(begin, values.size):
-        value, number = values[i], 0
-        if value == value:
-            pattern = patterns[i] if value != 0.0 else np.uint64(0)  # -0.0 equals 0.0
-            at = np.int64((pattern * _MULTIPLIER) >> shift)
-            while slots[at] != 0 and keys[at] != value:
-                at = (at + 1) & mask
-            if slots[at] == 0:
-                if n_known + 1 >= known.size:
-                    return i, n_known
-                n_known += 1
-                slots[at], keys[at], known[n_known] = n_known, value, value
-            number = slots[at]
-        numbers[i] = number
-        counts[number, class_codes[i]] += weights[i] if weighted else 1.0
-    return values.size, n_known
-
-
-@jit
 def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highest):
     """Add rows, or weight, by numbered cell and class, and let the range of each cell reach to all its values; rows of
     weight 0 do not count.
@@ -195,12 +165,3 @@ def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highes
                 lowest[number] = value
             if value > highest[number]:
                 highest[number] = value
-
-
-@jit
-def place_by_class(numbers, lookup, class_codes, starts, codes):
-    """Write what ``lookup`` has for each numbered value to the run of its class, which goes on at ``starts``."""
-    for i in range(numbers.size):
-        code = class_codes[i]
-        codes[starts[code]] = lookup[numbers[i]]
-        starts[code] += 1

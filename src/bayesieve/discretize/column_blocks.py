@@ -153,19 +153,6 @@ def fit_useful(
     return np.concatenate(useful), {run: part for run, part in zip(runs, kept, strict=True) if run}
 
 
-def count_columns(
-    table: Table, coders: Sequence[ColumnCoder], order: ClassOrder, n_jobs: int | None
-) -> list[ValueCounts]:
-    """The counts of every column of a block of rows, for `ValueCounts.sum` and `fit_counts`."""
-
-    def count(i: int) -> ValueCounts:
-        if coders[i].kind == "categorical":
-            return ValueCounts.of_categories(table.column(i).categories(), order)
-        return ValueCounts.of_numbers(table.column(i).numbers(), order)
-
-    return map_in_threads(count, range(table.n_columns), n_jobs)
-
-
 def fit_counts(
     names: Sequence[str],
     types: Sequence[str],

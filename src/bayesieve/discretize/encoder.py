@@ -17,10 +17,7 @@ from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDi
 from bayesieve.discretize.column_blocks import (
     FittedColumns,
     code_columns,
-    code_in_blocks,
-    count_columns,
     fit_columns,
-    fit_counts,
     fit_useful,
 )
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
@@ -29,9 +26,17 @@ from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGroup
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import TableRecoder
-from bayesieve.discretize.remote_columns import RemoteColumns
-from bayesieve.discretize.scanned_columns import QUANTILES, ScannedColumns, noted_cautions
-from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
+from bayesieve.discretize.remote_columns import RemoteBlocks, RemotePairFinder
+from bayesieve.discretize.scanned_columns import (
+    QUANTILES,
+    Blocks,
+    CountedColumns,
+    ScannedBlocks,
+    TableBlocks,
+    counts_every_value,
+    noted_cautions,
+)
+from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import mapped_options
 from bayesieve.shared_docs import with_shared_docs
@@ -87,7 +92,7 @@ class TableEncoder(TableCoder):
         Sums of columns to try as features of their own, after the columns. A few are made and coded at a time, and
         those of one level are dropped at once: memory follows the others.
     n_quantiles : int, default=65535
-        Scans of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
+        Tables of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
 
     Attributes
     ----------
@@ -193,7 +198,7 @@ class TableEncoder(TableCoder):
         if isinstance(table, ScannedTable):
             table.keep(rows_to_judge(table.n_rows, fit.counted))
         levels, codes = engine.remembered(fit.facts, fit.code)
-        self.scan_cautions_ = noted_cautions(engine, fit.cautions) if isinstance(table, ScannedTable) else []
+        self.scan_cautions_ = noted_cautions(engine, fit.cautions)
         self.marks_ = fit.marks_of(levels) if fit.marked is None else fit.marked
         self._remember(levels, target.classes)
         summed, coders = with_sums(table, levels.sums), fit.with_coders_of(levels.sums)
@@ -322,7 +327,7 @@ class _Fit:
     reading: dict[str, Any] = field(default_factory=dict)
     cautions: list[Caution] | None = None
     marked: dict[str, Mark] | None = None
-    values: ScannedColumns | None = None
+    values: CountedColumns | None = None
 
     def __post_init__(self) -> None:
         bounds = self.engine.blocks(np.array([0, self.table.n_rows]))
@@ -333,13 +338,13 @@ class _Fit:
         """Everything that the codes depend on, as bytes."""
         encoder = self.encoder
         yield repr(
-            [encoder.missing, encoder.pairs, *self.single, encoder._numbers_apart is not None]
+            [encoder.missing, encoder.pairs, *self.single, encoder._numbers_apart is not None, encoder.n_quantiles]
             + [(type(coder).__name__, coder.price, _options(coder)) for coder in self.coders]
         ).encode()
         yield from (self.sums.data,) if len(self.sums) else ()
         if isinstance(self.table, ScannedTable):
             by_class = self.rows.runs is not None
-            scan = (self.table.source.fingerprint(), self.table.kinds(), by_class, encoder.n_quantiles)
+            scan = (self.table.source.fingerprint(), self.table.kinds(), by_class)
             yield repr(scan).encode()
         else:
             for block in self.blocks:
@@ -360,33 +365,37 @@ class _Fit:
         pairs, is_apart = self.encoder.pairs, self.encoder._numbers_apart
         if not pairs:
             return fitted.levels, codes
-        of_values = PairFinder if self.values is None else self.values.pair_finder
-        finder = of_values(summed.kinds(), self.grouper, self.order, self.rows, self.encoder.n_jobs)
+        finder = (RemotePairFinder if isinstance(codes, RemoteCodes) else PairFinder)(
+            summed.kinds(), self.grouper, self.order, self.rows, self.encoder.n_jobs
+        )
         apart = is_apart is not None and is_apart(fitted.levels, self.rows.n_classes)
         alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked)}
 
-        def finer(columns: list[int], coders: list[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
-            return self.fit(summed.select(columns), coders)
+        def finer(columns: list[int], coders: list[ColumnCoder], coded: bool) -> tuple[FittedColumns, Any]:
+            return self.fit(summed.select(columns), coders, coded=coded)
 
         return finder.add(pairs, fitted, codes, finer, self.engine, alone, apart)
 
     def fit(
-        self, table: Table, coders: Sequence[ColumnCoder], known: Mapping[range, Intervals] | None = None
-    ) -> tuple[FittedColumns, np.ndarray]:
-        """Levels and codes of some columns; ``known`` : intervals of the last ones."""
+        self,
+        table: Table,
+        coders: Sequence[ColumnCoder],
+        known: Mapping[range, Intervals] | None = None,
+        coded: bool = True,
+    ) -> tuple[FittedColumns, Any]:
+        """Levels and, if they are to be ``coded``, codes of some columns; ``known`` : intervals of the last ones."""
         missing, n_jobs = self.encoder.missing, self.encoder.n_jobs
-        if self.values is not None:
-            return self.values.fit([self.table.names.index(name) for name in table.names], coders, missing)
-        if len(self.blocks) == 1 or not self.order.integral:
+        in_one_piece = len(self.blocks) == 1 or not self.order.integral
+        if self.values is None and in_one_piece and counts_every_value(table.n_rows):
             return fit_columns(table, coders, self.order, missing, n_jobs, self.engine, known)
-        counts: list[ValueCounts] = []
-        for rows in self.blocks:
-            weights = None if self.weights is None else self.weights[rows]
-            order = ClassOrder.of(self.target.codes[rows], self.target.n_classes, weights)
-            block = count_columns(table.take(rows), coders, order, n_jobs)
-            counts = [ValueCounts.sum(both) for both in zip(counts, block, strict=True)] if counts else block
-        fitted = fit_counts(table.names, table.types(), counts, coders, missing, n_jobs, table.sums)
-        return fitted, code_in_blocks(table, fitted.levels, self.blocks, n_jobs, self.engine)
+        if self.values is not None:
+            values, positions = self.values, list(map(self.table.names.index, table.names))
+        else:
+            blocks = TableBlocks(table, self.target, self.weights, self.engine, n_jobs, self.blocks)
+            values, positions = CountedColumns(blocks, n_jobs, self.encoder.n_quantiles), list(range(table.n_columns))
+            self.cautions = noted_cautions(self.engine, values.cautions()) if self.cautions is None else self.cautions
+        fitted = values.fit(positions, coders, missing, table.sums)
+        return fitted, values.codes(positions, fitted.levels) if coded else None
 
     def marks_of(self, levels: TableLevels) -> dict[str, Mark]:
         """Columns that mark rows or moments."""
@@ -400,13 +409,16 @@ class _Fit:
     def _numeric(self) -> Any:
         return next((coder for coder in self.coders if coder.kind == "numeric"), None)
 
-    def _read(self, table: ScannedTable) -> ScannedColumns:
-        encoder, options = self.encoder, self.reading
-        known = (table, self.target, self.weights, self.engine, encoder.n_jobs, self.rows.runs)
+    def _read(self, table: ScannedTable) -> CountedColumns:
+        encoder, verbose = self.encoder, self.reading["verbose"]
+        known, runs = (table, self.target, self.weights), self.rows.runs
+        blocks: Blocks
         if isinstance(self.engine, Cluster) and table.can_be_read_elsewhere:
-            values: ScannedColumns = RemoteColumns(*known, options["verbose"], encoder.n_quantiles)  # type: ignore[arg-type]
+            blocks = RemoteBlocks(*known, self.engine, runs, verbose)
         else:
-            values = ScannedColumns(*known, options["verbose"], encoder.n_quantiles, options["seconds_left"])
+            seconds_left = self.reading["seconds_left"]
+            blocks = ScannedBlocks(*known, self.engine, encoder.n_jobs, runs, verbose, seconds_left)
+        values = CountedColumns(blocks, encoder.n_jobs, encoder.n_quantiles)
         self.cautions = noted_cautions(self.engine, values.cautions())  # before the codes count as whole
         return values
 

@@ -28,8 +28,8 @@ from bayesieve.table.table_levels import TableLevels
 if TYPE_CHECKING:
     from bayesieve.discretize.column_blocks import FittedColumns
 
-Finer = Callable[[list[int], list[ColumnCoder]], "tuple[FittedColumns, np.ndarray]"]
-"""Levels, and codes of all rows, of the columns at some positions by other coders."""
+Finer = Callable[[list[int], list[ColumnCoder], bool], "tuple[FittedColumns, Any]"]
+"""Levels and, if asked for, codes of all rows, of the columns at some positions by other coders."""
 
 NumbersApart = Callable[[TableLevels, int], bool]
 """Whether two columns of numbers are no pair unless named, from the levels of all columns and the number of classes."""
@@ -236,7 +236,7 @@ class PairFinder:
         parts = {i: _Part(levels, i, codes[i]) for i in columns if levels.n_levels[i] > 1}
         single = [i for i in columns if levels.n_levels[i] == 1]
         if single:
-            others, their_codes = finer(single, [_FINER[self.kinds[i]] for i in single])
+            others, their_codes = finer(single, [_FINER[self.kinds[i]] for i in single], True)
             parts |= {i: _Part(others.levels, k, their_codes[k]) for k, i in enumerate(single)}
         return dict(sorted(parts.items()))
 
@@ -284,16 +284,17 @@ class PairFinder:
 
     def _saved_by_values(self, i: int, finer: Finer) -> float:
         """Nats of the labels that the single values of a column save."""
-        by_value, _ = finer([i], [ValueCoder()])
+        by_value, _ = finer([i], [ValueCoder()], False)
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_Part], most: int, number: np.ndarray) -> np.ndarray:
         """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what
         they say without and by chance, the best first; pairs of two marked in ``number`` are last.
         """
-        rows, taken = self.rows, slice(None)
+        rows: Rows = self.rows
+        taken: Any = slice(None)
         if len(np.asarray(rows.class_codes)) > _MOST_RANKED_ROWS:
-            taken = self._ranked_rows(parts, _MOST_RANKED_ROWS)
+            taken = drawn_by_content(self._keys(parts), _MOST_RANKED_ROWS)
             rows = rows.take(taken)
         n_levels = np.array([part.n_levels for part in parts])
         names = [part.levels.names[part.at] for part in parts]
@@ -314,9 +315,9 @@ class PairFinder:
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
 
-    def _ranked_rows(self, parts: Sequence[_Part], most: int) -> Any:
-        """Positions of the rows by which pairs are ranked, drawn by what they contain."""
-        return drawn_by_content(keys_of((part.codes for part in parts), np.asarray(self.rows.class_codes)), most)
+    def _keys(self, parts: Sequence[_Part]) -> np.ndarray:
+        """Keys of all rows by the codes of these columns and by their class."""
+        return keys_of((part.codes for part in parts), np.asarray(self.rows.class_codes))
 
     def _codes_at(self, parts: Sequence[_Part], rows: Any) -> np.ndarray:
         """Codes of some rows, positions or a slice, (n, n_rows)."""

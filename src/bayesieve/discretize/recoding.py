@@ -196,7 +196,7 @@ class TableRecoder:
         counted = Rows(classes.astype(np.min_scalar_type(present.size)), present, known.weights)
         finder = PairFinder(table.kinds(), self.grouper, order, counted, self.n_jobs)
         named = [[table.names[i] for i in pair] for pair in pairs]
-        return finder.add(named, fitted, codes, lambda i, by: fit(table.select(i), by))
+        return finder.add(named, fitted, codes, lambda i, by, _: fit(table.select(i), by))
 
     def _coded(self, codes: np.ndarray, levels: TableLevels, rows: np.ndarray) -> CodedTable:
         n_columns = self.table.n_columns

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather
-from bayesieve.discretize import scanned_columns as limits
-from bayesieve.discretize.column_blocks import code_columns
-from bayesieve.discretize.numbered_values import Grid, QuantileSketch
+from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather, keys_of_rows
 from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
-from bayesieve.discretize.scanned_columns import ScannedColumns
-from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
+from bayesieve.discretize.value_sums import BlockRows, RunningSum
 from bayesieve.engine import IN_MEMORY, Cluster, Engine
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Target
@@ -31,19 +27,19 @@ if TYPE_CHECKING:
 _VALUES_AT_ONCE = 1 << 26  # read by all workers for one question
 
 
-class RemoteColumns(ScannedColumns):
-    """As `ScannedColumns`; workers read the pieces of the source, each column once to be counted, once to be coded, and
-    keep the codes.
+class RemoteBlocks:
+    """`Blocks` of a scanned table whose pieces the workers of a cluster read, whenever they are asked; they keep the
+    codes.
 
     Parameters
     ----------
-    table, target, weights, n_jobs, runs, verbose, n_cells
-        As of `ScannedColumns`.
+    table, target, weights, runs, verbose
+        As of `ScannedBlocks`.
     engine : Cluster
         Its workers read.
     """
 
-    counted_categories = "most frequent"
+    reading_bytes = None
 
     def __init__(
         self,
@@ -51,13 +47,10 @@ class RemoteColumns(ScannedColumns):
         target: Target,
         weights: np.ndarray | None,
         engine: Cluster,
-        n_jobs: int | None,
         runs: ClassRuns | None = None,
         verbose: int = 0,
-        n_cells: int = limits.QUANTILES,
     ) -> None:
-        self._n_cells = n_cells
-        self._table, self._engine, self._n_jobs, self._n_coded = table, engine, n_jobs, 0
+        self.table, self.n_classes, self._verbose, self._n_coded = table, target.n_classes, verbose, 0
         parts = list(table.parts(engine.most_rows))
         begins = [*(rows.start for rows, _ in parts), table.n_rows]
         self._bounds = np.array([[begin] if runs is None else runs.starts(begin) for begin in begins])
@@ -68,96 +61,41 @@ class RemoteColumns(ScannedColumns):
 
         items = [item(part, rows, self._bounds[at : at + 2]) for at, (rows, part) in enumerate(parts)]
         self._held = engine.hold(items)
+
+    def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         import polars as pl
 
-        self._columns: list[Any] = []
+        totals: list[Any] = []
         kept: list[list[pl.DataFrame]] = []
-        with SearchProgress("Reading columns", verbose, bytes_and_time_left(self._table.source.n_bytes)) as progress:
-            for some in self._some(range(table.n_columns)):
-                counted = self._counted(some)
-                self._columns += counted[0]
-                kept.append(counted[1])
-                if progress is not None:
-                    progress(some[-1] + 1, table.n_columns, (some[-1] + 1) / table.n_columns)
-        table.take_over([pl.concat(of_block, how="horizontal") for of_block in zip(*kept, strict=True)])
+        at_once = max(1, _VALUES_AT_ONCE // max(1, self.table.n_rows))  # for the memory of workers and of answers
+        with SearchProgress("Reading columns", self._verbose, bytes_and_time_left(self.table.source.n_bytes)) as show:
+            for at in range(0, len(positions), at_once):
+                some, own = list(positions[at : at + at_once]), list(options[at : at + at_once])
+                of_blocks = self._held.ask(_count, some, count, own)
+                for k, option in enumerate(own):
+                    running = RunningSum(add, option)
+                    for counted, _ in of_blocks:
+                        running.push(counted[k])
+                    totals.append(running.total())
+                kept.append([frame for _, frame in of_blocks])
+                if show is not None:
+                    show(len(totals), len(positions), len(totals) / len(positions))
+        if len(positions) == self.table.n_columns:
+            self.table.take_over([pl.concat(of_block, how="horizontal") for of_block in zip(*kept, strict=True)])
+        return totals
 
-    @property
-    def pair_finder(self) -> type[PairFinder]:
-        return RemotePairFinder
-
-    def _some(self, positions: Sequence[int]) -> list[Sequence[int]]:
-        """Columns for one question: so many that workers and answers keep within their memory."""
-        at_once = max(1, _VALUES_AT_ONCE // max(1, self._table.n_rows))
-        return [positions[at : at + at_once] for at in range(0, len(positions), at_once)]
-
-    def _counted(self, positions: Sequence[int]) -> tuple[list[_Counted], list[pl.DataFrame]]:
-        """The counts of some columns, and the rows of each block that are to stay in memory."""
-        most = self._most(limits.MOST_NUMBERS)
-        of_blocks = self._held.ask(_count, list(positions), self._table.n_rows, most, self._n_cells)
-        counts = [self._sum(i, [part[at] for part, _ in of_blocks], most) for at, i in enumerate(positions)]
-        return counts, [frame for _, frame in of_blocks]
-
-    def _most(self, values: int) -> int:
-        """So many values of a column, or all of a table of few rows."""
-        return self._table.n_rows if self._table.n_rows <= limits.EXACT_ROWS else values
-
-    def _sum(self, position: int, parts: list[ValueCounts | QuantileSketch], most: int) -> _Counted:
-        """The counts of a column: of its most frequent categories; in cells of a grid if its numbers are too many."""
-        counts = [part for part in parts if isinstance(part, ValueCounts)]
-        if len(counts) == len(parts):
-            total = ValueCounts.sum(counts)
-            if isinstance(total.values, list):
-                return _Counted.of_frequent(total, self._most(limits.MOST_CATEGORIES))
-            if len(total.values) <= most:
-                return _Counted(total)
-        sketch = QuantileSketch(self._table.n_rows, self._n_cells)
-        for part in parts:
-            if isinstance(part, ValueCounts):
-                sketch.add(part.values, part.counts.sum(axis=1))
-            else:
-                sketch.join(part)
-        grid: Grid = self._held.total(_count_cells, position, sketch.cuts())
-        return _Counted(grid.value_counts(sketch.n_distinct))
-
-    def _codes(self, positions: Sequence[int], levels: TableLevels) -> RemoteCodes:  # type: ignore[override]
+    def codes(self, positions: Sequence[int], levels: TableLevels) -> RemoteCodes:
         dtype = smallest_unsigned(int(levels.n_levels.max()))
         self._held.update(_code, list(positions), levels, dtype)
         self._n_coded += 1
         return RemoteCodes(self._held, self._n_coded - 1, self._bounds, len(positions), dtype)
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """The counts of a column, as `ScannedColumns` reads them."""
-
-    counts: ValueCounts
-    n_left_out: int = 0
-
-    @classmethod
-    def of_frequent(cls, counts: ValueCounts, most: int) -> _Counted:
-        """So many categories, whatever the blocks; rows of the others are left out."""
-        n_rows = counts.counts.sum(axis=1)
-        frequent = np.sort(np.argsort(-n_rows, kind="stable")[:most])
-        values = [counts.values[i] for i in frequent.tolist()]
-        n_left_out = round(float(n_rows.sum() - n_rows[frequent].sum()))
-        return cls(replace(counts, values=values, counts=counts.counts[frequent]), n_left_out)
-
-    @property
-    def on_grid(self) -> bool:
-        return self.counts.upper is not None
-
-    def value_counts(self) -> ValueCounts:
-        return self.counts
-
-
 class RemotePairFinder(PairFinder):
     """As `PairFinder`; workers count the cells of pairs, and code them."""
 
-    def _ranked_rows(self, parts: Sequence[Any], most: int) -> Any:
-        """Drawn by position: what the rows contain stays with the workers."""
-        n_rows, runs = len(np.asarray(self.rows.class_codes)), self.rows.runs
-        taken = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False, shuffle=False))
-        return taken if runs is None else runs.by_class(taken)
+    def _keys(self, parts: Sequence[Any]) -> np.ndarray:
+        return keys_of_rows([part.codes for part in parts])
 
     def _codes_at(self, parts: Sequence[Any], rows: Any) -> np.ndarray:
         columns: list[RemoteColumn] = [part.codes for part in parts]
@@ -194,39 +132,14 @@ class _Block:
     by_class: bool
     tables: list[CodedTable] = field(default_factory=list)
 
-    @property
-    def order(self) -> ClassOrder:
-        """The rows by class."""
-        return ClassOrder.of(np.asarray(self.rows.class_codes), self.rows.n_classes, self.rows.weights)
 
-
-def _count(
-    block: _Block, positions: list[int], n_rows: int, most: int, n_cells: int
-) -> tuple[list[ValueCounts | QuantileSketch], pl.DataFrame]:
-    """Counts of some columns in a block, of more than ``most`` distinct numbers a sketch, and the rows to be kept."""
-    order, frame = block.order, block.part.frame(positions)
+def _count(block: _Block, positions: list[int], count: Any, options: list[Any]) -> tuple[list[Any], pl.DataFrame]:
+    """The counts of some columns of a block, and the rows to be kept."""
+    frame = block.part.frame(positions)
     table = block.part.table(frame)
-    counted: list[ValueCounts | QuantileSketch] = []
-    for at in range(len(positions)):
-        column = table.column(at)
-        if column.kind != "numeric":
-            counted.append(ValueCounts.of_categories(column.categories(), order))
-            continue
-        counts = ValueCounts.of_numbers(column.numbers(), order)
-        if len(counts.values) > most:
-            sketch = QuantileSketch(n_rows, n_cells)
-            sketch.add(counts.values, counts.counts.sum(axis=1))
-            counted.append(sketch)
-        else:
-            counted.append(counts)
+    rows = BlockRows(np.asarray(block.rows.class_codes), block.rows.n_classes, block.rows.weights)
+    counted = [count(table.column(at), rows, None, option) for at, option in enumerate(options)]
     return counted, frame[block.wanted]
-
-
-def _count_cells(block: _Block, position: int, cuts: np.ndarray) -> Grid:
-    grid, rows = Grid(cuts, block.rows.n_classes), block.rows
-    values = block.part.table(block.part.frame([position])).column(0).numbers()
-    grid.add(values, np.asarray(rows.class_codes), np.zeros(0) if rows.weights is None else rows.weights)
-    return grid
 
 
 def _code(block: _Block, positions: list[int], levels: TableLevels, dtype: np.dtype[Any]) -> None:
@@ -238,8 +151,8 @@ def _code(block: _Block, positions: list[int], levels: TableLevels, dtype: np.dt
     for at in range(0, len(positions), at_once):
         some = slice(at, at + at_once)
         table = block.part.table(block.part.frame(positions[some]))
-        own, _ = code_columns(table, TableLevels.of([levels[k] for k in range(len(positions))[some]]), 1)
-        codes[some] = own[:, order]
+        for k in range(len(positions))[some]:
+            codes[k] = levels[k].code(table.column(k - at))[order]
     rows = block.rows.take(order)
     block.tables.append(CodedTable(codes, levels.n_levels, levels.names, rows=rows))
 

@@ -1,21 +1,38 @@
-"""The columns of a scanned table: read once, each value noted on disk by a number, and counted by class."""
+"""The columns of many rows counted and coded block by block, wherever the blocks live, and those of a scan."""
 
 from __future__ import annotations
 
 import io
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from bayesieve.compiling import compile_seconds
-from bayesieve.discretize.column_blocks import FittedColumns, fit_counts
+from bayesieve.discretize.column_blocks import FittedColumns, code_in_blocks, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder
-from bayesieve.discretize.numbered_values import NumberedNumbers, NumberedTexts, NumberedValues, State
-from bayesieve.discretize.pairs import PairFinder
+from bayesieve.discretize.value_sums import (
+    MOST_ROUNDS,
+    BlockRows,
+    CountedColumn,
+    Grid,
+    NumberSketch,
+    RunningSum,
+    TextSketch,
+    add_cells,
+    add_marked,
+    add_values,
+    count_cells,
+    count_marked,
+    count_values,
+    most_frequent,
+    parts_of,
+    state_of,
+)
 from bayesieve.engine import Engine, map_in_threads
 from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
@@ -24,7 +41,6 @@ from bayesieve.table.cautions import Caution
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.sources.base import BLOCK_ROWS
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.words import named
 
@@ -33,15 +49,20 @@ EXACT_ROWS = 1 << 20
 MOST_NUMBERS = 100_000
 """Distinct numbers of a column of more rows, beyond which cells of a grid of quantiles are counted."""
 MOST_CATEGORIES = 1 << 18
-"""Distinct categories of a column of more rows, beyond which new ones count as never seen."""
+"""Distinct categories of a column of more rows, beyond which rare ones count as never seen."""
+MOST_TEXTS = 1 << 19
+"""Distinct categories of a column of more rows, beyond which only those that promise to be frequent are counted."""
 QUANTILES = (1 << 16) - 1
-"""Cells of the grid unless said otherwise; with missing values their numbers fill 16 bits."""
+"""Cells of the grid unless said otherwise."""
 
-_BYTES_PER_CELL = 160  # of a grid, and of the points that it is made of, besides 24 for each class
+_BYTES_PER_CELL = 64  # of a grid, and of the sketch that it is made of, besides 24 for each class
+_BYTES_PER_NUMBER = 16  # while counts are added up, besides 8 for each class
+_BYTES_PER_TEXT = 100  # besides 12
+_NO_LIMIT = 1 << 62
 _FEWEST_CELLS = 1 << 10
+_FEWEST_TEXTS = 1 << 14
 _SECONDS_BETWEEN_NOTES = 10.0
 _PAUSE = 20  # times the seconds that a note takes, at least
-_NOTE = "what was read"
 _SHARE_TO_JUDGE = 0.05  # of the time for reading: first blocks are slow
 _SHARE_TO_USE = 0.8  # of the time that is left
 
@@ -54,30 +75,171 @@ class ReadingTooSlow(Exception):
         self.n_rows = n_rows
 
 
-class ScannedColumns:
-    """Numbers of the values of all columns, in arrays of an engine, and their counts by class.
+def counts_every_value(n_rows: int) -> bool:
+    """Whether every value of a table of so many rows is counted."""
+    return n_rows <= EXACT_ROWS
+
+
+class Blocks(Protocol):
+    """Columns whose rows come in blocks: read from a source one after another, held by workers, or in memory.
+
+    table : names, kinds and types of the columns, and the number of rows; n_classes : of the rows; reading_bytes : what
+    counts of all columns may take; or None.
+    """
+
+    n_classes: int
+
+    @property
+    def table(self) -> Table: ...
+
+    @property
+    def reading_bytes(self) -> int | None: ...
+
+    def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
+        """For each of some columns and its option the sum over blocks, by ``add([one, other], option)``, of
+        ``count(column, rows, before, option)``: `BlockRows`, and the sum of the blocks before if it is at hand.
+        """
+
+    def codes(self, positions: Sequence[int], levels: TableLevels) -> Any:
+        """The codes of all rows by these levels of some columns, (n, n_rows)."""
+
+
+class CountedColumns:
+    """Counts by class of the values of all columns, by one rule whatever the blocks: all values of a table of few rows;
+    else numbers of very many values in cells of a grid, and the most frequent categories.
 
     Parameters
     ----------
-    table : ScannedTable
-        Read once, and its columns of very many distinct numbers a second time.
-    target : classes of the rows.
-    weights : (n_rows,) or None.
-    engine : where the numbers and the codes live.
+    blocks : Blocks
+        Read once, columns of very many distinct values more often, and once more to be coded.
+    n_jobs : threads.
+    n_cells : of a grid, at most.
+    """
+
+    def __init__(self, blocks: Blocks, n_jobs: int | None, n_cells: int = QUANTILES) -> None:
+        self._blocks, self._n_jobs = blocks, n_jobs
+        kinds, few = blocks.table.kinds(), counts_every_value(blocks.table.n_rows)
+        bytes_, n_classes = _NO_LIMIT if blocks.reading_bytes is None else blocks.reading_bytes, blocks.n_classes
+        n_numeric = kinds.count("numeric")
+        n_texts = max(1, len(kinds) - n_numeric) * (2 if n_numeric else 1)  # half of the memory for each kind
+        n_numbers = max(1, n_numeric) * (2 if n_numeric < len(kinds) else 1)
+        cells = bytes_ // (n_numbers * (_BYTES_PER_CELL + 24 * n_classes))
+        self._n_cells = min(n_cells, max(_FEWEST_CELLS, cells))
+        numbers = max(2 * _FEWEST_CELLS, bytes_ // (n_numbers * (_BYTES_PER_NUMBER + 8 * n_classes)))
+        texts = max(_FEWEST_TEXTS, bytes_ // (n_texts * (_BYTES_PER_TEXT + 12 * n_classes)))
+        self._most_categories = texts if few else min(texts, MOST_CATEGORIES)
+        self._most_texts = texts if few else min(texts, max(MOST_TEXTS, MOST_CATEGORIES))
+        most = {"numeric": numbers if few else min(numbers, MOST_NUMBERS), "categorical": self._most_texts}
+        self._columns = self._counted([most[kind] for kind in kinds])
+
+    def _counted(self, most: Sequence[int]) -> list[CountedColumn]:
+        parts = dict(enumerate(self._blocks.total(range(len(most)), count_values, add_values, most)))
+        numbers = {i: part for i, part in parts.items() if isinstance(part, NumberSketch)}
+        texts = {i: part for i, part in parts.items() if isinstance(part, TextSketch)}
+        marks = [part.fullest(self._most_categories, self._most_texts) for part in texts.values()]
+        if texts:
+            parts |= zip(texts, self._blocks.total([*texts], count_marked, add_marked, marks), strict=True)
+        for i, grid in self._grids({i: sketch.grid for i, sketch in numbers.items()}).items():
+            parts[i] = grid.value_counts(int(numbers[i].distinct))
+        columns = []
+        for i, counts in parts.items():
+            n_rows, own = texts[i].rows.sum() if i in texts else counts.counts.sum(), counts.listed
+            own = most_frequent(own, self._most_categories) if isinstance(own.values, list) else own
+            columns.append(CountedColumn(own, round(float(n_rows - own.counts.sum()))))
+        return columns
+
+    def _grids(self, coarse: dict[int, Grid]) -> dict[int, Grid]:
+        """Rows counted in grids of quantiles; cells that turn out too full are split, and all counted again."""
+        grids, split = dict(coarse), list(coarse)
+        for _ in range(1 + MOST_ROUNDS):
+            if split:
+                cuts = [grids[i].quantiles(self._n_cells) for i in split]
+                grids |= zip(split, self._blocks.total(split, count_cells, add_cells, cuts), strict=True)
+                split = [i for i in split if grids[i].is_too_full(self._n_cells)]
+        return grids
+
+    def fit(
+        self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str, sums: np.ndarray = Table.sums
+    ) -> FittedColumns:
+        """Levels of these columns."""
+        names, types = self._blocks.table.names, self._blocks.table.types()
+        counts = [self._columns[i].counts for i in positions]
+        named_, typed = [names[i] for i in positions], [types[i] for i in positions]
+        return fit_counts(named_, typed, counts, coders, missing, self._n_jobs, sums)
+
+    def codes(self, positions: Sequence[int], levels: TableLevels) -> Any:
+        """The codes of all rows, (n, n_rows), by levels of these columns."""
+        return self._blocks.codes(positions, levels)
+
+    def cautions(self) -> list[Caution]:
+        """What was not counted value by value."""
+        of = dict(zip(self._blocks.table.names, self._columns, strict=True))
+        joined = tuple(name for name, column in of.items() if column.n_left_out)
+        gridded = tuple(name for name, column in of.items() if column.on_grid)
+        cautions = []
+        if joined:
+            rows = max(of[name].n_left_out for name in joined)
+            most = max(len(of[name].counts.values) for name in joined)
+            sentence = (
+                f"Only the most frequent {most:,} different values count in {named(joined)}: "
+                f"the others, in up to {rows:,} rows, count as never seen. Leave identifiers out, or join rare values "
+                "first."
+            )
+            cautions.append(Caution("many values", joined, sentence))
+        if gridded:
+            sentence = f"Levels come from up to {self._n_cells:,} quantiles, not every number, in {named(gridded)}."
+            cautions.append(Caution("quantiles", gridded, sentence, warns=False))
+        return cautions
+
+
+class TableBlocks:
+    """`Blocks` of a table in memory."""
+
+    reading_bytes = None
+
+    def __init__(
+        self,
+        table: Table,
+        target: Target,
+        weights: np.ndarray | None,
+        engine: Engine,
+        n_jobs: int | None,
+        blocks: Sequence[slice],
+    ) -> None:
+        self.table, self.n_classes = table, target.n_classes
+        self._blocks, self._engine, self._n_jobs = blocks, engine, n_jobs
+        self._rows = [
+            BlockRows(target.codes[rows], target.n_classes, None if weights is None else weights[rows])
+            for rows in blocks
+        ]
+
+    def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
+        def of_column(i: int, option: Any) -> Any:
+            running = RunningSum(add, option)
+            for at, rows in zip(self._blocks, self._rows, strict=True):
+                column = self.table.column(i)
+                column = column if len(self._blocks) == 1 else column.take(np.arange(self.table.n_rows)[at])
+                running.push(count(column, rows, running.last, option))
+            return running.total()
+
+        return map_in_threads(lambda one: of_column(*one), list(zip(positions, options, strict=True)), self._n_jobs)
+
+    def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
+        return code_in_blocks(self.table.select(positions), levels, self._blocks, self._n_jobs, self._engine)
+
+
+class ScannedBlocks:
+    """`Blocks` of a scanned table, read one after another.
+
+    Parameters
+    ----------
+    table, target, weights : of the rows.
+    engine : where the codes live, and what keeps how far counting has come.
     n_jobs : threads.
     runs : codes are listed class after class; None: as in the source.
     verbose : 1 shows progress on the error stream.
-    n_cells : of the grid of a column of very many distinct numbers.
-    seconds_left : how much longer reading may take.
-
-    Raises
-    ------
-    ReadingTooSlow
-        As soon as it shows that reading takes longer.
+    seconds_left : how much longer reading may take; `ReadingTooSlow` is raised as soon as it shows to take longer.
     """
-
-    counted_categories = "first"
-    """Which count where they are too many."""
 
     def __init__(
         self,
@@ -88,191 +250,137 @@ class ScannedColumns:
         n_jobs: int | None,
         runs: ClassRuns | None = None,
         verbose: int = 0,
-        n_cells: int = QUANTILES,
         seconds_left: Callable[[], float] | None = None,
     ) -> None:
-        self._verbose, self._n_cells, self._seconds_left = verbose, n_cells, seconds_left
-        self._table, self._target, self._engine, self._runs = table, target, engine, runs
-        self._weights = np.zeros(0) if weights is None else weights
-        self._n_jobs = n_jobs
-        self._most_bytes = 1 << 62 if engine.reading_bytes is None else engine.reading_bytes
-        table.read_within(self._most_bytes)
-        n_gridded = table.kinds().count("numeric")
-        n_cells = self._most_bytes // (max(1, n_gridded) * (_BYTES_PER_CELL + 24 * target.n_classes))
-        self._n_cells = min(self._n_cells, max(_FEWEST_CELLS, n_cells))
-        self._columns, self._passes = self._new_columns(), 0
+        self.table, self.n_classes, self.reading_bytes = table, target.n_classes, engine.reading_bytes
+        if engine.reading_bytes is not None:
+            table.read_within(engine.reading_bytes)
+        self._target, self._weights, self._engine, self._runs = target, weights, engine, runs
+        self._n_jobs, self._verbose, self._seconds_left = n_jobs, verbose, seconds_left
+        self._n_totals = 0
         self._next_note = time.perf_counter() + _SECONDS_BETWEEN_NOTES
-        n_blocks = self._go_on()
-        if self._passes == 0:
-            self._read(range(table.n_columns), n_blocks)
-            n_blocks = 0
-        again = [i for i, column in enumerate(self._columns) if column.begin_again()]
-        if again:
-            self._read(again, n_blocks)
 
-    def _new_columns(self) -> list[NumberedValues]:
-        n, n_classes, engine = self._table.n_rows, self._target.n_classes, self._engine
-        few = n <= EXACT_ROWS
-        return [
-            NumberedNumbers(str(i), n, n_classes, engine, n if few else MOST_NUMBERS, self._n_cells)
-            if kind == "numeric"
-            else NumberedTexts(str(i), n, n_classes, engine, n if few else MOST_CATEGORIES)
-            for i, kind in enumerate(self._table.kinds())
-        ]
+    def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
+        table = self.table if len(positions) == self.table.n_columns else self.table.select(positions)
+        self._n_totals += 1
+        sums = [RunningSum(add, option) for option in options]
+        n_blocks = self._go_on(table, sums)
+        with self._reading():
+            for rows, block in self._read(table, n_blocks):
+                weights = None if self._weights is None else self._weights[rows]
+                known = BlockRows(self._target.codes[rows], self.n_classes, weights)
 
-    def _read(self, positions: Sequence[int], n_blocks: int) -> None:
-        """Read these columns, all or those that are to be read again, without the first blocks."""
-        table = self._table if not self._passes else self._table.select(positions)
+                def of_column(at: int, block: Table = block, known: BlockRows = known) -> None:
+                    sums[at].push(count(block.column(at), known, sums[at].last, options[at]))
+
+                map_in_threads(of_column, range(len(positions)), self._n_jobs)
+                n_blocks += 1
+                self._note(table, n_blocks, sums)
+        return map_in_threads(RunningSum.total, sums, self._n_jobs)
+
+    def _read(self, table: ScannedTable, n_before: int) -> Iterator[tuple[slice, Table]]:
+        """The rows and the columns of each block, but for the first ones."""
         began, first = time.perf_counter() - compile_seconds(), -1
+        with SearchProgress("Reading rows", self._verbose, bytes_and_time_left(table.source.n_bytes)) as progress:
+            for rows, block in table.blocks(n_before):
+                yield rows, block
+                if progress is not None:
+                    progress(rows.stop, table.n_rows, rows.stop / table.n_rows)
+                first = rows.start if first < 0 else first
+                self._check_time(time.perf_counter() - compile_seconds() - began, rows.stop - first, rows.stop)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Let an interruption say what was interrupted."""
         try:
-            with SearchProgress(
-                "Reading rows", self._verbose, bytes_and_time_left(self._table.source.n_bytes)
-            ) as progress:
-                for rows, block in table.blocks(n_blocks):
-                    self._share_memory()
-                    known = (rows, self._target.codes[rows], self._weights[rows])
-
-                    def add(at: int, block: Table = block, known: Any = known) -> None:
-                        self._columns[positions[at]].add(block.column(at), *known)
-
-                    map_in_threads(add, range(len(positions)), self._n_jobs)
-                    self._engine.visited(sum(self._columns[i].numbers[rows].nbytes for i in positions))
-                    n_blocks += 1
-                    if progress is not None:
-                        progress(rows.stop, table.n_rows, rows.stop / table.n_rows)
-                    self._note(n_blocks, rows.stop)
-                    first = rows.start if first < 0 else first
-                    self._check_time(time.perf_counter() - compile_seconds() - began, rows.stop - first, rows.stop)
+            yield
         except KeyboardInterrupt:
             goes_on = (
                 "the same fit goes on from its cache" if self._engine.keeps_notes else "with a cache it could go on"
             )
             raise KeyboardInterrupt(f"the fit was still reading; {goes_on}") from None
-        self._passes += 1
-
-    def _share_memory(self) -> None:
-        """Before a block: what the values of each column may take. While all take too much together, those of the
-        column that has most of them are left.
-        """
-        left = self._most_bytes - sum(column.n_bytes for column in self._columns)
-        for column in sorted(self._columns, key=lambda column: -column.n_bytes) if left < 0 else ():
-            before = column.n_bytes
-            column.count_fewer()
-            left += before - column.n_bytes
-            if left >= 0:
-                break
-        for column in self._columns:
-            column.most_bytes = column.n_bytes + max(0, left) // len(self._columns)
 
     def _check_time(self, seconds: float, n_read: int, end: int) -> None:
-        """Raise `ReadingTooSlow` if the rows from ``end`` on take too long, judged by those read so far."""
-        if self._seconds_left is None or end == self._table.n_rows or len(self._table.source.pieces) == 1:
+        """Raise `ReadingTooSlow` if the rows from ``end`` on, and coding all, take too long, judged by those read."""
+        n_rows = self.table.n_rows
+        if self._seconds_left is None or self._n_totals != 1 or len(self.table.source.pieces) == 1:
             return
         left = self._seconds_left()
-        if seconds >= _SHARE_TO_JUDGE * (seconds + left) and seconds * (self._table.n_rows - end) > left * n_read:
-            raise ReadingTooSlow(int(_SHARE_TO_USE * max(0.0, left) * n_read / seconds))
+        if seconds >= _SHARE_TO_JUDGE * (seconds + left) and seconds * (2 * n_rows - end) > left * n_read:
+            raise ReadingTooSlow(int(_SHARE_TO_USE * max(0.0, left) * n_read / seconds / 2))
 
-    def _note(self, n_blocks: int, n_rows: int) -> None:
+    def _key(self) -> str:
+        return f"counts {self._n_totals}"
+
+    def _note(self, table: ScannedTable, n_blocks: int, sums: Sequence[RunningSum]) -> None:
         """Keep what these first blocks have come to, every few seconds, for a process that goes on from there."""
         began = time.perf_counter()
         if not self._engine.keeps_notes or began < self._next_note:
             return
         state = {
-            "read": np.array([self._passes, n_blocks, n_rows, self._table.block_rows]),
-            "kept": np.frombuffer(self._table.kept(), np.uint8),
+            "read": np.array([n_blocks, table.block_rows]),
+            "kept": np.frombuffer(self.table.kept() if self._n_totals == 1 else b"", np.uint8),
         }
-        for i, column in enumerate(self._columns):
-            n_own = n_rows if self._passes == 0 or column.on_grid else self._table.n_rows
-            state |= {f"{i} {name}": array for name, array in column.state(n_own).items()}
+        for at, running in enumerate(sums):
+            state |= {f"{at} {name}": array for name, array in state_of(running.parts).items()}
         stream = io.BytesIO()
         np.savez(stream, allow_pickle=False, **state)
-        self._engine.note(_NOTE, stream.getvalue())
+        self._engine.note(self._key(), stream.getvalue())
         now = time.perf_counter()
         self._next_note = now + max(_SECONDS_BETWEEN_NOTES, _PAUSE * (now - began))
 
-    def _go_on(self) -> int:
-        """Take over what a process that was ended noted; the blocks that it had read of the pass it was in."""
-        note = self._engine.noted(_NOTE)
+    def _go_on(self, table: ScannedTable, sums: Sequence[RunningSum]) -> int:
+        """Take over what a process that was ended noted of the same sums; of how many blocks they are."""
+        note = self._engine.noted(self._key())
         if note is None:
             return 0
-        states: list[State] = [{} for _ in self._columns]
+        states: list[Any] = [{} for _ in sums]
         with np.load(io.BytesIO(note), allow_pickle=False) as noted:
-            (passes, n_blocks, n_rows, block_rows), rows = noted["read"].tolist(), noted["kept"].tobytes()
+            (n_blocks, block_rows), rows = noted["read"].tolist(), noted["kept"].tobytes()
             for key in noted.files[2:]:
-                i, name = key.split()
-                states[int(i)][name] = noted[key]
-        if block_rows != self._table.block_rows:  # by another limit of memory
+                at, name = key.split(maxsplit=1)
+                states[int(at)][name] = noted[key]
+        if block_rows != table.block_rows:  # by another limit of memory
             return 0
-        try:
-            for column, state in zip(self._columns, states, strict=True):
-                column.restore(state, n_rows if passes == 0 or "cuts" in state else self._table.n_rows)
-        except ValueError:  # files that have changed since
-            self._columns = self._new_columns()
-            return 0
-        self._passes = passes
-        self._table.take_over(rows, complete=passes > 0)
+        if self._n_totals == 1:
+            self.table.take_over(rows, complete=False)
+        for running, state in zip(sums, states, strict=True):
+            running.parts = parts_of(state)
         return int(n_blocks)
 
-    def fit(
-        self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str
-    ) -> tuple[FittedColumns, np.ndarray]:
-        """Levels of these columns, and the codes of all rows, (n, n_rows)."""
-        names, types = self._table.names, self._table.types()
-        fitted = fit_counts(
-            [names[i] for i in positions],
-            [types[i] for i in positions],
-            map_in_threads(lambda i: self._columns[i].value_counts(), positions, self._n_jobs),
-            coders,
-            missing,
-            self._n_jobs,
-        )
-        return fitted, self._codes(positions, fitted.levels)
-
-    @property
-    def pair_finder(self) -> type[PairFinder]:
-        """What looks for pairs among the codes."""
-        return PairFinder
-
-    def _codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        n_rows, dtype = self._table.n_rows, smallest_unsigned(int(levels.n_levels.max()))
+    def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
+        n_rows, dtype = self.table.n_rows, smallest_unsigned(int(levels.n_levels.max()))
         codes = self._engine.array((len(positions), n_rows), dtype)
-        lookups = [self._columns[i].codes(levels[at]).astype(dtype) for at, i in enumerate(positions)]
-        blocks = [slice(at, min(at + BLOCK_ROWS, n_rows)) for at in range(0, n_rows, BLOCK_ROWS)]
-        starts = [None if self._runs is None else self._runs.starts(rows.start) for rows in blocks]
+        with self._reading():
+            for rows, block in self._read(self.table.select(positions), 0):
+                into = _Places(self._target.codes[rows], self._runs, rows)
 
-        def code(at: int) -> None:
-            numbers = self._columns[positions[at]].numbers
-            for rows, begin in zip(blocks, starts, strict=True):
-                if begin is None:
-                    codes[at, rows] = lookups[at][numbers[rows]]
-                else:
-                    from bayesieve.discretize._value_kernels import place_by_class
+                def code(at: int, block: Table = block, into: _Places = into) -> None:
+                    into.put(levels[at].code(block.column(at)), codes[at])
 
-                    place_by_class(numbers[rows], lookups[at], self._target.codes[rows], begin.copy(), codes[at])
-                self._engine.visited(numbers[rows].nbytes + codes[at, rows].nbytes)
-
-        map_in_threads(code, range(len(positions)), self._n_jobs)
+                map_in_threads(code, range(len(positions)), self._n_jobs)
+                self._engine.visited(codes[:, rows].nbytes)
         return codes
 
-    def cautions(self) -> list[Caution]:
-        """What was not counted value by value."""
-        of = dict(zip(self._table.names, self._columns, strict=True))
-        joined = tuple(name for name, column in of.items() if column.n_left_out)
-        gridded = tuple(name for name, column in of.items() if column.on_grid)
-        cautions = []
-        if joined:
-            rows = max(of[name].n_left_out for name in joined)
-            most = max(getattr(of[name], "n_known", MOST_CATEGORIES) for name in joined)
-            sentence = (
-                f"Only the {self.counted_categories} {most:,} different values count in {named(joined)}: "
-                f"the others, in up to {rows:,} rows, count as never seen. Leave identifiers out, or join rare values "
-                "first."
-            )
-            cautions.append(Caution("many values", joined, sentence))
-        if gridded:
-            sentence = f"Levels come from up to {self._n_cells:,} quantiles, not every number, in {named(gridded)}."
-            cautions.append(Caution("quantiles", gridded, sentence, warns=False))
-        return cautions
+
+class _Places:
+    """Where the rows of a block are among all: as they come or, with ``runs``, class after class."""
+
+    def __init__(self, classes: np.ndarray, runs: ClassRuns | None, rows: slice) -> None:
+        self._rows, self._order = rows, None
+        if runs is not None:
+            self._order, self._starts = np.argsort(classes, kind="stable"), runs.starts(rows.start).tolist()
+            self._sizes = np.bincount(classes, minlength=len(self._starts)).tolist()
+
+    def put(self, codes: np.ndarray, into: np.ndarray) -> None:
+        """Write the codes of a column of the block among those of all rows."""
+        if self._order is None:
+            into[self._rows] = codes
+            return
+        codes, first = codes[self._order], 0
+        for start, size in zip(self._starts, self._sizes, strict=True):
+            into[start : start + size] = codes[first : first + size]
+            first += size
 
 
 def noted_cautions(engine: Engine, cautions: list[Caution] | None = None) -> list[Caution]:

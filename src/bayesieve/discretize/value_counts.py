@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from bayesieve.discretize.criterion import Prior
 from bayesieve.table import Categories
 from bayesieve.table.rows import count_classes
 from bayesieve.table.values import merge_values
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ class ValueCounts:
     Attributes
     ----------
     values : float array of shape (n_values,), or list
-        The known values: numbers in ascending order, or categories in the order of `Categories`.
+        The known values: numbers in ascending order, or categories in the order of `Categories`; a polars series of
+        texts, in any order, while blocks are added up.
     counts : array, shape (n_values, n_classes)
         Rows (int32) or weights (float64) by value and class.
     missing : array, shape (n_classes,)
@@ -147,18 +151,52 @@ class ValueCounts:
     @classmethod
     def sum(cls, tables: Sequence[ValueCounts]) -> ValueCounts:
         """The counts of one column over several blocks of rows."""
-        values: Any
-        if isinstance(tables[0].values, np.ndarray):
-            values, row = np.unique(np.concatenate([table.values for table in tables]), return_inverse=True)
-        else:
-            values, position = merge_values(chain.from_iterable(table.values for table in tables))
-            row = position[:-1]
-        summed = np.zeros((len(values) + 1, tables[0].missing.size))
-        np.add.at(summed, row, np.concatenate([table.counts for table in tables]))
-        summed[-1] = np.sum([table.missing for table in tables], axis=0)
-        whole = all(table.counts.dtype.kind in "iu" for table in tables) and summed.sum() < 2**31
-        summed = summed.astype(np.int32 if whole else np.float64)
-        return cls(values, summed[:-1], summed[-1])
+        counts = np.concatenate([table.counts for table in tables])
+        missing = np.sum([table.missing for table in tables], axis=0)
+        whole = all(table.counts.dtype.kind in "iu" for table in tables) and counts.sum() + missing.sum() < 2**31
+        values, summed = _merged([table.values for table in tables], counts.astype(np.float64))
+        type_ = np.int32 if whole else np.float64
+        return cls(values, summed.astype(type_), missing.astype(type_))
+
+    @classmethod
+    def of_texts(cls, texts: pl.Series, order: ClassOrder) -> ValueCounts:
+        """Of a column of texts and nulls, every row of which counts once: a series of its values, in any order."""
+        import polars as pl
+
+        of_class = [(pl.col("class") == code).sum().alias(str(code)) for code in range(order.n_classes)]
+        frame = pl.DataFrame({"text": texts, "class": order.codes}).group_by("text").agg(of_class)
+        known = frame.filter(pl.col("text").is_not_null())
+        missing = frame.filter(pl.col("text").is_null()).drop("text").to_numpy().sum(axis=0)
+        return cls(known["text"], known.drop("text").to_numpy().astype(np.int32), missing.astype(np.int32))
+
+    @property
+    def listed(self) -> ValueCounts:
+        """The same with categories as a list in order, if they are a series of texts."""
+        if isinstance(self.values, (np.ndarray, list)):
+            return self
+        order = self.values.arg_sort().to_numpy()
+        return replace(self, values=self.values[order].to_list(), counts=self.counts[order])
+
+
+def _merged(values: Sequence[Any], counts: np.ndarray) -> tuple[Any, np.ndarray]:
+    """The distinct ones of the values of several blocks, and the sums of their counts."""
+    if isinstance(values[0], np.ndarray):
+        every = np.concatenate(values)
+        order = np.argsort(every, kind="stable")  # fast for runs in order
+        ordered = every[order]
+        begins = np.ones(every.size, dtype=bool)
+        begins[1:] = ordered[1:] != ordered[:-1]
+        first = np.flatnonzero(begins)
+        return ordered[first], np.add.reduceat(counts[order], first, axis=0) if first.size else counts
+    if not isinstance(values[0], list):
+        import polars as pl
+
+        frame = pl.DataFrame({"text": pl.concat(values)}).hstack(pl.DataFrame(counts))
+        frame = frame.group_by("text").sum()
+        return frame["text"], frame.drop("text").to_numpy()
+    merged, position = merge_values(chain.from_iterable(values))
+    row = position[:-1]
+    return merged, np.stack([np.bincount(row, one, len(merged)) for one in counts.T], axis=1)
 
 
 @dataclass(frozen=True)

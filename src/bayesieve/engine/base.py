@@ -97,10 +97,6 @@ class Engine(ABC):
         What is noted as `OF_CODES` stays as long as the codes that `remembered` keeps.
         """
 
-    def kept_array(self, key: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray | None:
-        """A disk-backed array that survives a killed process; None if the engine keeps nothing."""
-        return None
-
     def noted(self, key: str) -> bytes | None:
         """The last `note` with this key; or None."""
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import re
 import secrets
@@ -27,11 +26,9 @@ MANIFEST = "bayesieve-cache.json"
 _FORMAT = "bayesieve cache 2"
 _CODES = re.compile(r"codes-[0-9a-f]{16}\.bin")
 _NOTES = re.compile(r"search-[0-9a-f]{16}\.bin")
-_ROWS = re.compile(r"rows-[0-9a-f]{16}-[0-9a-f]{16}\.bin")
+_ROWS = r"rows-[0-9a-f]{16}-[0-9a-f]{16}\.bin"  # of former versions
 _WHOLE = rf"{re.escape(MANIFEST)}|{_NOTES.pattern}"
-_OWN = re.compile(
-    rf"{_CODES.pattern}|{_ROWS.pattern}|{_WHOLE}|\.({_WHOLE})\.[0-9a-f]+\.tmp|{re.escape(SCRATCH)}\w+\.tmp"
-)
+_OWN = re.compile(rf"{_CODES.pattern}|{_ROWS}|{_WHOLE}|\.({_WHOLE})\.[0-9a-f]+\.tmp|{re.escape(SCRATCH)}\w+\.tmp")
 
 
 class Cache(Mapped):
@@ -40,8 +37,8 @@ class Cache(Mapped):
     ``codes-*.bin`` holds the codes, one run of all rows per feature, in the order of the rows; the manifest holds the
     levels, a checksum of each run, a digest of the data and the options that they came from, and one of itself. The
     manifest is written last, and replaced as a whole: codes that it does not name do not count. ``search-*.bin`` holds
-    the finished starts of a search of these codes, which goes on from there after its process was ended. While a
-    scanned table is read, ``rows-*.bin`` holds the numbers of its values; they go when the codes are complete.
+    the finished starts of a search of these codes, which goes on from there after its process was ended; while a
+    scanned table is read, the counts of its values so far, which go when the codes are complete.
 
     One fit at a time writes codes: it locks the folder. Others use codes that are complete, or make theirs without
     keeping them.
@@ -75,7 +72,6 @@ class Cache(Mapped):
                 f"{folder} holds other files than a cache of bayesieve ({min(others)}); give a new or an empty folder."
             )
         super().__init__(path, **options)
-        self._shares_rows = False
         self._use(None)
 
     def _use(self, digest: str | None) -> None:
@@ -119,18 +115,11 @@ class Cache(Mapped):
     def _make(
         self, key: str, make: Callable[[], tuple[TableLevels, np.ndarray]], locked: bool | None
     ) -> tuple[TableLevels, np.ndarray]:
-        """Make the codes, and keep them unless another fit has the folder.
-
-        Numbers of rows, and notes of how far reading has come, are for the only process that writes them.
+        """Make the codes, and keep them unless another fit has the folder. Notes of how far counting has come are for
+        the only process that writes them.
         """
         self._use(key if locked else None)
-        self._shares_rows = bool(locked)
-        if locked:
-            self._forget(lambda name: _ROWS.fullmatch(name) and not name.startswith(f"rows-{key[:16]}"))
-        try:
-            made = make()
-        finally:
-            self._shares_rows = False
+        made = make()
         if locked is not False:
             self._use(key)
             self._keep(key, *made)
@@ -142,18 +131,6 @@ class Cache(Mapped):
     def _sealed(self, key: str, state: bytes) -> bytes:
         """A digest of a note, what it is about included."""
         return hashlib.sha256(f"{self._digest} {key}\0".encode() + state).digest()
-
-    def kept_array(self, key: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray | None:
-        if not self._shares_rows or self._digest is None or self._is_small(shape, dtype):
-            return None
-        name = f"rows-{self._digest[:16]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.bin"
-        try:
-            with open(self.folder / name, "a+b") as file:
-                if os.fstat(file.fileno()).st_size != math.prod(shape) * np.dtype(dtype).itemsize:
-                    file.truncate(0)
-                return self.map(file, shape, dtype)
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def note(self, key: str, state: bytes) -> None:
         if self._digest is not None:
@@ -213,7 +190,7 @@ class Cache(Mapped):
             if isinstance(error, OSError):
                 raise self._unwritable(error) from error
             raise
-        ended = re.compile(rf"{_CODES.pattern}|{_NOTES.pattern}|{_ROWS.pattern}")
+        ended = re.compile(rf"{_CODES.pattern}|{_NOTES.pattern}|{_ROWS}")
         stay = (name, self._note_of(OF_CODES).name)
         self._forget(lambda other: ended.fullmatch(other) and other not in stay)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -25,6 +25,9 @@ from bayesieve.table.values import (
     spelt_out,
 )
 from bayesieve.words import quoted_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
@@ -285,6 +288,13 @@ class Column:
         if self._natural_type in TEMPORAL:
             return Categories(*sort_codes(codes, [format_temporal(number, self._natural_type) for number in raw]))
         return Categories(*sort_codes(codes, raw))
+
+    def texts(self) -> pl.Series | None:
+        """The column itself if it is a polars series of texts, which are their own canonical texts; or None."""
+        import polars as pl
+
+        is_text = isinstance(self._data, pl.Series) and self._data.dtype == pl.String
+        return self._selected() if is_text else None
 
     def distinct(self) -> list[Any]:
         """The distinct values of a column that holds no dates or times as they are: 1 and "1" are two."""

@@ -239,7 +239,10 @@ class FeatureLevels(ShortRepr):
         """`code` of a categorical feature from categories already converted."""
         unseen = self.unseen_code
         lookup = np.empty(len(categories.values) + 1, dtype=self.code_dtype)
-        lookup[:-1] = [self._code_of_text.get(canonical_text(value), unseen) for value in categories.values]
+        codes = self._code_of_text
+        lookup[:-1] = [
+            codes.get(value if type(value) is str else canonical_text(value), unseen) for value in categories.values
+        ]
         lookup[-1] = self._code_of_missing  # of the missing code, -1
         for i in np.flatnonzero(lookup[:-1] == unseen).tolist():
             text = self._category(categories.values[i])

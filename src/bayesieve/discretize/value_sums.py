@@ -1,0 +1,382 @@
+"""The values of one column counted block after block: sums that depend on which values there are, never on how rows are
+cut into blocks, nor on their order.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts.row_content import mixed
+from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
+from bayesieve.table import Column
+from bayesieve.table.levels import smallest_unsigned
+
+_SMALLEST = 4096  # hashes by which distinct values are estimated, to within 1.6 %
+_INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # that `mixed` adds
+_BUCKETS = 1 << 20  # of hashes of texts
+_FEW_CLASSES = 16  # whose texts polars counts
+_TOP_BITS = 14  # of a number: its sign, its exponent and two more, which say in which quarter of an octave it is
+_TOO_FULL = 64  # times as many rows as a cell should have
+MOST_ROUNDS = 2
+"""How often cells that are too full are split."""
+State = dict[str, np.ndarray]
+
+
+class BlockRows:
+    """Classes and weights of a block of rows; ``weights`` is empty if every row counts once."""
+
+    def __init__(self, classes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> None:
+        self.classes, self.n_classes = classes, n_classes
+        self.weights = np.zeros(0) if weights is None else weights
+        self.order = ClassOrder.of(classes, n_classes, weights)
+
+
+class Distinct:
+    """An estimate of how many hashes are distinct, from the smallest ones."""
+
+    def __init__(self, hashes: np.ndarray) -> None:
+        if hashes.size > 16 * _SMALLEST:  # sorting all takes longer
+            few = hashes[hashes < np.uint64((1 << 63) // (hashes.size // (8 * _SMALLEST)))]
+            hashes = hashes if np.unique(few).size < _SMALLEST else few
+        self.smallest = np.unique(hashes)[:_SMALLEST]
+
+    def __add__(self, other: Distinct) -> Distinct:
+        return Distinct(np.concatenate([self.smallest, other.smallest]))
+
+    def __int__(self) -> int:
+        if self.smallest.size < _SMALLEST:
+            return int(self.smallest.size)
+        return round((_SMALLEST - 1) / (float(self.smallest[-1]) / 2.0**64))
+
+
+class Grid:
+    """Rows by class, and the lowest and the highest value, of the cells of a grid.
+
+    Parameters
+    ----------
+    cuts : ascending numbers: cells are the intervals between them, each with its upper end.
+    n_classes : int
+
+    Attributes
+    ----------
+    counts : (n_cells + 1, n_classes) rows, or weight; the first line of missing values.
+    ends : (2, n_cells + 1) lowest and highest values, in the same order.
+    """
+
+    def __init__(self, cuts: np.ndarray, n_classes: int) -> None:
+        self.cuts, self.counts = cuts, np.zeros((cuts.size + 2, n_classes))
+        self.ends = np.empty((2, cuts.size + 2))
+        self.ends[0], self.ends[1] = np.inf, -np.inf
+
+    def count(self, values: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Grid:
+        """Count some rows; those of weight 0 do not count."""
+        from bayesieve.discretize._value_kernels import count_in_cells
+        from bayesieve.table._kernels import code_numbers
+
+        numbers = np.empty((1, values.size), dtype=smallest_unsigned(self.cuts.size + 1))
+        missing = np.array([np.iinfo(numbers.dtype).max])  # 0 after the last step
+        values = np.ascontiguousarray(values)
+        code_numbers(values[None, :], self.cuts, np.array([0, self.cuts.size]), missing, numbers)
+        numbers += numbers.dtype.type(1)
+        count_in_cells(values, numbers[0], classes, weights, self.counts, *self.ends)
+        return self
+
+    def __add__(self, other: Grid) -> Grid:
+        both = Grid(self.cuts, self.counts.shape[1])
+        np.add(self.counts, other.counts, out=both.counts)
+        np.minimum(self.ends[0], other.ends[0], out=both.ends[0])
+        np.maximum(self.ends[1], other.ends[1], out=both.ends[1])
+        return both
+
+    def _filled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, lowest and highest value of the cells that have any."""
+        rows = np.round(self.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
+        met = np.flatnonzero(rows > 0)
+        return rows[met], self.ends[0, 1:][met], self.ends[1, 1:][met]
+
+    def quantiles(self, n_cells: int) -> np.ndarray:
+        """Cuts into at most so many cells of about as many rows, were these spread evenly over each present cell.
+        Cells of many more rows are cut off on both sides: they may hold one frequent value.
+        """
+        rows, low, high = self._filled()
+        if not rows.size:
+            return np.zeros(0)
+        last = np.cumsum(rows)
+        n_large = n_cells // 4
+        n = n_cells - 2 * n_large
+        at = last[-1] * np.arange(1, n) / n
+        cell = np.minimum(np.searchsorted(last, at), rows.size - 1)
+        share = np.clip((at - last[cell] + rows[cell]) / rows[cell], 0.0, 1.0)
+        cuts = np.clip(low[cell] * (1.0 - share) + high[cell] * share, low[cell], high[cell])
+        large = np.flatnonzero(rows * max(1, n_large) >= last[-1])
+        cuts = np.unique(np.concatenate([cuts, high[large], high[large[large > 0] - 1]]) + 0.0)
+        return cuts[cuts < high[-1]]
+
+    def is_too_full(self, n_cells: int) -> bool:
+        """Whether some cell of several values has many more rows than it should."""
+        rows, low, high = self._filled()
+        return bool(np.any(rows[low < high] * n_cells > _TOO_FULL * rows.sum()))
+
+    def value_counts(self, n_distinct: int) -> ValueCounts:
+        """The counts of cells with rows, among so many distinct values."""
+        counts = whole_if_possible(self.counts)
+        met = np.flatnonzero(counts[1:].any(axis=1)) + 1
+        return ValueCounts(self.ends[0, met], counts[met], counts[0], self.ends[1, met], n_distinct)
+
+
+def whole_if_possible(counts: np.ndarray) -> np.ndarray:
+    """Counts as whole numbers, if they are."""
+    whole = counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
+    return counts.astype(np.int32) if whole else counts
+
+
+@cache
+def _octaves() -> np.ndarray:
+    """The highest number of each run of numbers with the same first bits."""
+    shift = np.uint64(64 - _TOP_BITS)
+    first = (np.arange(0x7FF0 >> (16 - _TOP_BITS), dtype=np.uint64) << shift).view(np.float64)
+    last = (first.view(np.uint64) | ((np.uint64(1) << shift) - np.uint64(1))).view(np.float64)
+    return np.sort(np.concatenate([-first[1:], [-5e-324], last]))
+
+
+@dataclass
+class NumberSketch:
+    """Numbers of too many distinct values, in quarters of octaves, and about how many are distinct."""
+
+    grid: Grid
+    distinct: Distinct
+
+    @classmethod
+    def of(cls, values: np.ndarray, weights: np.ndarray) -> NumberSketch:
+        """Of some rows; ``weights`` is empty if every row counts once."""
+        grid = Grid(_octaves(), 1).count(values, np.zeros(values.size, np.uint8), weights)
+        counted = ~np.isnan(values) & (weights > 0 if weights.size else True)
+        known = values if counted.all() else values[counted]
+        return cls(grid, Distinct(mixed((known + 0.0).view(np.uint64) - _INCREMENT)))
+
+    def __add__(self, other: NumberSketch) -> NumberSketch:
+        return NumberSketch(self.grid + other.grid, self.distinct + other.distinct)
+
+
+@dataclass
+class TextSketch:
+    """Rows (or weight) of too many categories, by a hash of their text, and about how many are distinct."""
+
+    rows: np.ndarray
+    distinct: Distinct
+
+    @classmethod
+    def of(cls, counts: ValueCounts) -> TextSketch:
+        """Of the categories of a block."""
+        hashes = _hashes_of(counts.values)
+        rows = np.bincount(hashes % _BUCKETS, weights=counts.counts.sum(axis=1), minlength=_BUCKETS)
+        return cls(rows, Distinct(mixed(hashes.astype(np.uint64))))
+
+    def __add__(self, other: TextSketch) -> TextSketch:
+        return TextSketch(self.rows + other.rows, self.distinct + other.distinct)
+
+    def fullest(self, most_buckets: int, most_values: int) -> np.ndarray:
+        """Marks of the buckets with most rows, as few as hold about ``most_values`` categories."""
+        n = max(1, min(most_buckets, most_values * _BUCKETS // max(1, int(self.distinct))))
+        marks = np.zeros(_BUCKETS, dtype=bool)
+        marks[np.argsort(-np.round(self.rows, 6), kind="stable")[:n]] = True
+        return marks
+
+
+def _hashes_of(values: Sequence[Any]) -> np.ndarray:
+    return np.fromiter((zlib.crc32(str(value).encode()) for value in values), np.int64, len(values))
+
+
+Part = ValueCounts | NumberSketch | TextSketch
+"""What is known of the values of a column in some blocks."""
+
+
+def count_values(column: Column, rows: BlockRows, before: Part | None, most: int) -> Part:
+    """The values of a block of a column by class; only a sketch of more than ``most``, and if there is one of blocks
+    ``before``.
+    """
+    if column.kind != "numeric":
+        return add_values([_count_categories(column, rows)], most)
+    values = column.numbers()
+    if isinstance(before, NumberSketch) or (values.size > most and _has_more(values, most, rows.weights)):
+        return NumberSketch.of(values, rows.weights)
+    return ValueCounts.of_numbers(values, rows.order)
+
+
+def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:
+    texts = column.texts()
+    if texts is None:
+        return ValueCounts.of_categories(column.categories(merged=False), rows.order)
+    if not rows.weights.size and rows.n_classes <= _FEW_CLASSES:
+        return ValueCounts.of_texts(texts, rows.order)
+    import polars as pl
+
+    counts = ValueCounts.of_categories(column.categories(merged=False), rows.order)
+    return replace(counts, values=pl.Series(counts.values, dtype=pl.String))
+
+
+def _has_more(values: np.ndarray, most: int, weights: np.ndarray) -> bool:
+    """Whether a block has more distinct numbers than ``most``."""
+    ordered = np.sort(values[weights > 0] if weights.size else values)
+    return int(np.count_nonzero(ordered[1:] > ordered[:-1])) >= most
+
+
+def add_values(parts: Sequence[Part], most: int) -> Part:
+    """The sum over blocks: a sketch if there are more than ``most`` values."""
+    counts = [part for part in parts if isinstance(part, ValueCounts)]
+    if len(counts) == len(parts):
+        total = ValueCounts.sum(counts)
+        if len(total.values) <= most:
+            return total
+        parts = [total]
+    total_: Part = reduce(add, map(_sketch_of, parts))
+    return total_
+
+
+def _sketch_of(part: Any) -> Any:
+    if not isinstance(part, ValueCounts):
+        return part
+    if isinstance(part.values, np.ndarray):
+        return NumberSketch.of(part.values, part.counts.sum(axis=1, dtype=float))
+    return TextSketch.of(part)
+
+
+def count_cells(column: Column, rows: BlockRows, _: Any, cuts: np.ndarray) -> Grid:
+    """The numbers of a block in the cells of a grid."""
+    return Grid(cuts, rows.n_classes).count(column.numbers(), rows.classes, rows.weights)
+
+
+def add_cells(parts: Sequence[Grid], _: Any) -> Grid:
+    """The sum over blocks."""
+    return reduce(add, parts)
+
+
+def count_marked(column: Column, rows: BlockRows, _: Any, marks: np.ndarray) -> ValueCounts:
+    """Those categories of a block that are in marked buckets."""
+    counts = _count_categories(column, rows)
+    chosen = np.flatnonzero(marks[_hashes_of(counts.values) % _BUCKETS])
+    return ValueCounts.sum([_only(counts, chosen)])
+
+
+def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
+    """The sum over blocks."""
+    return ValueCounts.sum(parts)
+
+
+def _only(counts: ValueCounts, chosen: np.ndarray) -> ValueCounts:
+    values = counts.values
+    some = [values[i] for i in chosen.tolist()] if isinstance(values, list) else values[chosen]
+    return replace(counts, values=some, counts=counts.counts[chosen])
+
+
+class RunningSum:
+    """The sum over blocks of a column as they come: counts of values are added up pairwise, as they grow with their
+    number of blocks; all else at once.
+
+    Parameters
+    ----------
+    add, option : the sum of ``parts`` is ``add(parts, option)``.
+    """
+
+    def __init__(self, add: Any, option: Any) -> None:
+        self._add, self._option = add, option
+        self.parts: list[tuple[int, Any]] = []
+
+    @property
+    def last(self) -> Any:
+        """The sum over the blocks before the next one, or over some of them; None before the first one."""
+        return self.parts[-1][1] if self.parts else None
+
+    def push(self, part: Any) -> None:
+        """Add a block."""
+        n = 1
+        while self.parts and (self.parts[-1][0] == n or not _grows(part) or not _grows(self.last)):
+            size, before = self.parts.pop()
+            part, n = self._add([before, part], self._option), n + size
+        self.parts.append((n, part))
+
+    def total(self) -> Any:
+        """The sum over all blocks."""
+        return reduce(lambda one, other: self._add([one, other], self._option), (part for _, part in self.parts))
+
+
+def _grows(part: Any) -> bool:
+    return isinstance(part, ValueCounts)
+
+
+def most_frequent(counts: ValueCounts, most: int) -> ValueCounts:
+    """So many categories, those with most rows; of as many rows the first by text."""
+    if len(counts.values) <= most:
+        return counts
+    rows = np.round(counts.counts.sum(axis=1, dtype=float), 6)
+    chosen = np.sort(np.argsort(-rows, kind="stable")[:most])
+    return _only(counts, chosen)
+
+
+@dataclass
+class CountedColumn:
+    """The counts of a column: of all values, or of the cells of a grid, or of its most frequent categories.
+
+    n_left_out : rows, or weight, of other categories.
+    """
+
+    counts: ValueCounts
+    n_left_out: int = 0
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether values are ranges."""
+        return self.counts.upper is not None
+
+
+def state_of(parts: Sequence[tuple[int, Any]]) -> State:
+    """The sums of a column as arrays, for `parts_of`."""
+    state: State = {}
+    for i, (n, part) in enumerate(parts):
+        if isinstance(part, ValueCounts):
+            kind, values = "numbers", part.values
+            if not isinstance(values, np.ndarray):
+                kind = "values" if isinstance(values, list) else "texts"
+                values = np.frombuffer(json.dumps(list(values)).encode(), np.uint8)
+            arrays = {kind: values, "counts": part.counts, "missing": part.missing}
+        elif isinstance(part, Grid):
+            arrays = {"cuts": part.cuts, "counts": part.counts, "ends": part.ends}
+        elif isinstance(part, NumberSketch):
+            arrays = {"counts": part.grid.counts, "ends": part.grid.ends, "smallest": part.distinct.smallest}
+        else:
+            arrays = {"rows": part.rows, "smallest": part.distinct.smallest}
+        state |= {f"{i} {name}": array for name, array in arrays.items()} | {f"{i} n": np.array(n)}
+    return state
+
+
+def parts_of(state: State) -> list[tuple[int, Any]]:
+    """The sums with this `state_of`."""
+    of: dict[int, State] = {}
+    for key, array in state.items():
+        i, name = key.split()
+        of.setdefault(int(i), {})[name] = array
+    return [(int(part["n"]), _part_of(part)) for _, part in sorted(of.items())]
+
+
+def _part_of(state: State) -> Any:
+    if "missing" in state:
+        import polars as pl
+
+        known = next(state[kind] for kind in ("numbers", "values", "texts") if kind in state)
+        values = known if "numbers" in state else json.loads(known.tobytes())
+        values = pl.Series(values, dtype=pl.String) if "texts" in state else values
+        return ValueCounts(values, state["counts"], state["missing"])
+    distinct = Distinct(state.get("smallest", np.zeros(0, np.uint64)))
+    if "rows" in state:
+        return TextSketch(state["rows"], distinct)
+    grid = Grid(state.get("cuts", _octaves()), state["counts"].shape[1])
+    grid.counts, grid.ends = state["counts"], state["ends"]
+    return grid if "cuts" in state else NumberSketch(grid, distinct)
