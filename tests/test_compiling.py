@@ -1,7 +1,9 @@
-"""Kernels work where nothing can be written."""
+"""Where the code of kernels is saved, and when it is found again."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -50,27 +52,73 @@ def outer(x):
 CALL = """
 import sys
 sys.path.insert(0, {folder!r})
-from bayesieve import compiling
-compiling.kernel_sources = lambda: {sources!r}
+{setting}
 import kernels
 print(kernels.outer(1), sum(kernels.outer.stats.cache_hits.values()))
 """
 
 
+def call(folder: Path, setting: str = "", **environment: str) -> str:
+    """What a process prints that calls the kernels of a folder: the result, and how many it need not compile."""
+    code = CALL.format(folder=str(folder), setting=setting)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    return found.stdout.strip()
+
+
+def written(folder: Path) -> Path:
+    (folder / "kernels.py").write_text(KERNELS.format(number=1), encoding="utf-8")
+    return folder
+
+
 def test_kept_code_is_forgotten_when_any_kernel_changes(tmp_path: Path) -> None:
     """As where a kernel calls another one from a file that changed, while its own did not."""
-    (tmp_path / "kernels.py").write_text(KERNELS.format(number=1), encoding="utf-8")
+    written(tmp_path)
+    old, new = (
+        f"from bayesieve import compiling; compiling.kernel_sources = lambda: {text!r}" for text in ("old", "new")
+    )
+    assert call(tmp_path, old) == "2 0"
+    assert call(tmp_path, old) == "2 1"  # kept
+    assert call(tmp_path, new) == "2 0"  # compiled anew
+    assert call(tmp_path, new) == "2 1"
 
-    def call(sources: tuple[object, ...]) -> str:
-        code = CALL.format(folder=str(tmp_path), sources=sources)
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        assert found.returncode == 0, found.stderr
-        return found.stdout.strip()
 
-    assert call(("old",)) == "2 0"
-    assert call(("old",)) == "2 1"  # kept
-    assert call(("new",)) == "2 0"  # compiled anew
-    assert call(("new",)) == "2 1"
+ANY_PROCESSOR = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+NOWHERE = """
+import tempfile
+from numba.core import caching
+
+def refuse(*arguments, **options):
+    raise PermissionError("a read-only file system")
+
+tempfile.TemporaryFile = caching.os.makedirs = refuse
+"""
+
+
+@pytest.mark.parametrize("processor", [ANY_PROCESSOR, {}], ids=["any", "own"])
+def test_kept_code_is_found_from_other_folders_at_other_times(tmp_path: Path, processor: dict[str, str]) -> None:
+    """As where a container image sets NUMBA_CACHE_DIR, which need not be writable later."""
+    first, second, cached = (tmp_path / name for name in ("first", "second", "cached"))
+    for folder, changed in ((first, 1), (second, 10**9)):
+        folder.mkdir()
+        os.utime(written(folder) / "kernels.py", (changed, changed))
+    assert call(first, NUMBA_CACHE_DIR=str(cached), **processor) == "2 0"
+    assert call(second, NUMBA_CACHE_DIR=str(cached)) == "2 1"
+    assert call(second, NOWHERE, NUMBA_CACHE_DIR=str(cached)) == "2 1"
+
+
+def test_kept_code_comes_with_the_package(tmp_path: Path) -> None:
+    """As in a wheel, installed where nothing can be written."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    assert call(written(first), NUMBA_CACHE_DIR="", **ANY_PROCESSOR) == "2 0"
+    shutil.copytree(first, second)
+    os.utime(second / "kernels.py", (1, 1))
+    assert call(second, NOWHERE, NUMBA_CACHE_DIR="") == "2 1"
+    (second / "kernels.py").write_text(KERNELS.format(number=2), encoding="utf-8")
+    assert call(second, NUMBA_CACHE_DIR="") == "3 0"
 
 
 def double(number: int) -> int:
