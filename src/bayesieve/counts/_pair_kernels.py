@@ -82,25 +82,19 @@ def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes
     for i in range(counts.shape[1]):
         sums[:] = 0.0
         for s in range(sizes.size):
-            _add_binary(
-                counts[s, i], ones_left[s, i], ones_right[s], own_left[s, i], own_right[s], sizes[s], logs, sums
-            )
+            both, others, own_others = counts[s, i], ones_right[s], own_right[s]
+            ones, own, size, whole = ones_left[s, i], own_left[s, i], sizes[s], logs[sizes[s]]
+            for j in range(sums.size):
+                n_11 = np.int64(both[j])
+                n_10 = ones - n_11
+                n_01 = others[j] - n_11
+                joint = logs[np.uint64(n_11)] + logs[np.uint64(size - ones - n_01)]
+                joint += logs[np.uint64(n_10)] + logs[np.uint64(n_01)]
+                independent = n_11 * size == ones * others[j]
+                sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
         row, most = out[i], most_left[i]
         for j in range(sums.size):
             row[j] = max(0.0, min(sums[j], min(most, most_right[j])))
-
-
-@jit_inner
-def _add_binary(both, ones, others, own, own_others, size, logs, sums):
-    whole = logs[size]
-    for j in range(sums.size):
-        n_11 = np.int64(both[j])
-        n_10 = ones - n_11
-        n_01 = others[j] - n_11
-        joint = logs[np.uint64(n_11)] + logs[np.uint64(size - ones - n_01)]
-        joint += logs[np.uint64(n_10)] + logs[np.uint64(n_01)]
-        independent = n_11 * size == ones * others[j]
-        sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
 
 
 @jit

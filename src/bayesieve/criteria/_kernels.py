@@ -266,29 +266,6 @@ def classify(steps, offsets, right, wrong, margin, kept, states):
 
 
 @jit
-def write_log_factors(logs, offsets, classes, source, flat):
-    """flat[...] = log P(level | other class) - log P(level | class of the segment), feature after feature.
-
-    ``logs[source[s]]`` (levels of all features, classes) scores segment s, which holds rows of ``classes[s]``; each
-    table ends with a zero, for unseen values.
-    """
-    n_classes = logs.shape[2]
-    at = 0
-    for k in range(offsets.size - 1):
-        for segment in range(classes.size):
-            true_class = classes[segment]
-            table = logs[source[segment]]
-            for other in range(n_classes):
-                if other == true_class:
-                    continue
-                for level in range(offsets[k], offsets[k + 1]):
-                    flat[at] = table[level, other] - table[level, true_class]
-                    at += 1
-                flat[at] = 0.0
-                at += 1
-
-
-@jit
 def walk_path(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row, highest, most,
     sums,

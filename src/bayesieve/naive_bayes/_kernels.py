@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import math
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 _ROWS, _FEWEST_ROWS = 2048, 32  # numbers, or rows, summed at a time, so that sums stay in the first-level cache
 
 
-@jit
-def _next(n_levels, k):
-    """A feature and its number of levels; beyond the last, the last without levels."""
-    return (k, n_levels[k]) if k < n_levels.size else (n_levels.size - 1, 0)
-
-
-@jit
+@jit_inner
 def _place(code, n, start, n_classes, nothing):
     """Where the numbers of a code begin; those of codes of no level at ``nothing``."""
     return start + code * n_classes if code < n else nothing
@@ -29,13 +23,15 @@ def add_log_probabilities(codes, n_levels, starts, table, joint):
     less often.
     """
     n_features, n_rows = codes.shape
+    last = n_features - 1
     n_classes = joint.shape[1]
     nothing = table.size - n_classes
     rows = max(_FEWEST_ROWS, _ROWS // n_classes)
     for begin in range(0, n_rows, rows):
         stop = min(begin + rows, n_rows)
         for k in range(0, n_features, 4):
-            (k1, n1), (k2, n2), (k3, n3) = _next(n_levels, k + 1), _next(n_levels, k + 2), _next(n_levels, k + 3)
+            k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)  # beyond the last: it, without levels
+            n1, n2, n3 = n_levels[k1] * (k < last), n_levels[k2] * (k1 < last), n_levels[k3] * (k2 < last)
             for i in range(begin, stop):
                 at = _place(codes[k, i], n_levels[k], starts[k], n_classes, nothing)
                 at1 = _place(codes[k1, i], n1, starts[k1], n_classes, nothing)
@@ -56,13 +52,15 @@ def sum_by_level(codes, n_levels, starts, values, sums):
     often follow each other, and a sum waits for the one before.
     """
     n_features, n_rows = codes.shape
+    last = n_features - 1
     n_classes = values.shape[1]
     nothing = sums.size - n_classes
     rows = max(_FEWEST_ROWS, _ROWS // n_classes)
     for begin in range(0, n_rows, rows):
         stop = min(begin + rows, n_rows)
         for k in range(0, n_features, 4):
-            (k1, n1), (k2, n2), (k3, n3) = _next(n_levels, k + 1), _next(n_levels, k + 2), _next(n_levels, k + 3)
+            k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)  # beyond the last: it, without levels
+            n1, n2, n3 = n_levels[k1] * (k < last), n_levels[k2] * (k1 < last), n_levels[k3] * (k2 < last)
             for i in range(begin, stop):
                 at = _place(codes[k, i], n_levels[k], starts[k], n_classes, nothing)
                 at1 = _place(codes[k1, i], n1, starts[k1], n_classes, nothing)
