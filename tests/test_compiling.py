@@ -155,3 +155,32 @@ def test_seconds_of_a_search_leave_out_the_compiling_of_its_kernels() -> None:
     with pytest.raises(ZeroDivisionError):
         timer.timed(lambda: 1 / 0)()
     assert timer._depth == 0
+
+
+FIRST_FIT = """
+import sys
+import numpy as np
+import polars as pl
+from bayesieve import SelectiveNB
+
+rng = np.random.default_rng(0)
+y = rng.integers(0, 2, 6000)
+number = rng.normal(size=y.size) + y
+word, place = rng.integers(0, 4, y.size) + y, rng.integers(0, 40, y.size)
+frame = pl.DataFrame({"number": number, "few": np.round(2 * number), "word": word, "place": place})
+frame = frame.with_columns(pl.col("word", "place").cast(pl.String))
+SelectiveNB().fit(frame, y).predict_proba(frame)
+names = [name for name in sys.modules if name.startswith("bayesieve.") and name.endswith("kernels")]
+kernels = {value for name in names for value in vars(sys.modules[name]).values() if hasattr(value, "py_func")}
+used = [kernel for kernel in kernels if kernel.signatures and "no_cpython_wrapper" not in kernel.targetoptions]
+print(len(used), sum(len(kernel.signatures) for kernel in used))
+"""
+
+
+def test_a_first_fit_compiles_no_more_kernels_than_it_did() -> None:
+    """Those of a fit to numbers and words, of few and of many values, and the types that they are compiled for."""
+    found = subprocess.run([sys.executable, "-c", FIRST_FIT], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    kernels, compiled = (int(figure) for figure in found.stdout.split())
+    assert kernels <= 18
+    assert compiled <= 19
