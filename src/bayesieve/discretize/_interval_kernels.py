@@ -158,8 +158,7 @@ def _join_local_minima(cumulated, log_factorials, target):
         most_rows += cumulated[-1, j]
     most_rows /= 16 * target
     bounds = np.empty(n_blocks + 1, dtype=np.int64)
-    bounds[0] = 0
-    n, start, rows = 0, 0, 0.0
+    n, start, rows, bounds[0] = 0, 0, 0.0, 0
     for i in range(n_blocks):  # runs of neighbours with at most so many rows; larger blocks stay alone
         size = 0.0
         for j in range(n_classes):
@@ -174,21 +173,17 @@ def _join_local_minima(cumulated, log_factorials, target):
     costs = np.empty(n)
     for i in range(n):
         costs[i] = part_cost(cumulated, bounds[i], bounds[i + 1], log_factorials)
-    unions = np.empty(n)
-    deltas = np.empty(n + 1)
+    unions, deltas = np.empty(n), np.empty(n + 1)
     sample = np.empty(1024)
     while n > target:
-        deltas[0] = np.inf
-        deltas[n] = np.inf
+        deltas[0] = deltas[n] = np.inf
         for i in range(n - 1):
             unions[i] = part_cost(cumulated, bounds[i], bounds[i + 2], log_factorials)
             deltas[i + 1] = unions[i] - costs[i] - costs[i + 1]
         stride = max(1, (n - 1) // sample.size)
-        taken = 0
-        for i in range(0, n - 1, stride):
-            if taken < sample.size:
-                sample[taken] = deltas[i + 1]
-                taken += 1
+        taken = min(sample.size, (n - 2) // stride + 1)
+        for k in range(taken):
+            sample[k] = deltas[k * stride + 1]
         gap = taken // 2
         while gap > 0:  # sorted here: the median of NumPy takes a second to compile
             for k in range(gap, taken):
@@ -200,8 +195,7 @@ def _join_local_minima(cumulated, log_factorials, target):
             gap //= 2
         middle = taken // 2
         threshold = sample[middle] if taken % 2 else 0.5 * (sample[middle - 1] + sample[middle])
-        n_left = 0
-        i = 0
+        n_left = i = 0
         while i < n:
             delta = deltas[i + 1]  # of the pair (i, i + 1)
             start, cost = bounds[i], costs[i]
@@ -357,8 +351,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
                     best, best_width, best_at = value, width, i
         if best_width == 0:
             return bound[: n + 1].copy()
-        i = best_at
-        at = where[best_width, i]
+        i, at = best_at, where[best_width, best_at]
         if best_width == 3:
             n -= 1
             for k in range(i + 2, n + 1):

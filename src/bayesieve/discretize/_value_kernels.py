@@ -29,8 +29,7 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
     joining = joined <= 1
     while c < values.shape[0]:
         column = values[c]
-        starts[c] = row
-        n_distinct = 0
+        starts[c], n_distinct = row, 0
         heads = offsets[:-1].copy()
         cumulated[row] = 0
         previous = -1  # class of the last block if it is pure, -2 if it is not, -1 without one
@@ -39,8 +38,7 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
                 previous = j if previous == -1 else -2
         if previous != -1:
             lower[row] = upper[row] = -np.inf
-            n_distinct = 1
-            row += 1
+            n_distinct, row = 1, row + 1
             for j in range(n_classes):
                 cumulated[row, j] = missing[c, j]
         previous = -1 if apart else previous
@@ -82,8 +80,7 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
             continue
         n_values[c] = n_distinct
         joining = joined <= 1
-        row += 1
-        c += 1
+        row, c = row + 1, c + 1
     starts[c] = row
     return row
 
