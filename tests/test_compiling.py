@@ -1,7 +1,9 @@
-"""Kernels work where nothing can be written."""
+"""Where the code of kernels is saved, and when it is found again."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -50,27 +52,73 @@ def outer(x):
 CALL = """
 import sys
 sys.path.insert(0, {folder!r})
-from bayesieve import compiling
-compiling.kernel_sources = lambda: {sources!r}
+{setting}
 import kernels
 print(kernels.outer(1), sum(kernels.outer.stats.cache_hits.values()))
 """
 
 
+def call(folder: Path, setting: str = "", **environment: str) -> str:
+    """What a process prints that calls the kernels of a folder: the result, and how many it need not compile."""
+    code = CALL.format(folder=str(folder), setting=setting)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    return found.stdout.strip()
+
+
+def written(folder: Path) -> Path:
+    (folder / "kernels.py").write_text(KERNELS.format(number=1), encoding="utf-8")
+    return folder
+
+
 def test_kept_code_is_forgotten_when_any_kernel_changes(tmp_path: Path) -> None:
     """As where a kernel calls another one from a file that changed, while its own did not."""
-    (tmp_path / "kernels.py").write_text(KERNELS.format(number=1), encoding="utf-8")
+    written(tmp_path)
+    old, new = (
+        f"from bayesieve import compiling; compiling.kernel_sources = lambda: {text!r}" for text in ("old", "new")
+    )
+    assert call(tmp_path, old) == "2 0"
+    assert call(tmp_path, old) == "2 1"  # kept
+    assert call(tmp_path, new) == "2 0"  # compiled anew
+    assert call(tmp_path, new) == "2 1"
 
-    def call(sources: tuple[object, ...]) -> str:
-        code = CALL.format(folder=str(tmp_path), sources=sources)
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        assert found.returncode == 0, found.stderr
-        return found.stdout.strip()
 
-    assert call(("old",)) == "2 0"
-    assert call(("old",)) == "2 1"  # kept
-    assert call(("new",)) == "2 0"  # compiled anew
-    assert call(("new",)) == "2 1"
+ANY_PROCESSOR = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+NOWHERE = """
+import tempfile
+from numba.core import caching
+
+def refuse(*arguments, **options):
+    raise PermissionError("a read-only file system")
+
+tempfile.TemporaryFile = caching.os.makedirs = refuse
+"""
+
+
+@pytest.mark.parametrize("processor", [ANY_PROCESSOR, {}], ids=["any", "own"])
+def test_kept_code_is_found_from_other_folders_at_other_times(tmp_path: Path, processor: dict[str, str]) -> None:
+    """As where a container image sets NUMBA_CACHE_DIR, which need not be writable later."""
+    first, second, cached = (tmp_path / name for name in ("first", "second", "cached"))
+    for folder, changed in ((first, 1), (second, 10**9)):
+        folder.mkdir()
+        os.utime(written(folder) / "kernels.py", (changed, changed))
+    assert call(first, NUMBA_CACHE_DIR=str(cached), **processor) == "2 0"
+    assert call(second, NUMBA_CACHE_DIR=str(cached)) == "2 1"
+    assert call(second, NOWHERE, NUMBA_CACHE_DIR=str(cached)) == "2 1"
+
+
+def test_kept_code_comes_with_the_package(tmp_path: Path) -> None:
+    """As in a wheel, installed where nothing can be written."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    assert call(written(first), NUMBA_CACHE_DIR="", **ANY_PROCESSOR) == "2 0"
+    shutil.copytree(first, second)
+    os.utime(second / "kernels.py", (1, 1))
+    assert call(second, NOWHERE, NUMBA_CACHE_DIR="") == "2 1"
+    (second / "kernels.py").write_text(KERNELS.format(number=2), encoding="utf-8")
+    assert call(second, NUMBA_CACHE_DIR="") == "3 0"
 
 
 def double(number: int) -> int:
@@ -107,3 +155,32 @@ def test_seconds_of_a_search_leave_out_the_compiling_of_its_kernels() -> None:
     with pytest.raises(ZeroDivisionError):
         timer.timed(lambda: 1 / 0)()
     assert timer._depth == 0
+
+
+FIRST_FIT = """
+import sys
+import numpy as np
+import polars as pl
+from bayesieve import SelectiveNB
+
+rng = np.random.default_rng(0)
+y = rng.integers(0, 2, 6000)
+number = rng.normal(size=y.size) + y
+word, place = rng.integers(0, 4, y.size) + y, rng.integers(0, 40, y.size)
+frame = pl.DataFrame({"number": number, "few": np.round(2 * number), "word": word, "place": place})
+frame = frame.with_columns(pl.col("word", "place").cast(pl.String))
+SelectiveNB().fit(frame, y).predict_proba(frame)
+names = [name for name in sys.modules if name.startswith("bayesieve.") and name.endswith("kernels")]
+kernels = {value for name in names for value in vars(sys.modules[name]).values() if hasattr(value, "py_func")}
+used = [kernel for kernel in kernels if kernel.signatures and "no_cpython_wrapper" not in kernel.targetoptions]
+print(len(used), sum(len(kernel.signatures) for kernel in used))
+"""
+
+
+def test_a_first_fit_compiles_no_more_kernels_than_it_did() -> None:
+    """Those of a fit to numbers and words, of few and of many values, and the types that they are compiled for."""
+    found = subprocess.run([sys.executable, "-c", FIRST_FIT], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    kernels, compiled = (int(figure) for figure in found.stdout.split())
+    assert kernels <= 18
+    assert compiled <= 19

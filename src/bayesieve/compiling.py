@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import subprocess
@@ -28,12 +29,13 @@ def jit(function: Callable[..., Any]) -> Any:
     """
     from numba import njit
 
+    from bayesieve.saved_code import SavedCode
+
+    compiled: Any = njit(**_OPTIONS)(function)
     try:
-        compiled: Any = njit(cache=True, **_OPTIONS)(function)
-        _depend_on_all_kernels(compiled)
-    except RuntimeError:
-        _warn_once()
-        compiled = njit(**_OPTIONS)(function)
+        compiled._cache = SavedCode(function)
+    except RuntimeError:  # of Numba, which finds no folder
+        warn_once()
     compiled.compile = _TIMER.timed(compiled.compile)  # called once for each combination of types
     return compiled
 
@@ -66,11 +68,15 @@ def compile_seconds() -> float:
 
 
 class _Timer:
-    """Seconds during which any of the functions timed runs, in whatever thread; they may call each other."""
+    """Seconds during which any of the functions timed runs, in whatever thread; they may call each other.
+
+    Garbage is not collected meanwhile: the compiler makes so many objects that live on that looking through them again
+    and again takes a sixth of its time.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._spent, self._began, self._depth = 0.0, 0.0, 0
+        self._spent, self._began, self._depth, self._collects = 0.0, 0.0, 0, False
 
     @property
     def seconds(self) -> float:
@@ -82,7 +88,8 @@ class _Timer:
         def run(*arguments: Any, **options: Any) -> Any:
             with self._lock:
                 if not self._depth:
-                    self._began = time.perf_counter()
+                    self._began, self._collects = time.perf_counter(), gc.isenabled()
+                    gc.disable()
                 self._depth += 1
             try:
                 return function(*arguments, **options)
@@ -91,6 +98,8 @@ class _Timer:
                     self._depth -= 1
                     if not self._depth:
                         self._spent += time.perf_counter() - self._began
+                        if self._collects:
+                            gc.enable()
 
         return run
 
@@ -98,34 +107,17 @@ class _Timer:
 _TIMER = _Timer()
 
 
-def _depend_on_all_kernels(compiled: Any) -> None:
-    """Numba drops saved code when the file of the kernel changes, but not when that of a kernel does which it calls and
-    whose code is part of it: old code would run on.
-    """
-    saved: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(saved, "_source_stamp"):
-        saved._source_stamp = (saved._source_stamp, kernel_sources())
-        load = saved._load_index
-
-        def load_index() -> Any:
-            try:
-                return load()
-            except (AttributeError, ImportError):  # saved by another version, with types that this one lacks
-                return {}
-
-        saved._load_index = load_index
-
-
 @cache
-def kernel_sources() -> tuple[tuple[str, int, int], ...]:
-    """Name, time of the last change and size of every file of kernels."""
+def kernel_sources() -> tuple[tuple[str, str], ...]:
+    """Name and hash of every file of kernels, and of this one, which holds their options."""
     folder = Path(__file__).parent
-    files = [(path, path.stat()) for path in sorted(folder.glob("*/_*kernels.py"))]
-    return tuple((path.relative_to(folder).as_posix(), stat.st_mtime_ns, stat.st_size) for path, stat in files)
+    files = sorted([*folder.glob("*/_*kernels.py"), Path(__file__)])
+    return tuple((path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()) for path in files)
 
 
 @cache
-def _warn_once() -> None:
+def warn_once() -> None:
+    """Tell that a kernel was compiled whose code nobody can find again."""
     warnings.warn(
         "Compiled code cannot be saved, as neither the folder of bayesieve nor a cache folder of the user can be "
         "written: every start compiles again; set NUMBA_CACHE_DIR to a folder that can be written.",
@@ -150,8 +142,8 @@ def _nothing() -> None:
 
 
 def stamp(family: str) -> Path | None:
-    """The file that says that a family of kernels is on disk, compiled for this processor by these versions; None where
-    nothing can be saved.
+    """The file that says that a family of kernels is on disk, compiled for this processor, or for any, by these
+    versions; None where nothing can be saved.
     """
     import llvmlite.binding
     import numba
@@ -159,8 +151,11 @@ def stamp(family: str) -> Path | None:
     folder = _folder()
     if folder is None:
         return None
-    versions = (kernel_sources(), numba.__version__, sys.version, llvmlite.binding.get_host_cpu_name())
-    return folder / f"compiled-{family}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}"
+    files = []
+    for processor in (os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name(), "generic"):
+        versions = (kernel_sources(), numba.__version__, sys.version, processor)
+        files.append(folder / f"compiled-{family}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}")
+    return next((file for file in files if file.exists()), files[0])
 
 
 @contextmanager

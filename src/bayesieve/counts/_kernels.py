@@ -46,7 +46,23 @@ def count_sorted(codes, starts, n_levels, offsets, counts):
         for j in range(starts.size - 1):
             run = codes[k, starts[j] : starts[j + 1]]
             if n_levels[k] <= _MOST_PACKED and run.size >= _LEAST_PACKED:
-                _count_packed(run, n_levels[k], mine, j)
+                # Codes are compared with a level eight at a time, as the bytes of a word: loops that vectorise.
+                head = -run.ctypes.data & 7  # words start at multiples of eight bytes
+                whole = (run.size - head) // 8 * 8
+                words = run[head : head + whole].view(np.uint64)
+                for first in range(0, words.size, _WORDS):
+                    block = words[first : first + _WORDS]
+                    for level in range(n_levels[k]):
+                        wanted = np.uint64(level) * _ONES
+                        equal = np.uint64(0)
+                        for w in range(block.size):
+                            differs = block[w] ^ wanted
+                            marked = ((differs & _LOW_BITS) + _LOW_BITS) | differs  # the high bit of bytes that differ
+                            equal += (~marked >> np.uint64(7)) & _ONES
+                        pairs = (equal & _EVEN_BYTES) + ((equal >> np.uint64(8)) & _EVEN_BYTES)
+                        mine[level, j] += float((pairs * _PAIR_ONES) >> np.uint64(48))
+                _count_singly(run[:head], n_levels[k], mine, j)
+                _count_singly(run[head + whole :], n_levels[k], mine, j)
             elif n_levels[k] > _MOST_PACKED and run.size >= _LEAST_IN_LANES:
                 lanes[:] = 0
                 whole = run.size // 4 * 4
@@ -65,27 +81,6 @@ def _count_singly(run, n_levels, counts, j):
     for i in range(run.size):
         if run[i] < n_levels:
             counts[run[i], j] += 1.0
-
-
-@jit_inner
-def _count_packed(run, n_levels, counts, j):
-    """Codes are compared with a level eight at a time, as the bytes of a word; loops over words become vectors."""
-    head = -run.ctypes.data & 7  # words start at multiples of eight bytes
-    whole = (run.size - head) // 8 * 8
-    words = run[head : head + whole].view(np.uint64)
-    for first in range(0, words.size, _WORDS):
-        block = words[first : first + _WORDS]
-        for level in range(n_levels):
-            wanted = np.uint64(level) * _ONES
-            equal = np.uint64(0)
-            for w in range(block.size):
-                differs = block[w] ^ wanted
-                marked = ((differs & _LOW_BITS) + _LOW_BITS) | differs  # the high bit of every byte that is not zero
-                equal += (~marked >> np.uint64(7)) & _ONES
-            pairs = (equal & _EVEN_BYTES) + ((equal >> np.uint64(8)) & _EVEN_BYTES)
-            counts[level, j] += float((pairs * _PAIR_ONES) >> np.uint64(48))
-    _count_singly(run[:head], n_levels, counts, j)
-    _count_singly(run[head + whole :], n_levels, counts, j)
 
 
 @jit
@@ -112,29 +107,11 @@ def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
                     counts[offsets[k] + level, classes[s]] += total
 
 
-@jit_inner
-def _mixed(number):
-    """A number that looks random (the finaliser of SplitMix64)."""
-    mixed = number + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
 @jit
 def mix(numbers):
-    """Replace numbers by others that look random."""
+    """Replace numbers by others that look random (the finaliser of SplitMix64)."""
     for i in range(numbers.size):
-        numbers[i] = _mixed(numbers[i])
-
-
-@jit
-def mix_in(numbers, salt, in_order, keys):
-    """Mix the numbers of a column into the keys of the rows: ``in_order``, after those of the columns before, else as
-    a sum, in which columns are told apart by their salts only.
-    """
-    for i in range(numbers.size):
-        if in_order:
-            keys[i] = _mixed(keys[i] ^ numbers[i])
-        else:
-            keys[i] += _mixed(numbers[i] ^ salt)
+        mixed = numbers[i] + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        numbers[i] = mixed ^ (mixed >> np.uint64(31))

@@ -82,25 +82,19 @@ def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes
     for i in range(counts.shape[1]):
         sums[:] = 0.0
         for s in range(sizes.size):
-            _add_binary(
-                counts[s, i], ones_left[s, i], ones_right[s], own_left[s, i], own_right[s], sizes[s], logs, sums
-            )
+            both, others, own_others = counts[s, i], ones_right[s], own_right[s]
+            ones, own, size, whole = ones_left[s, i], own_left[s, i], sizes[s], logs[sizes[s]]
+            for j in range(sums.size):
+                n_11 = np.int64(both[j])
+                n_10 = ones - n_11
+                n_01 = others[j] - n_11
+                joint = logs[np.uint64(n_11)] + logs[np.uint64(size - ones - n_01)]
+                joint += logs[np.uint64(n_10)] + logs[np.uint64(n_01)]
+                independent = n_11 * size == ones * others[j]
+                sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
         row, most = out[i], most_left[i]
         for j in range(sums.size):
             row[j] = max(0.0, min(sums[j], min(most, most_right[j])))
-
-
-@jit_inner
-def _add_binary(both, ones, others, own, own_others, size, logs, sums):
-    whole = logs[size]
-    for j in range(sums.size):
-        n_11 = np.int64(both[j])
-        n_10 = ones - n_11
-        n_01 = others[j] - n_11
-        joint = logs[np.uint64(n_11)] + logs[np.uint64(size - ones - n_01)]
-        joint += logs[np.uint64(n_10)] + logs[np.uint64(n_01)]
-        independent = n_11 * size == ones * others[j]
-        sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
 
 
 @jit
@@ -128,38 +122,33 @@ def plane_information(counts, left, right, n_levels, complete, margins, at, size
             for s in range(sizes.size):
                 table = counts[s, below : below + n_levels[x] - complete[x], :]
                 own, other = margins[s, at[x] : at[x] + n_levels[x]], margins[s, at[y] : at[y] + n_levels[y]]
-                _fill_from_planes(table, first_column, own, other, complete[x], complete[y], sizes[s], cells)
+                # Cells of the first level, which has no plane, are what those of the others leave of the margins.
+                n_y, first_x, first_y = other.size, np.int64(complete[x]), np.int64(complete[y])
+                for u in range(first_x, own.size):
+                    left_over = own[u]
+                    for v in range(first_y, n_y):
+                        n = table[u - first_x, first_column + v - first_y]
+                        cells[u * n_y + v] = n
+                        left_over -= n
+                    if first_y:
+                        cells[u * n_y] = left_over
+                if first_x:
+                    rest = sizes[s]
+                    for u in range(1, own.size):
+                        rest -= own[u]
+                    for v in range(first_y, n_y):
+                        left_over = other[v]
+                        for u in range(1, own.size):
+                            left_over -= np.int64(cells[u * n_y + v])
+                        cells[v] = left_over
+                        rest -= left_over
+                    if first_y:
+                        cells[0] = rest
                 sums = _sums_of_table(cells, n_levels[x], n_levels[y], row_sums, column_sums, logs, weights)
                 for part in range(4):
                     out[part, i, j] += sums[part]
             first_column += n_levels[y] - complete[y]
         below += n_levels[x] - complete[x]
-
-
-@jit_inner
-def _fill_from_planes(counts, first_column, own, other, first_x, first_y, size, cells):
-    """All cells of a table, from those of the planes and the margins: what is left is the first level."""
-    n_y = other.size
-    for x in range(first_x, own.size):
-        left = own[x]
-        for y in range(first_y, n_y):
-            n = counts[x - first_x, first_column + y - first_y]
-            cells[x * n_y + y] = n
-            left -= n
-        if first_y:
-            cells[x * n_y] = left
-    if first_x:
-        rest = size
-        for x in range(1, own.size):
-            rest -= own[x]
-        for y in range(first_y, n_y):
-            left = other[y]
-            for x in range(1, own.size):
-                left -= np.int64(cells[x * n_y + y])
-            cells[y] = left
-            rest -= left
-        if first_y:
-            cells[0] = rest
 
 
 @jit

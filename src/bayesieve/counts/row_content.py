@@ -52,11 +52,14 @@ def keys_of(
 
     ``salts`` : (n_columns,) unsigned, of what each column contains: the order of the columns then makes no difference.
     """
-    from bayesieve.counts._kernels import mix_in
+    from bayesieve.counts._kernels import mix
 
     keys = mixed(classes.astype(np.uint64) + np.uint64(seed << 32))
     for k, column in enumerate(columns):
-        mix_in(_as_bits(column), np.uint64(0 if salts is None else salts[k]), salts is None, keys)
+        bits = _as_bits(column)
+        bits ^= keys if salts is None else np.uint64(salts[k])
+        mix(bits)
+        keys = bits if salts is None else keys + bits
     return mixed(keys)
 
 

@@ -101,34 +101,6 @@ def fill_levels(scan, feature, levels):
 
 
 @jit_inner
-def _fill_many(ratios, offsets, classes, levels, factors, n_codes, wanted, keys, bits, odds):
-    """Keys of class ``wanted``, one of several: its odds, from the ratios of the other classes to the true one."""
-    n_others = ratios.shape[0]
-    for s in range(offsets.size - 1):
-        begin, end = offsets[s], offsets[s + 1]
-        own = -1
-        if classes[s] != wanted:
-            own = wanted - np.int64(wanted > classes[s])
-        start = s * n_others * n_codes
-        for i in range(begin, end):
-            odds[i] = 0.0 if own < 0 else 1.0
-        for o in range(n_others):
-            factor = factors[start + o * n_codes : start + (o + 1) * n_codes]
-            if o != own:
-                for i in range(begin, end):
-                    odds[i] += ratios[o, i] * factor[levels[i]]
-        if own < 0:
-            for i in range(begin, end):
-                odds[i] = 1.0 / odds[i]
-        else:
-            factor = factors[start + own * n_codes : start + (own + 1) * n_codes]
-            for i in range(begin, end):
-                odds[i] = ratios[own, i] * factor[levels[i]] / odds[i]
-    for i in range(keys.size):
-        keys[i] = bits[i] >> SPARE_BITS
-
-
-@jit_inner
 def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, sign, wanted, keys, bits, odds):
     """Keys of the rows with ratios beyond the range of doubles, from logarithms."""
     n_others = logs.shape[0]
@@ -183,8 +155,27 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
                 low, high = b if level[i] & 2 else a, d if level[i] & 2 else c
                 key[i] = score[i] + (high if level[i] & 4 else low)
     else:
-        factors = moves.factors[moves.factor_starts[candidate] :]
-        _fill_many(ratios, offsets, scan.classes, levels, factors, n_codes, wanted, keys, bits, odds)
+        factors, n_others = moves.factors[moves.factor_starts[candidate] :], ratios.shape[0]
+        for s in range(offsets.size - 1):  # the odds of the class, from the ratios of the other classes to the true one
+            begin, end = offsets[s], offsets[s + 1]
+            own = wanted - np.int64(wanted > scan.classes[s]) if scan.classes[s] != wanted else -1
+            start = s * n_others * n_codes
+            for i in range(begin, end):
+                odds[i] = 0.0 if own < 0 else 1.0
+            for o in range(n_others):
+                factor = factors[start + o * n_codes : start + (o + 1) * n_codes]
+                if o != own:
+                    for i in range(begin, end):
+                        odds[i] += ratios[o, i] * factor[levels[i]]
+            if own < 0:
+                for i in range(begin, end):
+                    odds[i] = 1.0 / odds[i]
+            else:
+                factor = factors[start + own * n_codes : start + (own + 1) * n_codes]
+                for i in range(begin, end):
+                    odds[i] = ratios[own, i] * factor[levels[i]] / odds[i]
+        for i in range(keys.size):
+            keys[i] = bits[i] >> SPARE_BITS
         if is_wide.shape[0] > 0:
             _fill_wide(
                 *(is_wide[0], logs, scan.unit, offsets, scan.classes, levels, steps, n_codes),
@@ -196,30 +187,10 @@ _MOST_MOVES = 8  # per item, to put the buckets in order, before a sort of all i
 
 
 @jit_inner
-def _merge_sort(keys, weights):
-    """Put keys in ascending order, equal ones in the order in which they stand, their weights with them."""
-    n = keys.size
-    merged, merged_weights = np.empty(n, dtype=np.int64), np.empty(n)
-    width = 1
-    while width < n:
-        for begin in range(0, n, 2 * width):
-            middle, end = min(begin + width, n), min(begin + 2 * width, n)
-            i, j = begin, middle
-            for k in range(begin, end):
-                if i < middle and (j >= end or keys[i] <= keys[j]):
-                    merged[k], merged_weights[k] = keys[i], weights[i]
-                    i += 1
-                else:
-                    merged[k], merged_weights[k] = keys[j], weights[j]
-                    j += 1
-        for k in range(n):
-            keys[k], weights[k] = merged[k], merged_weights[k]
-        width *= 2
-
-
-@jit_inner
 def order_items(keys, weights, n, ordered, ordered_weights, count):
-    """Put keys in ascending order, their weights with them: buckets first, then insertion inside."""
+    """Put keys in ascending order, equal ones as they stand, their weights with them: buckets first, then insertion
+    inside.
+    """
     low, high, shift = bucket_range(keys, n, min(2 * n, count.size - 1) + 1)
     n_buckets = ((high - low) >> shift) + 1
     count[: n_buckets + 1] = 0
@@ -247,8 +218,24 @@ def order_items(keys, weights, n, ordered, ordered_weights, count):
             ordered_weights[j] = weight
             moves += i - j
             if moves > _MOST_MOVES * n:
-                _merge_sort(ordered[:n], ordered_weights[:n])
-                return
+                break
+    if moves <= _MOST_MOVES * n:
+        return
+    merged, merged_weights, width = np.empty(n, dtype=np.int64), np.empty(n), 1
+    while width < n:  # a merge sort of all
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            i, j = begin, middle
+            for k in range(begin, end):
+                if i < middle and (j >= end or ordered[i] <= ordered[j]):
+                    merged[k], merged_weights[k] = ordered[i], ordered_weights[i]
+                    i += 1
+                else:
+                    merged[k], merged_weights[k] = ordered[j], ordered_weights[j]
+                    j += 1
+        for k in range(n):
+            ordered[k], ordered_weights[k] = merged[k], merged_weights[k]
+        width *= 2
 
 
 @jit_inner
@@ -357,42 +344,6 @@ def group_rows(logs, offsets, slots, group_of, first_of):
 
 
 @jit_inner
-def list_cells(group_of, levels, n_codes, weights, offsets, count, cells, item_offsets, groups, item_levels, sizes):
-    """List the cells of a group and a level that hold rows, by segment, and their rows, or weight; returns how many."""
-    n = cells.size
-    if weights.size > 0:
-        cells[:] = 0.0
-        for i in range(group_of.size):
-            cells[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += weights[i]
-    else:
-        # Rows in turn go to four tables: an increment would otherwise wait for the one before, often of the same cell.
-        n_tables = 4 if n <= _MOST_COPIED and 4 * n <= count.size else 1
-        count[: n_tables * n] = 0
-        last = group_of.size - group_of.size % 4
-        for i in range(0, last, 4):
-            for k in range(4):
-                at = np.int64(group_of[np.uint64(i + k)]) * n_codes + levels[np.uint64(i + k)]
-                count[np.uint64(at + (k * n if n_tables == 4 else 0))] += 1
-        for i in range(last, group_of.size):
-            count[np.uint64(np.int64(group_of[i]) * n_codes + levels[i])] += 1
-        for k in range(n):
-            cells[k] = count[k]
-        for t in range(1, n_tables):
-            for k in range(n):
-                cells[k] += count[t * n + k]
-    n_items = 0
-    for s in range(offsets.size - 1):
-        item_offsets[s] = n_items
-        for g in range(offsets[s], offsets[s + 1]):
-            for level in range(n_codes):
-                groups[n_items], item_levels[n_items] = g, level
-                sizes[n_items] = cells[g * n_codes + level]
-                n_items += np.int64(sizes[n_items] > 0.0)
-    item_offsets[offsets.size - 1] = n_items
-    return n_items
-
-
-@jit_inner
 def _of_cells(values, first_of, item_groups, n):
     """Columns of ``values`` of the first row of each cell's group; None of None."""
     if values is None:
@@ -416,10 +367,32 @@ def cell_sums(scan, moves, chosen, targets, positive, work, sums):
     for c in chosen:
         n_codes = fill_levels(scan, moves.features[c], levels)
         cell = cells[: scan.first_of.size * n_codes]
-        n = list_cells(
-            *(scan.group_of, levels, n_codes, scan.weights, scan.group_offsets, count, cell),
-            *(offsets, item_groups, item_levels, item_weights),
-        )
+        if scan.weights.size > 0:
+            cell[:] = 0.0
+            for i in range(scan.group_of.size):
+                cell[np.uint64(np.int64(scan.group_of[i]) * n_codes + levels[i])] += scan.weights[i]
+        else:  # rows in turn go to four tables: an increment would else wait for the one before, often of the same cell
+            n_tables = 4 if cell.size <= _MOST_COPIED and 4 * cell.size <= count.size else 1
+            count[: n_tables * cell.size] = 0
+            last = levels.size - levels.size % 4
+            for i in range(0, last, 4):
+                for k in range(4):
+                    at = np.int64(scan.group_of[np.uint64(i + k)]) * n_codes + levels[np.uint64(i + k)]
+                    count[np.uint64(at + (k * cell.size if n_tables == 4 else 0))] += 1
+            for i in range(last, levels.size):
+                count[np.uint64(np.int64(scan.group_of[i]) * n_codes + levels[i])] += 1
+            for k in range(cell.size):
+                cell[k] = count[k]
+            for t in range(1, n_tables):
+                for k in range(cell.size):
+                    cell[k] += count[t * cell.size + k]
+        n = 0
+        for s in range(offsets.size - 1):
+            for g in range(scan.group_offsets[s], scan.group_offsets[s + 1]):
+                for level in range(n_codes):
+                    item_groups[n], item_levels[n], item_weights[n] = g, level, cell[g * n_codes + level]
+                    n += np.int64(item_weights[n] > 0.0)
+            offsets[s + 1] = n
         logs = _of_cells(scan.logs, scan.first_of, item_groups, n)
         ratios = _of_cells(scan.ratios, scan.first_of, item_groups, n)
         is_wide = _of_cells(scan.is_wide, scan.first_of, item_groups, n)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_inner, jit_sum
+from bayesieve.compiling import jit, jit_sum
 from bayesieve.criteria._kernels import BLOCK, spread
 
 TIE = 2e-12
@@ -154,6 +154,7 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
     least = np.empty(BLOCK)
     best = np.empty(BLOCK)
     slack = np.empty(BLOCK)
+    expected = np.empty(BLOCK)
     brings = np.empty(BLOCK)
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
@@ -176,10 +177,19 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
                     continue
                 best[:n] = 0.0
                 brings[:n] = 0.0
-                slack[:n] = gains[n_more, 0, rows]
-                _add_expected(slack, terms[n_more], factors, n)
-                for d in range(n_more):
-                    _take_better(gains[d, 0, rows], terms[d], factors, slack, gained[d, rows], best, brings)
+                for d in range(-1, n_more):  # the last line first, the difference that rounding may make
+                    for i in range(n):
+                        expected[i] = gains[d, 0, begin + i]
+                    for other in range(n_others):
+                        term, factor = terms[d, other], factors[other]
+                        for i in range(n):
+                            expected[i] += term[i] * factor[i]
+                    for i in range(n if d < 0 else 0):
+                        slack[i] = expected[i]
+                    for i in range(0 if d < 0 else n):
+                        better = expected[i] > best[i] + slack[i]
+                        best[i] = expected[i] if better else best[i]
+                        brings[i] = gained[d, begin + i] if better else brings[i]
                 sums[c] += brings[:n].sum()
 
 
@@ -190,23 +200,3 @@ def _sum_where(values, terms, factors, least):
     for i in range(values.size):
         total += values[i] if terms[i] * factors[i] > least[i] else 0.0
     return total
-
-
-@jit_inner
-def _add_expected(total, terms, factors, n):
-    for other in range(len(terms)):
-        term = terms[other]
-        factor = factors[other]
-        for i in range(n):
-            total[i] += term[i] * factor[i]
-
-
-@jit_inner
-def _take_better(own, terms, factors, slack, gained, best, brings):
-    """Take the decision where its expected benefit exceeds the best one by more than ``slack``."""
-    expected = own.copy()
-    _add_expected(expected, terms, factors, own.size)
-    for i in range(own.size):
-        better = expected[i] > best[i] + slack[i]
-        best[i] = expected[i] if better else best[i]
-        brings[i] = gained[i] if better else brings[i]

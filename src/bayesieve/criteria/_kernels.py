@@ -80,23 +80,6 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
                 total[i] += ratio[i] * level[code[i]]
 
 
-@jit_inner
-def _multiply_lanes(lane, bits, exponents, factor):
-    """lane *= the product of every LANES-th factor of a group, its binary exponent moved to ``exponents``; ``bits`` is
-    the same memory as ``lane``.
-    """
-    half = _GROUP >> 1
-    while half >= LANES:  # the second half multiplied into the first: loops that vectorise
-        for i in range(half):
-            factor[i] *= factor[half + i]
-        half >>= 1
-    for k in range(exponents.size):
-        lane[k] *= factor[k]
-    for k in range(exponents.size):
-        exponents[k] += (bits[k] >> 52) - 1023
-        bits[k] = (bits[k] & _MANTISSA) | _ONE
-
-
 NO_PRODUCTS = np.empty((0, 2, LANES))
 """For `log_loss_sums` of all rows at once."""
 
@@ -143,7 +126,18 @@ def log_loss_sums(
                     continue
                 for group in range(0, n, _GROUP):
                     total[n : group + _GROUP] = 1.0
-                    _multiply_lanes(products[c, 0], bits[c, 0], bits[c, 1], total[group : group + _GROUP])
+                    factors, lane = total[group : group + _GROUP], products[c, 0]
+                    half = _GROUP >> 1
+                    while half >= LANES:  # the second half multiplied into the first: loops that vectorise
+                        for i in range(half):
+                            factors[i] *= factors[half + i]
+                        half >>= 1
+                    mantissas, exponents = bits[c, 0], bits[c, 1]
+                    for k in range(exponents.size):
+                        lane[k] *= factors[k]
+                    for k in range(exponents.size):  # the exponents of the products are set aside
+                        exponents[k] += (mantissas[k] >> 52) - 1023
+                        mantissas[k] = (mantissas[k] & _MANTISSA) | _ONE
     for c in range(n_candidates if is_last else 0):
         exponent = 0
         loss = 0.0
@@ -263,29 +257,6 @@ def classify(steps, offsets, right, wrong, margin, kept, states):
             near += is_near
             lost += int(state == 0 and not kept[i])
     return near, lost > 0
-
-
-@jit
-def write_log_factors(logs, offsets, classes, source, flat):
-    """flat[...] = log P(level | other class) - log P(level | class of the segment), feature after feature.
-
-    ``logs[source[s]]`` (levels of all features, classes) scores segment s, which holds rows of ``classes[s]``; each
-    table ends with a zero, for unseen values.
-    """
-    n_classes = logs.shape[2]
-    at = 0
-    for k in range(offsets.size - 1):
-        for segment in range(classes.size):
-            true_class = classes[segment]
-            table = logs[source[segment]]
-            for other in range(n_classes):
-                if other == true_class:
-                    continue
-                for level in range(offsets[k], offsets[k + 1]):
-                    flat[at] = table[level, other] - table[level, true_class]
-                    at += 1
-                flat[at] = 0.0
-                at += 1
 
 
 @jit

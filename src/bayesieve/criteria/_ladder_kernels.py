@@ -180,24 +180,6 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
 
 
 @jit_inner
-def _fill_first(words, places, unsure):
-    """Buckets replaced by twice how many negative scores are below, by the bits, plus one where bits do not tell;
-    such rows are listed, and counted.
-    """
-    n = 0
-    for i in range(places.size):
-        bucket = np.int64(places[i])
-        word = words[np.uint64(bucket >> 5)]
-        place = bucket & 31
-        inside = count_bits(word & ((np.int64(1) << place) - 1))
-        is_unsure = (word >> 32 | word >> place) & 1
-        places[i] = np.int32(((word >> 32) + 2 * inside) | is_unsure)
-        unsure[np.uint64(n)] = i
-        n += is_unsure
-    return n
-
-
-@jit_inner
 def _sum_prefixes_at(prefixes, twice, levels, counts, other):
     """Negatives below positives: ``twice`` the scores below each, its level and how many rows it stands for."""
     total = 0
@@ -264,7 +246,14 @@ def _moved_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, rows
             for i in range(n):
                 moved = score[i] + start + apart * np.int64(level[i])
                 place[i] = np.int32(min(max(moved >> ladder.shift, 0), last_bucket))
-            n_unsure = _fill_first(ladder.words, place, unsure)
+            n_unsure = 0  # twice how many negative scores are below, by the bits, plus one where bits do not tell
+            for i in range(n):
+                bucket = np.int64(place[i])
+                word, bit = ladder.words[np.uint64(bucket >> 5)], bucket & 31
+                is_unsure = (word >> 32 | word >> bit) & 1
+                place[i] = np.int32(((word >> 32) + 2 * count_bits(word & ((np.int64(1) << bit) - 1))) | is_unsure)
+                unsure[np.uint64(n_unsure)] = i
+                n_unsure += is_unsure
             twice += 2 * _sum_prefixes_at(prefixes, place, level, count, other)
             if with_own:
                 below = _sum_prefixes_at(prefixes, ladder.first[rows], level, count, same)

@@ -43,44 +43,51 @@ def _slot(bucket, words):
 
 
 @jit_inner
-def _number_buckets(buckets, offsets, positive, words):
-    """Mark the buckets of negative rows, with the number of those in the words before above the 32 bits of a word;
-    returns how many there are.
+def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slots, extras):
+    """Mark the buckets of negative rows, each with the number of those before; count rows in their slots, and list in
+    ``extras`` those of another key than the slot's, which is that of its last row. Returns how many there are.
+
+    words : bits of 32 buckets, and above them the number of buckets in the words before
+    slots : above bit 32 of slots[2 k] the rows in the slots before, below twice those of the slot's key, and whether it
+        has other keys; slots[2 k + 1] : the key
     """
     for s in range(positive.size):
         if not positive[s]:
             for i in range(offsets[s], offsets[s + 1]):
                 bucket = np.int64(buckets[i])
                 words[np.uint64(bucket >> 5)] |= np.int64(1) << (bucket & 31)
-    total = 0
+    n_slots = 0
     for w in range(words.size):
         inside = count_bits(words[w])
-        words[w] |= total << 32
-        total += inside
-    return total
-
-
-@jit_inner
-def _set_keys(keys, buckets, words, places, slots):
-    """Places of negative rows; the last row of a slot gives it its key."""
-    for i in range(keys.size):
-        places[i] = np.int32(_slot(buckets[i], words))
-    for i in range(keys.size):
-        slots[(np.uint64(places[i]) << np.uint64(1)) | np.uint64(1)] = keys[i]
-
-
-@jit_inner
-def _enter(keys, places, first, tolerance, slots, extras, n_extras):
-    """Count negative rows in their slots: all above bit 32 of slots[2 k], twice those of the slot's key below. Rows
-    of another key are listed in ``extras``.
-    """
-    within = np.uint64(2 * tolerance)
-    for i in range(keys.size):
-        at = np.uint64(places[i]) << np.uint64(1)
-        same = np.int64(np.uint64(keys[i] - slots[at | np.uint64(1)] + tolerance) <= within)
-        slots[at] += (1 << 32) + 2 * same
-        extras[np.uint64(n_extras)] = first + i
-        n_extras += 1 - same
+        words[w] |= n_slots << 32
+        n_slots += inside
+    slots[: 2 * n_slots] = 0
+    for s in range(positive.size):
+        if not positive[s]:
+            rows = slice(offsets[s], offsets[s + 1])
+            key, bucket, place = keys[rows], buckets[rows], places[rows]
+            for i in range(key.size):
+                place[i] = np.int32(_slot(bucket[i], words))
+            for i in range(key.size):
+                slots[(np.uint64(place[i]) << np.uint64(1)) | np.uint64(1)] = key[i]
+    within, n_extras = np.uint64(2 * tolerance), 0
+    for s in range(positive.size):
+        if not positive[s]:
+            first, rows = offsets[s], slice(offsets[s], offsets[s + 1])
+            key, place = keys[rows], places[rows]
+            for i in range(key.size):
+                at = np.uint64(place[i]) << np.uint64(1)
+                same = np.int64(np.uint64(key[i] - slots[at | np.uint64(1)] + tolerance) <= within)
+                slots[at] += (1 << 32) + 2 * same
+                extras[np.uint64(n_extras)] = first + i
+                n_extras += 1 - same
+    total = 0
+    for k in range(n_slots):
+        entry = slots[2 * k]
+        of_slot, own = entry >> 32, entry & _LOW
+        slots[2 * k] = (total << 32) | own | np.int64(2 * of_slot != own)
+        total += of_slot
+    slots[2 * n_slots], slots[2 * n_slots + 1] = total << 32, _BEYOND
     return n_extras
 
 
@@ -112,42 +119,6 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
 
 
 @jit_inner
-def _count_below(keys, buckets, words, first, tolerance, places, slots, unsure, n_unsure):
-    """Twice the negatives below the positive rows, without the other keys of slots that have some; their rows are
-    listed in ``unsure``.
-    """
-    for i in range(keys.size):
-        places[i] = np.int32(_slot(buckets[i], words))
-    twice = 0
-    for i in range(keys.size):
-        at = np.uint64(places[i]) << np.uint64(1)
-        entry = slots[at]
-        above = keys[i] - slots[at | np.uint64(1)]
-        own = (entry & _LOW) >> 1
-        twice += 2 * (entry >> 32) + own * (np.int64(above > tolerance) + np.int64(above >= -tolerance))
-        unsure[np.uint64(n_unsure)] = first + i
-        n_unsure += entry & 1
-    return twice, n_unsure
-
-
-@jit_inner
-def _count_extras(keys, buckets, words, unsure, tolerance, heads, nodes, left):
-    """(steps left, twice the negatives of other keys below the positive rows in ``unsure``, each in its slot)."""
-    twice = 0
-    for u in range(unsure.size):
-        row = np.uint64(unsure[u])
-        k = np.int64(heads[_slot(buckets[row], words)])
-        while k >= 0:
-            above = keys[row] - nodes[k, 0]
-            twice += nodes[k, 1] * (np.int64(above > tolerance) + np.int64(above >= -tolerance))
-            k = nodes[k, 2]
-            left -= 1
-        if left < 0:
-            break
-    return left, twice
-
-
-@jit_inner
 def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     """(whether it worked, twice the number of pairs with the positive row above, ties once) of unweighted rows.
 
@@ -173,24 +144,7 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
         return False, 0
     words = words[: ((high - low) >> shift >> 5) + 1]
     words[:] = 0
-    n_slots = _number_buckets(buckets, offsets, positive, words)
-    slots[: 2 * n_slots] = 0
-    n_extras = 0
-    for s in range(positive.size):
-        if not positive[s]:
-            rows = slice(offsets[s], offsets[s + 1])
-            _set_keys(keys[rows], buckets[rows], words, places[rows], slots)
-    for s in range(positive.size):
-        if not positive[s]:
-            rows = slice(offsets[s], offsets[s + 1])
-            n_extras = _enter(keys[rows], places[rows], offsets[s], tolerance, slots, unsure, n_extras)
-    total = 0  # from now on above bit 32: the rows in the slots before; bit 0: whether the slot has other keys, too
-    for k in range(n_slots):
-        entry = slots[2 * k]
-        of_slot, own = entry >> 32, entry & _LOW
-        slots[2 * k] = (total << 32) | own | np.int64(2 * of_slot != own)
-        total += of_slot
-    slots[2 * n_slots], slots[2 * n_slots + 1] = total << 32, _BEYOND
+    n_extras = _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slots, unsure)
     nodes = np.empty((n_extras, 3), dtype=np.int64)
     left = _MOST_STEPS * keys.size
     left = _chain_extras(keys, buckets, words, unsure[:n_extras], tolerance, heads, nodes, left)
@@ -199,10 +153,26 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     twice, n_unsure = 0, 0
     for s in range(positive.size):
         if positive[s]:
-            rows = slice(offsets[s], offsets[s + 1])
-            below, n_unsure = _count_below(
-                keys[rows], buckets[rows], words, offsets[s], tolerance, places[rows], slots, unsure, n_unsure
-            )
-            twice += below
-    left, more = _count_extras(keys, buckets, words, unsure[:n_unsure], tolerance, heads, nodes, left)
-    return left >= 0, twice + more
+            first, rows = offsets[s], slice(offsets[s], offsets[s + 1])
+            key, bucket, place = keys[rows], buckets[rows], places[rows]
+            for i in range(key.size):
+                place[i] = np.int32(_slot(bucket[i], words))
+            for i in range(key.size):
+                at = np.uint64(place[i]) << np.uint64(1)
+                entry = slots[at]
+                above = key[i] - slots[at | np.uint64(1)]
+                own = (entry & _LOW) >> 1
+                twice += 2 * (entry >> 32) + own * (np.int64(above > tolerance) + np.int64(above >= -tolerance))
+                unsure[np.uint64(n_unsure)] = first + i
+                n_unsure += entry & 1
+    for u in range(n_unsure):  # rows in slots of several keys: those beside the slot's own
+        row = np.uint64(unsure[np.uint64(u)])
+        k = np.int64(heads[_slot(buckets[row], words)])
+        while k >= 0:
+            above = keys[row] - nodes[k, 0]
+            twice += nodes[k, 1] * (np.int64(above > tolerance) + np.int64(above >= -tolerance))
+            k = nodes[k, 2]
+            left -= 1
+        if left < 0:
+            return False, 0
+    return True, twice

@@ -53,7 +53,8 @@ def merge_pairs(counts, log_factorials):
                 delta[v] = changes[v, w]
                 nearest[v] = w
     groups, totals = np.empty((n, n), dtype=np.int64), np.empty(n)
-    groups[0] = np.arange(n)
+    for v in range(n):
+        groups[0, v] = v
     totals[0] = total
     for step in range(1, n):
         v = np.argmin(delta)

@@ -87,40 +87,6 @@ def _most_parts(cumulated, prior, log_factorials):
     return most
 
 
-@jit_inner
-def _optimal_bounds(cumulated, prior, log_factorials, max_parts):
-    """Exact optimum over all partitions into at most ``max_parts`` intervals: D_k(b) = min_a D_{k-1}(a) +
-    part(a..b).
-    """
-    n = cumulated.shape[0] - 1
-    constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
-    lowest, origin = np.empty((n + 1, max_parts + 1)), np.empty((n + 1, max_parts + 1), dtype=np.int32)
-    for stop in range(n + 1):
-        row = lowest[stop]
-        row_origin = origin[stop]
-        for k in range(max_parts + 1):
-            row[k], row_origin[k] = 0.0 if stop == k == 0 else np.inf, 0
-        for start in range(stop):
-            cost = part_cost(cumulated, start, stop, log_factorials) - constant
-            previous = lowest[start]
-            for k in range(max_parts):
-                value = previous[k] + cost
-                if value < row[k + 1]:
-                    row[k + 1] = value
-                    row_origin[k + 1] = start
-    best = np.inf
-    parts = 1
-    for k in range(1, max_parts + 1):
-        if lowest[n, k] + prior[k] < best - EPSILON:
-            best = lowest[n, k] + prior[k]
-            parts = k
-    bounds = np.empty(parts, dtype=np.int64)
-    stop = n
-    for k in range(parts, 0, -1):
-        stop = bounds[k - 1] = origin[stop, k]
-    return bounds
-
-
 @jit
 def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, most_work):
     """First blocks of the best intervals of some columns: positions in the rows of ``cumulated``.
@@ -129,6 +95,7 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
     always is an interval of its own. A column that would take more than ``most_work`` is left out.
     """
     n_classes = cumulated.shape[1]
+    constant = log_factorial(n_classes - 1, log_factorials)
     shifted = np.empty(prior.size - 1)  # the interval apart always exists: i intervals of the others make i + 1
     for k in range(shifted.size):
         shifted[k] = prior[k + 1 if k > 0 else 0]
@@ -148,32 +115,32 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
         found[n_found] = start
         n_found += 1
         most = _most_parts(own, own_prior, log_factorials) if n_blocks > 1 and own_prior.size > 2 else 1
-        if most > 1:
-            bounds = _optimal_bounds(own, own_prior, log_factorials, most)
-            for k in range(1, bounds.size):
-                found[n_found] = start + bounds[k]
-                n_found += 1
+        if most == 1:
+            continue
+        # Exact: D_k(b) = min_a D_{k-1}(a) + part(a..b).
+        lowest, origin = np.empty((n_blocks + 1, most + 1)), np.empty((n_blocks + 1, most + 1), dtype=np.int32)
+        for stop in range(n_blocks + 1):
+            row, row_origin = lowest[stop], origin[stop]
+            for k in range(most + 1):
+                row[k], row_origin[k] = 0.0 if stop == k == 0 else np.inf, 0
+            for first in range(stop):
+                cost = part_cost(own, first, stop, log_factorials) - constant
+                previous = lowest[first]
+                for k in range(most):
+                    value = previous[k] + cost
+                    if value < row[k + 1]:
+                        row[k + 1] = value
+                        row_origin[k + 1] = first
+        best, parts = np.inf, 1
+        for k in range(1, most + 1):
+            if lowest[n_blocks, k] + own_prior[k] < best - EPSILON:
+                best, parts = lowest[n_blocks, k] + own_prior[k], k
+        stop = n_blocks
+        for k in range(parts, 1, -1):
+            stop = origin[stop, k]
+            found[n_found + k - 2] = start + stop
+        n_found += parts - 1
     return found[:n_found]
-
-
-@jit_inner
-def _pack(cumulated, most_rows):
-    """Bounds of runs of neighbouring blocks that hold at most ``most_rows`` rows together; larger ones stay alone."""
-    n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
-    packed = np.empty(n_blocks + 1, dtype=np.int64)
-    packed[0] = 0
-    n, start, rows = 0, 0, 0.0
-    for i in range(n_blocks):
-        size = 0.0
-        for j in range(n_classes):
-            size += cumulated[i + 1, j] - cumulated[i, j]
-        if i > start and rows + size > most_rows:
-            n += 1
-            packed[n] = i
-            start, rows = i, 0.0
-        rows += size
-    packed[n + 1] = n_blocks
-    return packed[: n + 2].copy()
 
 
 @jit_inner
@@ -185,32 +152,50 @@ def _join_local_minima(cumulated, log_factorials, target):
     ``target``, are packed together before: the moves that follow the search start again from all
     blocks, so only its starting point is approximate.
     """
-    rows = 0.0
-    for j in range(cumulated.shape[1]):
-        rows += cumulated[-1, j]
-    bounds = _pack(cumulated, rows / (16 * target))
-    n = bounds.size - 1
+    n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
+    most_rows = 0.0
+    for j in range(n_classes):
+        most_rows += cumulated[-1, j]
+    most_rows /= 16 * target
+    bounds = np.empty(n_blocks + 1, dtype=np.int64)
+    n, start, rows, bounds[0] = 0, 0, 0.0, 0
+    for i in range(n_blocks):  # runs of neighbours with at most so many rows; larger blocks stay alone
+        size = 0.0
+        for j in range(n_classes):
+            size += cumulated[i + 1, j] - cumulated[i, j]
+        if i > start and rows + size > most_rows:
+            n += 1
+            bounds[n] = i
+            start, rows = i, 0.0
+        rows += size
+    n += 1
+    bounds[n] = n_blocks
     costs = np.empty(n)
     for i in range(n):
         costs[i] = part_cost(cumulated, bounds[i], bounds[i + 1], log_factorials)
-    unions = np.empty(n)
-    deltas = np.empty(n + 1)
+    unions, deltas = np.empty(n), np.empty(n + 1)
     sample = np.empty(1024)
     while n > target:
-        deltas[0] = np.inf
-        deltas[n] = np.inf
+        deltas[0] = deltas[n] = np.inf
         for i in range(n - 1):
             unions[i] = part_cost(cumulated, bounds[i], bounds[i + 2], log_factorials)
             deltas[i + 1] = unions[i] - costs[i] - costs[i + 1]
         stride = max(1, (n - 1) // sample.size)
-        taken = 0
-        for i in range(0, n - 1, stride):
-            if taken < sample.size:
-                sample[taken] = deltas[i + 1]
-                taken += 1
-        threshold = np.median(sample[:taken])
-        n_left = 0
-        i = 0
+        taken = min(sample.size, (n - 2) // stride + 1)
+        for k in range(taken):
+            sample[k] = deltas[k * stride + 1]
+        gap = taken // 2
+        while gap > 0:  # sorted here: the median of NumPy takes a second to compile
+            for k in range(gap, taken):
+                value, i = sample[k], k
+                while i >= gap and sample[i - gap] > value:
+                    sample[i] = sample[i - gap]
+                    i -= gap
+                sample[i] = value
+            gap //= 2
+        middle = taken // 2
+        threshold = sample[middle] if taken % 2 else 0.5 * (sample[middle - 1] + sample[middle])
+        n_left = i = 0
         while i < n:
             delta = deltas[i + 1]  # of the pair (i, i + 1)
             start, cost = bounds[i], costs[i]
@@ -243,13 +228,20 @@ def merge_greedily(cumulated, log_factorials, most_queued, n_parts):
     blocks beyond ``most_queued`` are joined in rounds before.
     """
     n = cumulated.shape[0] - 1
-    bounds = np.arange(n + 1) if n <= most_queued else _join_local_minima(cumulated, log_factorials, most_queued - 1)
+    if n > most_queued:
+        bounds = _join_local_minima(cumulated, log_factorials, most_queued - 1)
+    else:
+        bounds = np.empty(n + 1, dtype=np.int64)
+        for i in range(n + 1):
+            bounds[i] = i
     n = bounds.size - 1
     width = 1
     while width < n:
         width *= 2
     # Pair i joins the interval that begins at bound i with the next one; bound `after[i]` disappears with it.
-    before, after = np.arange(-1, n), np.arange(1, n + 2)
+    before, after = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    for i in range(n + 1):
+        before[i], after[i] = i - 1, i + 1
     costs, key, tree = np.empty(n), np.full(width, np.inf), np.empty(2 * width, dtype=np.int64)
     alive = np.ones(n + 1, dtype=np.bool_)
     for i in range(n):
@@ -325,7 +317,8 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
     constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
     bound = np.empty(capacity + 1, dtype=np.int64)
     n = bounds.size - 1
-    bound[: n + 1] = bounds
+    for i in range(n + 1):
+        bound[i] = bounds[i]
     if reach > 0:
         _slide_bounds(cumulated, bound[: n + 1], reach, log_factorials)
     # Per number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound of
@@ -358,8 +351,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
                     best, best_width, best_at = value, width, i
         if best_width == 0:
             return bound[: n + 1].copy()
-        i = best_at
-        at = where[best_width, i]
+        i, at = best_at, where[best_width, best_at]
         if best_width == 3:
             n -= 1
             for k in range(i + 2, n + 1):

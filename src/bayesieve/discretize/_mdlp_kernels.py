@@ -40,43 +40,6 @@ def class_terms(counts, table, unit):
 
 
 @jit_inner
-def best_bound(cumulated, first, stop, table, unit, tolerance):
-    """The bound between the blocks ``first`` .. ``stop - 1`` that leaves least entropy on both sides, the lowest of
-    equals; ``first`` where none leaves less than before.
-    """
-    n_classes = cumulated.shape[1]
-    below = cumulated[first] - cumulated[first]
-    above = cumulated[stop] - cumulated[first]
-    n_above = above.sum()
-    n_below = n_above - n_above
-    best_at, best = first, class_terms(above, table, unit)
-    classes = best + n_log_n(n_above, table, unit)  # sum of n_j log n_j over the classes on both sides
-    for bound in range(first + 1, stop):
-        for j in range(n_classes):
-            moved = cumulated[bound, j] - cumulated[bound - 1, j]
-            if moved > 0:
-                classes -= n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
-                below[j] += moved
-                above[j] = max(0, cumulated[stop, j] - cumulated[bound, j])
-                classes += n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
-                n_below += moved
-                n_above -= moved
-        remaining = classes - n_log_n(n_below, table, unit) - n_log_n(max(0, n_above), table, unit)
-        if remaining > best + tolerance:
-            best_at, best = bound, remaining
-    return best_at
-
-
-@jit_inner
-def present(counts):
-    """Number of classes with rows."""
-    n_present = 0
-    for j in range(counts.size):
-        n_present += counts[j] > 0
-    return n_present
-
-
-@jit_inner
 def is_worth_its_length(cumulated, first, bound, stop, table, unit):
     """Fayyad & Irani (1993), section 5: whether a split saves more than announcing it takes.
 
@@ -91,7 +54,11 @@ def is_worth_its_length(cumulated, first, bound, stop, table, unit):
     n = float(both.sum())
     terms = -class_terms(both, table, unit) * bits
     terms_below, terms_above = -class_terms(below, table, unit) * bits, -class_terms(above, table, unit) * bits
-    k, k_below, k_above = present(both), present(below), present(above)
+    k = k_below = k_above = 0  # classes present
+    for j in range(both.size):
+        k += both[j] > 0
+        k_below += below[j] > 0
+        k_above += above[j] > 0
     codes = math.log2(3.0**k - 2.0) if k < 40 else k * math.log2(3.0)
     spread = k * terms / n - k_below * terms_below / below.sum() - k_above * terms_above / above.sum()
     gain = terms - terms_below - terms_above
@@ -116,7 +83,26 @@ def split_bounds(cumulated, first, table, unit, tolerance):
         start, stop = waiting.pop()
         if stop - start < 2:
             continue
-        bound = best_bound(cumulated, start, stop, table, unit, tolerance)
+        # The bound that leaves least entropy on both sides, the lowest of equals; none that leaves no less than before.
+        below = cumulated[start] - cumulated[start]
+        above = cumulated[stop] - cumulated[start]
+        n_above = above.sum()
+        n_below = n_above - n_above
+        bound, best = start, class_terms(above, table, unit)
+        classes = best + n_log_n(n_above, table, unit)  # sum of n_j log n_j over the classes on both sides
+        for at in range(start + 1, stop):
+            for j in range(below.size):
+                moved = cumulated[at, j] - cumulated[at - 1, j]
+                if moved > 0:
+                    classes -= n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
+                    below[j] += moved
+                    above[j] = max(0, cumulated[stop, j] - cumulated[at, j])
+                    classes += n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
+                    n_below += moved
+                    n_above -= moved
+            remaining = classes - n_log_n(n_below, table, unit) - n_log_n(max(0, n_above), table, unit)
+            if remaining > best + tolerance:
+                bound, best = at, remaining
         if bound > start and is_worth_its_length(cumulated, start, bound, stop, table, unit):
             accepted[bound] = True
             waiting.append((start, bound))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.compiling import jit, jit_inner
+from bayesieve.compiling import jit
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
 
@@ -29,16 +29,18 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
     joining = joined <= 1
     while c < values.shape[0]:
         column = values[c]
-        starts[c] = row
-        n_distinct = 0
+        starts[c], n_distinct = row, 0
         heads = offsets[:-1].copy()
         cumulated[row] = 0
-        previous = _only_class(missing[c])  # class of the last block if it is pure, -2 if it is not, -1 without one
+        previous = -1  # class of the last block if it is pure, -2 if it is not, -1 without one
+        for j in range(n_classes):
+            if missing[c, j] > 0:
+                previous = j if previous == -1 else -2
         if previous != -1:
             lower[row] = upper[row] = -np.inf
-            n_distinct = 1
-            row += 1
-            cumulated[row] = missing[c]
+            n_distinct, row = 1, row + 1
+            for j in range(n_classes):
+                cumulated[row, j] = missing[c, j]
         previous = -1 if apart else previous
         while True:
             value, pure = np.inf, -1
@@ -78,20 +80,9 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
             continue
         n_values[c] = n_distinct
         joining = joined <= 1
-        row += 1
-        c += 1
+        row, c = row + 1, c + 1
     starts[c] = row
     return row
-
-
-@jit_inner
-def _only_class(counts):
-    """The class of all rows, -2 for several classes, -1 without rows."""
-    only = -1
-    for j in range(counts.size):
-        if counts[j] > 0:
-            only = j if only == -1 else -2
-    return only
 
 
 @jit

@@ -10,18 +10,6 @@ _ROWS, _FEWEST_ROWS = 2048, 32  # numbers, or rows, summed at a time, so that su
 
 
 @jit
-def _next(n_levels, k):
-    """A feature and its number of levels; beyond the last, the last without levels."""
-    return (k, n_levels[k]) if k < n_levels.size else (n_levels.size - 1, 0)
-
-
-@jit
-def _place(code, n, start, n_classes, nothing):
-    """Where the numbers of a code begin; those of codes of no level at ``nothing``."""
-    return start + code * n_classes if code < n else nothing
-
-
-@jit
 def add_log_probabilities(codes, n_levels, starts, table, joint):
     """joint[i, j] += table[starts[k] + code * J + j] over the features k in order; codes of no level add nothing.
 
@@ -29,18 +17,20 @@ def add_log_probabilities(codes, n_levels, starts, table, joint):
     less often.
     """
     n_features, n_rows = codes.shape
+    last = n_features - 1
     n_classes = joint.shape[1]
     nothing = table.size - n_classes
     rows = max(_FEWEST_ROWS, _ROWS // n_classes)
     for begin in range(0, n_rows, rows):
         stop = min(begin + rows, n_rows)
         for k in range(0, n_features, 4):
-            (k1, n1), (k2, n2), (k3, n3) = _next(n_levels, k + 1), _next(n_levels, k + 2), _next(n_levels, k + 3)
+            k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)  # beyond the last: it, without levels
+            n1, n2, n3 = n_levels[k1] * (k < last), n_levels[k2] * (k1 < last), n_levels[k3] * (k2 < last)
             for i in range(begin, stop):
-                at = _place(codes[k, i], n_levels[k], starts[k], n_classes, nothing)
-                at1 = _place(codes[k1, i], n1, starts[k1], n_classes, nothing)
-                at2 = _place(codes[k2, i], n2, starts[k2], n_classes, nothing)
-                at3 = _place(codes[k3, i], n3, starts[k3], n_classes, nothing)
+                at = starts[k] + codes[k, i] * n_classes if codes[k, i] < n_levels[k] else nothing
+                at1 = starts[k1] + codes[k1, i] * n_classes if codes[k1, i] < n1 else nothing
+                at2 = starts[k2] + codes[k2, i] * n_classes if codes[k2, i] < n2 else nothing
+                at3 = starts[k3] + codes[k3, i] * n_classes if codes[k3, i] < n3 else nothing
                 if n_classes == 1:  # without a loop: a fifth less time
                     joint[i, 0] = joint[i, 0] + table[at] + table[at1] + table[at2] + table[at3]
                     continue
@@ -56,18 +46,20 @@ def sum_by_level(codes, n_levels, starts, values, sums):
     often follow each other, and a sum waits for the one before.
     """
     n_features, n_rows = codes.shape
+    last = n_features - 1
     n_classes = values.shape[1]
     nothing = sums.size - n_classes
     rows = max(_FEWEST_ROWS, _ROWS // n_classes)
     for begin in range(0, n_rows, rows):
         stop = min(begin + rows, n_rows)
         for k in range(0, n_features, 4):
-            (k1, n1), (k2, n2), (k3, n3) = _next(n_levels, k + 1), _next(n_levels, k + 2), _next(n_levels, k + 3)
+            k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)  # beyond the last: it, without levels
+            n1, n2, n3 = n_levels[k1] * (k < last), n_levels[k2] * (k1 < last), n_levels[k3] * (k2 < last)
             for i in range(begin, stop):
-                at = _place(codes[k, i], n_levels[k], starts[k], n_classes, nothing)
-                at1 = _place(codes[k1, i], n1, starts[k1], n_classes, nothing)
-                at2 = _place(codes[k2, i], n2, starts[k2], n_classes, nothing)
-                at3 = _place(codes[k3, i], n3, starts[k3], n_classes, nothing)
+                at = starts[k] + codes[k, i] * n_classes if codes[k, i] < n_levels[k] else nothing
+                at1 = starts[k1] + codes[k1, i] * n_classes if codes[k1, i] < n1 else nothing
+                at2 = starts[k2] + codes[k2, i] * n_classes if codes[k2, i] < n2 else nothing
+                at3 = starts[k3] + codes[k3, i] * n_classes if codes[k3, i] < n3 else nothing
                 if n_classes == 1:
                     value = values[i, 0]
                     sums[at] += value

@@ -223,16 +223,23 @@ def _refuse_large_tables(block: ClassBlock, n_classes: int) -> None:
 def _flat_log_factors(
     learnt: Sequence[_Learnt], source: np.ndarray, classes: np.ndarray, n_codes: np.ndarray
 ) -> np.ndarray | None:
-    """The log factors of all features at once; None if rows are left out, which needs tables of every class."""
-    from bayesieve.criteria._kernels import write_log_factors
-
+    """log P(level | other class) - log P(level | class of the segment) of all features at once, a number for each code,
+    which is 0 for unseen values, of each other class of each segment of each feature; None if rows are left out, which
+    needs tables of every class.
+    """
     if any(tables.weight for tables in learnt):
         return None
     offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
     logs = np.stack([_in_places(tables, offsets) for tables in learnt])
     n_classes = logs.shape[2]
-    flat = np.empty(int(n_codes.sum()) * classes.size * (n_classes - 1))
-    write_log_factors(logs, offsets, classes, source, flat)
+    feature, n_tables = np.repeat(np.arange(n_codes.size), n_codes - 1), classes.size * (n_classes - 1)
+    flat = np.zeros(int(n_codes.sum()) * n_tables)
+    at = np.arange(feature.size) - offsets[feature] + n_tables * (np.cumsum(n_codes) - n_codes)[feature]
+    for segment, true_class in zip(source.tolist(), classes.tolist(), strict=True):
+        for other in range(n_classes):
+            if other != true_class:
+                flat[at] = logs[segment, :, other] - logs[segment, :, true_class]
+                at = at + n_codes[feature]
     return flat
 
 

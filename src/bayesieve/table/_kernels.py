@@ -12,16 +12,23 @@ _SLOTS = 16384  # of the hash table of addresses; a power of two
 MOST_OBJECTS = 4096
 
 
-@jit
 def code_numbers(
     values: np.ndarray, cuts: np.ndarray, starts: np.ndarray, missing: np.ndarray, codes: np.ndarray
 ) -> None:
     """Write, for each value, the number of cut points of its column below it; ``missing[c]`` for NaN.
 
-    values, codes : (columns, rows); ``cuts[starts[c]:starts[c+1]]`` holds the ascending cut points of column c. A few
-    of them are compared with every value of a block in turn. More are filled up with +inf to one less than a power of
-    two, so that every value takes the same number of halving steps. Without a branch on the data, the compiler turns
-    both into vector instructions.
+    values, codes : (columns, rows); ``cuts[starts[c]:starts[c+1]]`` holds the ascending cut points of column c.
+    """
+    values = values.view()
+    values.flags.writeable = False  # as some arrays are: compiled once for all
+    _code_numbers(values, cuts, starts, missing, codes)
+
+
+@jit
+def _code_numbers(values, cuts, starts, missing, codes):
+    """A few cut points are compared with every value of a block in turn. More are filled up with +inf to one less than
+    a power of two, so that every value takes the same number of halving steps. Without a branch on the data, the
+    compiler turns both into vector instructions.
     """
     position = np.empty(_BLOCK, np.int64)
     for c in range(values.shape[0]):

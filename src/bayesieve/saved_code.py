@@ -1,0 +1,104 @@
+"""Machine code on disk, found by what the sources contain: wherever they lie and whenever they were written."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba.core.config
+from numba.core import caching
+
+from bayesieve import compiling
+
+
+def _public(name: str) -> Any:
+    """A class of Numba, which older versions hide."""
+    return getattr(caching, name, None) or getattr(caching, f"_{name}")
+
+
+class _ByContent(_public("UserProvidedCacheLocator")):  # type: ignore[misc]
+    """Below NUMBA_CACHE_DIR, whose folders Numba names after those of the sources."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        digest = hashlib.sha256(repr(_stamp(py_file)).encode()).hexdigest()
+        return f"kernels_{digest[:16]}"
+
+
+class _Shipped(_public("InTreeCacheLocator")):  # type: ignore[misc]
+    """Beside the sources, whether that folder can be written or not."""
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        return cls(py_func, py_file) if os.path.isfile(py_file) else None
+
+
+class _Code(caching.CompileResultCacheImpl):
+    _locator_classes = (_ByContent, *caching.CompileResultCacheImpl._locator_classes, _Shipped)  # type: ignore[assignment]
+
+
+class _Index(caching.IndexDataCacheFile):
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError, OSError):  # saved by another version, with types that this one lacks
+            return {}
+
+
+class SavedCode(caching.FunctionCache):
+    """The code of a kernel: of its own file and of those of all kernels, which may be part of it.
+
+    It is looked for where it would be saved, below NUMBA_CACHE_DIR and beside the sources, where a container image or a
+    wheel may have put it that cannot be written to; compiled for this processor or else for any one of its kind
+    (NUMBA_CPU_NAME=generic).
+    """
+
+    _impl_class = _Code
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        file = inspect.getfile(function)
+        folders = [Path(self._cache_path)]
+        if os.path.isfile(file):
+            cache_folder = getattr(numba.core.config, "CACHE_DIR", "")
+            if cache_folder:
+                folders.append(Path(cache_folder) / _ByContent.get_suitable_cache_subpath(file))
+            folders.append(Path(file).parent / "__pycache__")
+            self._cache_file._source_stamp = _stamp(file)
+        stamp = self._cache_file._source_stamp
+        self._indices = [_Index(str(folder), self._impl.filename_base, stamp) for folder in dict.fromkeys(folders)]
+        self._cache_file = self._indices[0]
+
+    @property
+    def cache_path(self) -> str | None:
+        """Where code is saved; None where nothing can be."""
+        return None if isinstance(self._impl.locator, _Shipped) else str(self._cache_path)
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        own = self._index_key(sig, target_context.codegen())
+        triple, *_ = own[1]
+        for key in (own, (own[0], (triple, "generic", ""), *own[2:])):
+            for index in self._indices:
+                data = index.load(key)
+                if data is not None:
+                    return self._impl.rebuild(target_context, data)
+        return None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super()._save_overload(sig, data)
+        except OSError:
+            compiling.warn_once()
+
+
+def _stamp(file: str) -> tuple[Any, ...]:
+    return _hash(file), compiling.kernel_sources()
+
+
+@cache
+def _hash(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
