@@ -15,11 +15,11 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
-MOST_FILES = 223
-MOST_LINES = 29_820  # of code, without docstrings, comments and blank lines
+MOST_FILES = 227
+MOST_LINES = 30_140  # of code, without docstrings, comments and blank lines
 MOST_IMPORTS = 0.097  # share of lines
 LONGEST_FUNCTION = 60
-MOST_VISITED = {"fit": 81, "predict_proba": 30}
+MOST_VISITED = {"fit": 76, "predict_proba": 23}
 """Files of the library that a call visits."""
 
 _TRACE = """

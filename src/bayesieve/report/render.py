@@ -90,9 +90,7 @@ def render_card(data: ReportData) -> str:
     """
     selected = [feature for feature in data.features if feature.selected]
     first = selected[:N_CARD_FEATURES]
-    return fill(
-        "card.html", data=data, tiles=key_figures(data), first=first, n_more=len(selected) - len(first)
-    )
+    return fill("card.html", data=data, tiles=key_figures(data), first=first, n_more=len(selected) - len(first))
 
 
 def fill(name: str, **context: Any) -> str:
