@@ -71,7 +71,7 @@ def test_importing_everything_compiles_nothing() -> None:
 
 def modules() -> list[str]:
     found = pkgutil.walk_packages(bayesieve.__path__, "bayesieve.")
-    return sorted(module.name for module in found if not module.name.endswith(("_kernels", "__main__")))
+    return sorted(module.name for module in found if not module.name.endswith(("_kernels", "__main__", "saved_code")))
 
 
 def test_kernels_aside_no_module_needs_numba_to_be_imported() -> None:
