@@ -90,18 +90,6 @@ def number_to_json(value: float) -> Any:
     return value if math.isfinite(value) else None if math.isnan(value) else str(value)
 
 
-def numbers_from_json(values: Any, what: str) -> np.ndarray:
-    """A list of numbers written by `number_to_json`, shape (n,)."""
-    kinds = set(map(type, values)) if type(values) is list else {list}
-    if not kinds <= {int, float, str, NoneType}:
-        raise Damaged(f"its {what} are not a list of numbers")
-    if not all(map(math.isfinite, [value for value in values if type(value) is float])):
-        raise Damaged(f"its {what} are out of range")
-    if kinds & {str, NoneType}:
-        values = [_NOT_FINITE.get(value, value) for value in values]
-    return table(values, (len(values),), what) if values else np.zeros(0)
-
-
 def _half_sentence(error: ValueError) -> str:
     """What a check of this package complains of, without the value that it names at the end."""
     text = str(error).splitlines()[0] if str(error) else ""

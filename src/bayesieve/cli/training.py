@@ -308,14 +308,15 @@ class ScannedTraining:
         target, seconds = quoted(self.columns.target), format_seconds(self._seconds(model))
         quantiles = getattr(model.encoder, "n_quantiles", QUANTILES)
         n_classes = self.target.n_classes
-        n_bytes = 4 * n_columns * self.n_rows + 2 * 16 * (n_classes - 1) * self.n_rows
+        n_bytes = 2 * n_columns * self.n_rows + 2 * 16 * (n_classes - 1) * self.n_rows
         return [
             ("table", f"{plural(self.n_rows, 'row')} of {plural(n_columns, 'feature')}, {size}"),
             ("target", f"{target}, {plural(n_classes, 'class', 'classes')}"),
             ("pass 1", f"{target} alone"),
-            ("pass 2", "all columns: values are counted, and noted by number on disk"),
-            ("pass 3", f"columns of over 100,000 distinct numbers, if any: {quantiles:,} quantiles"),
-            ("then", "codes and search on disk, class after class; no further pass"),
+            ("pass 2", "all columns: values are counted"),
+            ("more", f"columns of over 100,000 distinct numbers, if any, once to thrice: {quantiles:,} quantiles"),
+            ("last pass", "all columns: codes are written to disk, class after class"),
+            ("then", "the search reads the codes"),
             ("on disk", f"up to {_size(n_bytes)} while it runs, in {model.cache or 'the folder for temporary files'}"),
             ("memory", f"up to {_size(bytes_of(model.memory_limit))}"),
             ("time", f"about {seconds}, judged by {format_count(_TRIED_ROWS[-1])} rows at most"),

@@ -267,20 +267,14 @@ class TableEncoder(TableCoder):
         table = new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
         return with_sums(table, TableLevels.of(self.levels_).sums)
 
-    def transform_coded(self, X: Any, owner: Any = None, levels: TableLevels | None = None) -> CodedTable:
-        """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already.
-
-        ``levels``: other levels of the same columns to code them by.
-        """
+    def transform_coded(self, X: Any) -> CodedTable:
+        """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""
         check_is_fitted(self, "levels_")
-        table = X if isinstance(X, Table) else self.read(X, owner)
-        levels = TableLevels.of(self.levels_) if levels is None else levels
+        table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
         codes, unseen = code_columns(table, levels, self.n_jobs)
         self._add_unseen(unseen)
-        recoder = None
-        if owner is None:  # the codes may be all that a model of finer levels is given
-            of_rows = (table, (), MODLGrouper(), self.missing, Rows(), self.n_jobs)
-            recoder = TableRecoder.of(TableLevels.of(self.levels_), *of_rows)
+        # The codes may be all that a model of finer levels is given.
+        recoder = TableRecoder.of(levels, table, (), MODLGrouper(), self.missing, Rows(), self.n_jobs)
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen, recoder=recoder)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:

@@ -153,10 +153,10 @@ class IndicatorEncoder(TableCoder):
         """
         return indicator_values(self.transform_coded(X))
 
-    def transform_coded(self, X: Any, owner: Any = None) -> CodedTable:
+    def transform_coded(self, X: Any) -> CodedTable:
         """Level codes as a `CodedTable` without classes; ``X`` may be the result of `read`."""
         check_is_fitted(self, "levels_")
-        table = X if isinstance(X, Table) else self.read(X, owner)
+        table = X if isinstance(X, Table) else self.read(X)
         families = [make_family(name, thresholds) for name, thresholds in self.thresholds_.items()]
         codes = code_families([table.column(i) for i in range(table.n_columns)], families, self.n_jobs)
         coded = indicator_table(codes, families, np.array([level.n_levels for level in self.levels_]))

@@ -230,13 +230,6 @@ class Scorecard(ShortRepr):
         """Probabilities of the classes, (n_rows, n_classes), of a table with the training columns by name."""
         return probabilities(self.joint(X))
 
-    def predict_row(self, row: Mapping[str, Any]) -> np.ndarray:
-        """Probabilities of the classes, (n_classes,), of one row given as values by column."""
-        cells = self.reader.read_row(row)
-        if cells is None:
-            return self.predict_proba(one_row(row))[0]
-        return probabilities(self.tables.joint_of_row([code for code, _ in cells])[None])[0]
-
     def explain(self, X: Any) -> Explanation:
         """What each feature in the model adds, row by row, of a table or of one row as values by column."""
         if is_row(X):
