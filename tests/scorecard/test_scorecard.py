@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
+import pickle
 import threading
 import time
 from functools import cache
@@ -225,6 +227,14 @@ def test_other_encoders(encoder: Any, calibrate: Any) -> None:
     np.testing.assert_array_equal(card.predict_proba(X), fitted.predict_proba(X))
     np.testing.assert_array_equal(fitted.predict_proba(X.row(3, named=True))[0], fitted.predict_proba(X)[3])
     assert all(set(feature.columns) <= set(X.columns) for feature in card.features)
+
+
+def test_it_is_pickled_after_single_rows_were_read() -> None:
+    for options in ({}, {"pairs": (("number", "whole"),), "calibrate": False}):
+        fitted, row = model(**options), rows()[0].row(0, named=True)
+        expected = fitted.predict_proba(row)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(row), expected)
+        np.testing.assert_array_equal(copy.deepcopy(fitted).scorecard_.predict_proba(rows()[0][:1]), expected)
 
 
 def test_it_is_frozen_and_small_in_print() -> None:

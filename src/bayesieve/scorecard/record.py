@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -126,7 +126,7 @@ class Scorecard(ShortRepr):
     intercept : float array, shape (n_classes,)
         Nats; the mean log joint of the training rows.
     features : tuple of Feature
-        All that the fit looked at; most important first in ``used``.
+        All that the fit looked at: columns, then sums and pairs of columns.
     class_counts : float array, shape (n_classes,)
         Training rows (or weight).
     columns : tuple of str
@@ -153,6 +153,9 @@ class Scorecard(ShortRepr):
 
     def _facts(self) -> dict[str, Any]:
         return {"classes": self.classes, "features": len(self.features), "used": len(self.used)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
     def __getitem__(self, name: str) -> Feature:
         """The feature of this name; KeyError if there is none."""
