@@ -43,6 +43,9 @@ def main() -> None:
     add = (parser := options(__doc__)).add_argument
     add("--data", type=Path, default=Path("shared/data"), help="folder with catalogue.csv and its files")
     arguments = parser.parse_args()
+    if not (arguments.data / "catalogue.csv").exists():
+        print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the files it names.")
+        return
     warnings.simplefilter("ignore")
     n_samples = QUICK_SAMPLES if arguments.quick else N_SAMPLES
     report = Report("errors", "Standard errors of contributions", arguments)
