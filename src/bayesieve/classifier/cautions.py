@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,12 +29,6 @@ _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, a
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
-_FEWEST_UNSEEN = 5  # rows, so that one odd row among few makes no noise
-_MANY_UNSEEN = 0.05  # of the rows
-_LOOKED_AT = 1000  # rows that show which values were never seen
-_SHOWN_VALUES = 3
-
-_values_held: ContextVar[dict[str, str] | None] = ContextVar("values_held", default=None)
 
 
 def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Caution, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.classifier.rows import read, single_row
+from bayesieve.classifier.rows import cells_of_row, read
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.naive_bayes import Explanation
 from bayesieve.scorecard.look_up import ScoreReader
@@ -20,9 +20,9 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
     """Compute `SelectiveNB.explanation`; ValueError if ``by`` is neither "feature" nor "score"."""
     if not is_choice(by, ("feature", "score")):
         raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
-    card, row = model.scorecard_, single_row(model, X)
-    if row is not None and card.reader.read_row(row) is not None:
-        return card.explain(row)
+    card, cells = model.scorecard_, cells_of_row(model, X)
+    if cells is not None:
+        return card.explain_cells(cells)
     table = read(model, X)
     explanation = card.explain(table)
     if by == "feature" or not isinstance(card.reader, ScoreReader):

@@ -17,7 +17,7 @@ from bayesieve.discretize import IndicatorEncoder
 from bayesieve.table import FeatureLevels
 from bayesieve.table.backends.base import type_of_dtype
 from bayesieve.table.choices import is_choice
-from bayesieve.table.columns import Categories
+from bayesieve.table.columns import ALL_WHOLE, Categories
 from bayesieve.table.indicator_levels import IndicatorLevels
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, parse_number
@@ -35,7 +35,6 @@ BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\
 )
 """What `str.strip` removes."""
 
-_ALL_WHOLE = 2**53  # below, every whole number is a float of its own
 _LEAF_VALUES = 128  # of a group, compared one after another at the end of a search by halves
 _MOST_VALUES = 1000  # of a group in engines where each costs a pass over the rows
 _HASHED = ("polars", "pandas", "modin", "cudf", "pyarrow")  # engines that look values up
@@ -340,7 +339,7 @@ class ColumnExpressions:
             values: list[Any] = [value for group in level.groups or () for value in group if value is not None]
             numbers = {value: level._code_of_text[canonical_text(value)] for value in values}
         whole = {value: code for value, code in numbers.items() if isinstance(value, int)}
-        if any(abs(value) >= _ALL_WHOLE for value in whole) and not (dtype is not None and dtype.is_float()):
+        if any(abs(value) >= ALL_WHOLE for value in whole) and not (dtype is not None and dtype.is_float()):
             return column.cast(self.ns.Int64), {v: code for v, code in whole.items() if -(2**63) <= v < 2**63}
         if dtype is None and len(whole) < len(numbers):  # the texts of numbers of 32 bits are shorter
             column = column.cast(self.ns.String)

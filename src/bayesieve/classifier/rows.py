@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from bayesieve.classifier.cautions import agreeing
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes.calibration import drawn_rows
-from bayesieve.scorecard.look_up import is_row, one_row
+from bayesieve.scorecard.look_up import Cell, is_row, one_row
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.columns import Categories, rows_from
@@ -92,8 +92,7 @@ def predicted(model: SelectiveNB, X: Any) -> np.ndarray:
     if isinstance(X, CodedTable):
         return card.joint(X)
     if not is_scan(X, ""):
-        row = single_row(model, X)
-        cells = None if row is None else card.reader.read_row(row)
+        cells = cells_of_row(model, X)
         if cells is not None:
             return card.tables.joint_of_row([code for code, _ in cells])[None]
         table = read(model, X)
@@ -109,14 +108,17 @@ def predicted(model: SelectiveNB, X: Any) -> np.ndarray:
     return np.concatenate(results)
 
 
-def single_row(model: SelectiveNB, X: Any) -> Mapping[str, Any] | None:
-    """The values by column of a row given so, or as a dataframe of one row with the columns of the fit."""
+def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
+    """The cells of one row, given as values by column or as a dataframe with the columns of the fit; None for other
+    rows, and for those that take a table.
+    """
+    reader = model.scorecard_.reader
     if is_row(X):
-        return dict(X)
+        return reader.read_row(X)
     names = getattr(model, "feature_names_in_", None)
     if names is None or not nw.dependencies.is_into_dataframe(X) or len(X) != 1 or list(X.columns) != names.tolist():
         return None
-    return dict(zip(X.columns, nw.from_native(X, eager_only=True).rows()[0], strict=True))
+    return reader.read_row(dict(zip(X.columns, nw.from_native(X, eager_only=True).rows()[0], strict=True)))
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:

@@ -270,13 +270,18 @@ class EvidenceProblem:
         """
         return np.float64 if self.n_numbers * (self.intercept + 1) ** 2 <= _MOST_IN_DOUBLE else np.float32
 
-    def _salts(self) -> np.ndarray:
-        """(n_features,) numbers by which the rows of its cells tell a feature from others."""
+    def _rows_of_cells(self) -> np.ndarray:
+        """(n_cells of all features,) rows (or weight)."""
 
-        def rows_of_cells(block: _Block) -> np.ndarray:
+        def of_block(block: _Block) -> np.ndarray:
             return self._by_cell(np.repeat(block.weights[:, None], self.n_numbers, axis=1), block)[:, 0]
 
-        rows = reduce(np.add, self._in_blocks(rows_of_cells)) + 0.0  # one zero
+        rows: np.ndarray = reduce(np.add, self._in_blocks(of_block))
+        return rows
+
+    def _salts(self) -> np.ndarray:
+        """(n_features,) numbers by which the rows of its cells tell a feature from others."""
+        rows = self._rows_of_cells() + 0.0  # one zero
         salts: np.ndarray = np.add.reduceat(mixed(rows.view(np.uint64)), self._first_cell[:-1])
         return salts
 
@@ -484,8 +489,7 @@ class EvidenceProblem:
         priors : variances of their priors.
         """
         n = metric.steps.shape[1] - 1
-        ones = np.ones((1, self.n_numbers))
-        rows = reduce(np.add, self._in_blocks(lambda b: self._by_cell(b.weights[:, None] * ones, b)))[:, :1]
+        rows = self._rows_of_cells()[:, None]
         own = np.zeros((2, int(self._first_cell[-1]), self.n_numbers))
         at = self._own_cells[parameters[n + 1 :] - self.intercept - 1]
         own[:, at] = np.stack([metric.apart**2, np.broadcast_to(priors[n + 1 :, None], metric.apart.shape)])

@@ -214,8 +214,6 @@ def _of_classes(variances: np.ndarray, n_classes: int) -> np.ndarray:
 def counting_variances(counts: np.ndarray) -> np.ndarray:
     """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
     own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
-    if counts.shape[1] == 2:
-        return np.repeat(own.sum(axis=1, keepdims=True) / 4.0, 2, axis=1)
     return _of_classes(np.maximum(own, 0.0), counts.shape[1])
 
 

@@ -15,6 +15,7 @@ from bayesieve.discretize.column_blocks import code_columns
 from bayesieve.discretize.indicators import code_families, indicator_table, make_family
 from bayesieve.discretize.random_sums import with_sums
 from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.columns import ALL_WHOLE
 from bayesieve.table.frames import as_table
 from bayesieve.table.indicator_levels import IndicatorLevels
 from bayesieve.table.pair_levels import PairLevels, columns_behind, columns_of
@@ -23,7 +24,6 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
 _MOST_REMEMBERED = 10_000  # values of a column whose cells single rows need not work out again
-_EXACT = 2**53  # below, every whole number is a float
 Cell = tuple[int, float | str | None]
 """The number of a cell, and the value in it."""
 
@@ -135,7 +135,7 @@ class RowReader:
         return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_raw]
 
     def texts(self, table: Table) -> list[list[str | None]]:
-        """The values of each feature, (n_rows,) as text; None where one is missing."""
+        """The values of each feature, (n_rows,) as text; None if one is missing."""
         own = with_sums(self.read(table), self.levels.sums)
         position = {name: i for i, name in enumerate(own.names)}
         values = []
@@ -246,7 +246,7 @@ class _ValueReader:
         if value is None or value != value:
             return self._missing
         kind = type(value)
-        is_number = kind is float or (kind is int and -_EXACT < value < _EXACT)
+        is_number = kind is float or (kind is int and -ALL_WHOLE < value < ALL_WHOLE)
         if self._cuts is not None and is_number and -np.inf < value < np.inf:
             return bisect_left(self._cuts, value), float(value)
         key = kind, value

@@ -14,7 +14,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.fitting import counting_variances
-from bayesieve.scorecard.look_up import CellTables, RowReader, is_row, one_row, text_of
+from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, polars_frame
@@ -238,11 +238,15 @@ class Scorecard(ShortRepr):
         if is_row(X):
             cells = self.reader.read_row(X)
             if cells is not None:
-                codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
-                return self._explained(codes, [[text_of(cell)] for cell in cells])
+                return self.explain_cells(cells)
             X = one_row(X)
         table = X if isinstance(X, Table) else as_table(X)
         return self._explained(self.cells(table), self.reader.texts(table))
+
+    def explain_cells(self, cells: Sequence[Cell]) -> Explanation:
+        """The same of the cells of one row, as `reader` finds them."""
+        codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
+        return self._explained(codes, [[text_of(cell)] for cell in cells])
 
     def _explained(self, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
         used, n_rows = [self.features[k] for k in self.used.tolist()], codes.shape[1]
@@ -338,10 +342,6 @@ def features_of(
     standard errors are those of counting, except for the features that ``errors`` has.
     """
     counts, evidence, weights = predictor.evidence_count_, predictor.evidence_, predictor.feature_weights_
-    errors = dict(errors)
-    for k in range(len(evidence)):
-        if k not in errors:
-            errors[k] = weights[k] * np.sqrt(counting_variances(counts[k]))
     return [
         Feature(
             levels=level,
@@ -349,7 +349,7 @@ def features_of(
             contributions=evidence[k],
             unseen=np.zeros(predictor.classes_.size),
             counts=counts[k],
-            standard_errors=errors[k],
+            standard_errors=errors[k] if k in errors else weights[k] * np.sqrt(counting_variances(counts[k])),
             weight=float(weights[k]),
             search_weight=float(search_weights[k]),
             sign=signs.get(k, 0),

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
 _READ_AS_TEXT = ("text", "category", "mixed")
-_ALL_WHOLE = 2.0**53  # below, every whole number is a float of its own
+ALL_WHOLE = 2.0**53
+"""Below, floats tell all whole numbers apart."""
 
 
 @dataclass(frozen=True)
@@ -356,7 +357,7 @@ class Column:
             return
         if not (whole or self._of_objects or self._backend.rounds(self._data)):
             return
-        if not (np.fmax.reduce(numbers) >= _ALL_WHOLE or np.fmin.reduce(numbers) <= -_ALL_WHOLE):
+        if not (np.fmax.reduce(numbers) >= ALL_WHOLE or np.fmin.reduce(numbers) <= -ALL_WHOLE):
             return
         distinct = np.unique(values).size if whole else len(self.distinct())
         if distinct > np.unique(numbers[~np.isnan(numbers)]).size:
