@@ -197,6 +197,13 @@ def test_wrong_single_rows() -> None:
             fitted.predict(row | {name: float("inf")})
 
 
+def test_a_value_that_is_an_array_is_read_as_in_a_table() -> None:
+    fitted, row = model(), rows()[0].row(0, named=True)
+    name = fitted.scorecard_.reader.needed[0]
+    odd, text = (fitted.predict_proba(row | {name: value}) for value in (np.array([1, 2]), "no number"))
+    np.testing.assert_array_equal(odd, text)
+
+
 def test_unseen_values_add_what_was_taken_out() -> None:
     """A category never seen adds nothing to the odds that counting gives."""
     X = pl.DataFrame({"a": ["u"] * 50 + ["v"] * 50, "b": ["x", "y"] * 50})

@@ -174,7 +174,7 @@ class RowReader:
                 if cell is None:
                     return None
                 cells.append(cell)
-        except (KeyError, TypeError):  # a column is not there, or a value that cannot be compared
+        except (KeyError, TypeError, ValueError):  # a column is not there, or a value that cannot be compared
             return None
         return cells
 
