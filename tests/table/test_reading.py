@@ -159,8 +159,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("parquet.csv", b"PAR1....", "is not a text table but a Parquet file; name it .parquet"),
     ("sheet.csv", b"PK\x03\x04....", "a zip archive or a spreadsheet; save the table as CSV"),
     ("plain.csv.gz", b"a,b\n1,2\n", "is not a gzip file, though its name says so"),
-    ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000)[:-10], "is a damaged gzip file"),
-    ("bits.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000)[:10] + b"\xff" * 30, "is a damaged gzip file"),
+    ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:-10], "is a damaged gzip file"),
+    ("bits.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:10] + b"\xff" * 30, "is a damaged gzip file"),
     (
         "junk.parquet",
         random.Random(1).randbytes(500),
