@@ -30,7 +30,7 @@ from .evaluation import (
     compare as compare,
     selection_stability as selection_stability,
 )
-from .naive_bayes import (
+from .evidence import (
     DiscreteNB as DiscreteNB,
 )
 from .report import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.naive_bayes.monotone import monotone_gain
+from bayesieve.evidence.monotone import monotone_gain
 from bayesieve.table import FeatureLevels, Table, as_table
 from bayesieve.table.cautions import Caution
 from bayesieve.table.pair_levels import columns_behind

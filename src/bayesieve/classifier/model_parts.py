@@ -21,9 +21,9 @@ from bayesieve.discretize.scanned_columns import ReadingTooSlow
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes.calibration import drawn_rows, rows_to_keep
-from bayesieve.naive_bayes.fitting import FitOptions, FittedPredictor
-from bayesieve.naive_bayes.shapes import leaves_room
+from bayesieve.evidence.calibration import drawn_rows, rows_to_keep
+from bayesieve.evidence.fitting import FitOptions, FittedPredictor
+from bayesieve.evidence.shapes import leaves_room
 from bayesieve.parts import arguments
 from bayesieve.scorecard.record import Scorecard, features_of, scorecard_of
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector

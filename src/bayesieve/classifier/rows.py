@@ -16,7 +16,7 @@ import numpy as np
 from bayesieve.classifier.cautions import agreeing
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.naive_bayes.calibration import drawn_rows
+from bayesieve.evidence.calibration import drawn_rows
 from bayesieve.scorecard.look_up import Cell, is_row, one_row
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced

@@ -19,8 +19,8 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
-from bayesieve.naive_bayes import Explanation
-from bayesieve.naive_bayes.fitting import fit_predictor
+from bayesieve.evidence import Explanation
+from bayesieve.evidence.fitting import fit_predictor
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.shared_docs import with_shared_docs

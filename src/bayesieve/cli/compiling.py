@@ -94,7 +94,7 @@ def _fit() -> None:
     import numpy as np
 
     from bayesieve import DiscreteNB
-    from bayesieve.naive_bayes.calibration import calibrate
+    from bayesieve.evidence.calibration import calibrate
     from bayesieve.selection import make_selector
 
     coded = _coded(3)
@@ -162,7 +162,7 @@ FAMILIES: dict[str, Callable[[], None]] = {
 
 def kernels_are_compiled() -> bool:
     """Whether Numba's cache holds kernels of the naive Bayes, which every command runs."""
-    from bayesieve.naive_bayes import _kernels
+    from bayesieve.evidence import _kernels
 
     kernels = [kernel for kernel in vars(_kernels).values() if hasattr(kernel, "py_func")]
     folders = {kernel.stats.cache_path for kernel in kernels} - {None}

@@ -55,7 +55,7 @@ class CellTables:
 
     def joint(self, codes: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) intercept plus contributions of cells (n_features, n_rows)."""
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import add_log_probabilities
 
         joint = np.tile(self.intercept, (codes.shape[1], 1))
         if self.n_lines.size:

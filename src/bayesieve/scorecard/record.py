@@ -12,8 +12,8 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.cells import coarser_codes
-from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.naive_bayes.fitting import counting_variances
+from bayesieve.evidence import DiscreteNB, Explanation
+from bayesieve.evidence.fitting import counting_variances
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table

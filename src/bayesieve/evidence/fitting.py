@@ -13,13 +13,13 @@ from scipy.special import entr
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
-from bayesieve.naive_bayes.discrete import DiscreteNB
-from bayesieve.naive_bayes.evidence import EvidenceProblem, FittedEvidence, fit_evidence
-from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
-from bayesieve.naive_bayes.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
-from bayesieve.naive_bayes.sparsity import spread, worth_keeping
-from bayesieve.naive_bayes.surfaces import Surface, SurfacePart, find_surfaces, pairs_of
+from bayesieve.evidence.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
+from bayesieve.evidence.discrete import DiscreteNB
+from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
+from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
+from bayesieve.evidence.solver import EvidenceProblem, FittedEvidence, fit_evidence
+from bayesieve.evidence.sparsity import spread, worth_keeping
+from bayesieve.evidence.surfaces import Surface, SurfacePart, find_surfaces, pairs_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.pair_levels import PairLevels

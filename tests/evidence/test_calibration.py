@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable, Smoothing, log_probabilities
-from bayesieve.naive_bayes import DiscreteNB, calibration
-from bayesieve.naive_bayes.calibration import (
+from bayesieve.evidence import DiscreteNB, calibration
+from bayesieve.evidence.calibration import (
     PRIOR_DEVIATION,
     ROWS_PER_WEIGHT,
     SMOOTHINGS,

@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.report_data import report_data
-from bayesieve.naive_bayes import fitting, shapes, surfaces as module
-from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains
+from bayesieve.evidence import fitting, shapes, surfaces as module
+from bayesieve.evidence.surfaces import _VARIANCES, grid_gains, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
 

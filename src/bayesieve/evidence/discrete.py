@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
-from bayesieve.naive_bayes.explanation import Explanation
+from bayesieve.evidence.explanation import Explanation
 from bayesieve.selection.base import with_classes
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.target import as_target
@@ -265,7 +265,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         -------
         float array, shape (n_rows, n_classes), in nats
         """
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import add_log_probabilities
 
         check_is_fitted(self, "feature_log_prob_")
         used, starts, table = self._tables()

@@ -102,6 +102,6 @@ def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.nd
 
 def _loss(joint: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> float:
     """Sum of weight * -log P(own class), in nats."""
-    from bayesieve.naive_bayes._kernels import residuals
+    from bayesieve.evidence._kernels import residuals
 
     return float(residuals(joint.astype(np.float64), classes, weights))

@@ -241,7 +241,7 @@ class LeaveOneOutLoss:
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
-        from bayesieve.naive_bayes._kernels import residuals, sum_by_level
+        from bayesieve.evidence._kernels import residuals, sum_by_level
 
         rows, n_classes = self.rows, self.log_prior.size
         if n_classes == 2:
@@ -263,7 +263,7 @@ class LeaveOneOutLoss:
         """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features; of two classes, those
         of the second less those of the first, after zeros.
         """
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import add_log_probabilities
 
         own, n_classes = self._of_own_classes(weights), self.log_prior.size
         if n_classes == 2:
@@ -276,7 +276,7 @@ class LeaveOneOutLoss:
 
     def _of_own_classes(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, 1) weighted differences for the own class of each row, summed over the features."""
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import add_log_probabilities
 
         rows, sums = self.rows, np.zeros((self.rows.classes.size, 1))
         table = np.append(weights[self._feature] * self._own, 0.0)
@@ -318,7 +318,7 @@ class LeaveOneOutLoss:
 
         The loss is convex in the factor: Newton steps, kept between factors known to be too small and too large.
         """
-        from bayesieve.naive_bayes._kernels import loss_by_factor
+        from bayesieve.evidence._kernels import loss_by_factor
 
         rows, evidence = self.rows, self.evidence(weights)
         low, high, factor = _LEAST_FACTOR, 1.0, 1.0

@@ -17,7 +17,7 @@ from scipy.special import expit, softmax
 from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import map_in_threads, one_blas_thread
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes.shapes import Shape
+from bayesieve.evidence.shapes import Shape
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0
@@ -402,7 +402,7 @@ class EvidenceProblem:
         return map_in_threads(function, self._blocks, self._n_jobs)
 
     def _joint(self, table: np.ndarray, point: np.ndarray, block: _Block) -> np.ndarray:
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import add_log_probabilities
 
         joint = block.offset + point[self.intercept]
         lines = np.append(table.ravel(), np.zeros(self.n_numbers))
@@ -411,7 +411,7 @@ class EvidenceProblem:
 
     def _by_cell(self, values: np.ndarray, block: _Block) -> np.ndarray:
         """Sums of ``values`` (n_rows, n_numbers) over the rows of each cell in a block."""
-        from bayesieve.naive_bayes._kernels import sum_by_level
+        from bayesieve.evidence._kernels import sum_by_level
 
         sums = np.zeros((int(self._first_cell[-1]) + 1, self.n_numbers))
         sum_by_level(block.codes, self._n_cells, self._starts, values, sums.ravel())
@@ -421,7 +421,7 @@ class EvidenceProblem:
         """Sum over rows of -log P(true class) in nats, with the price of evidence that falls where it must not, and
         its gradient, at parameters (n_parameters, n_numbers).
         """
-        from bayesieve.naive_bayes._kernels import residuals
+        from bayesieve.evidence._kernels import residuals
 
         if self._last is not None and np.array_equal(self._last[0], point):  # where the last descent ended
             return self._last[1:]
@@ -509,7 +509,7 @@ class EvidenceProblem:
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and curvature of the loss of each row by its number of each class, (n_rows, n_numbers)."""
-        from bayesieve.naive_bayes._kernels import residuals
+        from bayesieve.evidence._kernels import residuals
 
         table = self._basis @ point
 

@@ -16,9 +16,9 @@ from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes import calibration, evidence, shapes
-from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
-from bayesieve.naive_bayes.shapes import Shape
+from bayesieve.evidence import calibration, shapes, solver
+from bayesieve.evidence.shapes import Shape
+from bayesieve.evidence.solver import EvidenceProblem, fit_evidence
 from tests.reference.evidence import optimum, penalised_loss
 
 APART = Shape.apart_only(5)
@@ -172,7 +172,7 @@ def test_the_factor_on_all_evidence_is_the_share_of_what_rows_save_beyond_the_fi
 def test_small_tables_are_predicted_with_less_confidence_and_better(monkeypatch: pytest.MonkeyPatch) -> None:
     losses: dict[float, list[float]] = {}
     for least in (0.3, 1.0):
-        monkeypatch.setattr(evidence, "_LEAST_FACTOR", least)
+        monkeypatch.setattr(solver, "_LEAST_FACTOR", least)
         for seed in range(20):
             rng = np.random.default_rng(seed)
             y = rng.integers(0, 2, 1100)
@@ -445,7 +445,7 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
     kept, (offset, classes, weights) = np.array([True, False, True]), known(whole)
     wanted, steepness, rough = whole.loss(point), whole.curvature(point), fit_evidence(whole, roughly=True)
     smaller, start = whole.without(rough, kept, offset)
-    monkeypatch.setattr(evidence, "_BLOCK_ROWS", 64)
+    monkeypatch.setattr(solver, "_BLOCK_ROWS", 64)
     one, two = (EvidenceProblem(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
     assert len(one._blocks) == 8
     for ours, theirs in ((one.loss(point), two.loss(point)), (one.slopes(point), two.slopes(point))):
@@ -461,7 +461,7 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
 
 
 def test_the_rows_of_the_curvature_do_not_depend_on_the_order_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_CURVATURE_ROWS", 50)
+    monkeypatch.setattr(solver, "_CURVATURE_ROWS", 50)
     rng = np.random.default_rng(0)
     codes, classes = rng.integers(0, 3, (2, 400)).astype(np.uint8), rng.integers(0, 2, 400)
     order = rng.permutation(400)
@@ -538,7 +538,7 @@ def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) 
     def without_the_pair(contributions: np.ndarray, *_: Any) -> np.ndarray:
         return np.arange(len(contributions)) < 2
 
-    monkeypatch.setattr("bayesieve.naive_bayes.fitting.worth_keeping", without_the_pair)
+    monkeypatch.setattr("bayesieve.evidence.fitting.worth_keeping", without_the_pair)
     model = SelectiveNB(pairs=[("a", "b")]).fit(X, y)
     assert model.feature_weights_[2] == 0
     assert (model.feature_weights_[:2] > shared.feature_weights_[:2] + 0.05).all()

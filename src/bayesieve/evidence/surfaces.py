@@ -11,9 +11,9 @@ import numpy as np
 
 from bayesieve.discretize.cells import merged_cells
 from bayesieve.engine.parallel import one_blas_thread
-from bayesieve.naive_bayes.evidence import EvidenceProblem
-from bayesieve.naive_bayes.shapes import Shape, most_directions, waves_over
-from bayesieve.naive_bayes.sparsity import spread
+from bayesieve.evidence.shapes import Shape, most_directions, waves_over
+from bayesieve.evidence.solver import EvidenceProblem
+from bayesieve.evidence.sparsity import spread
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.pair_levels import PairLevels, unused_pair_name
@@ -224,7 +224,7 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
     """As `surface_gains` with a direction for each bin: sums by cell take a look at the rows for each pair, but far
     fewer operations than products with a number for each bin.
     """
-    from bayesieve.naive_bayes._kernels import sum_by_level
+    from bayesieve.evidence._kernels import sum_by_level
 
     n, (n_rows, n_numbers) = len(n_bins), residuals.shape
     rows = _some_rows(int(n_bins.sum()), n_rows, n_numbers)
