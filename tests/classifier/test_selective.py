@@ -359,7 +359,7 @@ def interrupt(*_: Any, **options: Any) -> None:
         "bayesieve.evidence.fitting.find_surfaces",
         "bayesieve.evidence.fitting.worth_keeping",
         "bayesieve.evidence.solver.EvidenceProblem.narrowed",
-        "bayesieve.evidence.DiscreteNB.set_evidence",
+        "bayesieve.evidence.fitting._evidence_of",
     ],
 )
 def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence import calibration, shapes, solver
 from bayesieve.evidence.shapes import Shape
-from bayesieve.evidence.solver import EvidenceProblem, fit_evidence
+from bayesieve.evidence.solver import EvidenceProblem, solve
 from tests.reference.evidence import optimum, penalised_loss
 
 APART = Shape.apart_only(5)
@@ -145,20 +145,20 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     odds = np.array([-1.0, 1.0, -1.0, 1.0])[codes[0]]
     classes = (rng.random(3000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     shapes = [Shape.free(4), Shape.free(4)]
-    fitted = fit_evidence(EvidenceProblem(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000)))
+    fitted = solve(EvidenceProblem(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000)))
     assert fitted.complete
     assert fitted.deviations[0] > 0.3
     assert fitted.deviations[1] < 0.05
     contrast = fitted.tables[0][:, 1] - fitted.tables[0][:, 0]
     np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
     apart = EvidenceProblem(codes, [Shape.apart_only(4)] * 2, np.zeros((3000, 2)), classes, np.ones(3000))
-    others = fit_evidence(apart)
+    others = solve(apart)
     np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
 
 
 def test_the_factor_on_all_evidence_is_the_share_of_what_rows_save_beyond_the_fit() -> None:
     of = problem(3, 2, n_rows=300)
-    fitted = fit_evidence(of)
+    fitted = solve(of)
     joint = log_joint(of, fitted.point)
     own = log_softmax(joint, axis=1)[np.arange(300), rows_of(of).classes]
     assert fitted.loss == pytest.approx(-own.sum(), rel=1e-6)
@@ -257,7 +257,7 @@ def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference(
 def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(3, 300)
     whole = problem(3, 2)
-    assert not fit_evidence(whole, Clock(0.0)).complete
+    assert not solve(whole, Clock(0.0)).complete
     counted = SelectiveNB(calibrate="weights").fit(X, y)
 
     def interrupted(*_: Any) -> None:
@@ -363,7 +363,7 @@ def test_the_problem_without_some_features_is_that_of_the_others() -> None:
     every = problem(4, 3)
     kept = np.array([True, False, True, True])
     offset = np.random.default_rng(5).normal(size=(40, 3))
-    fitted = fit_evidence(every, roughly=True)
+    fitted = solve(every, roughly=True)
     smaller, (point, deviations) = every.without(fitted, kept, offset)
     shapes = [shape for shape, stays in zip(every.shapes, kept, strict=True) if stays]
     direct = EvidenceProblem(rows_of(every).codes[kept], shapes, offset, *known(every)[1:])
@@ -443,7 +443,7 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
     whole = problem(8, n_classes, n_rows=500, shapes=shapes)
     rows, point = rows_of(whole), np.random.default_rng(9).normal(size=(whole.n_parameters, whole.n_numbers))
     kept, (offset, classes, weights) = np.array([True, False, True]), known(whole)
-    wanted, steepness, rough = whole.loss(point), whole.curvature(point), fit_evidence(whole, roughly=True)
+    wanted, steepness, rough = whole.loss(point), whole.curvature(point), solve(whole, roughly=True)
     smaller, start = whole.without(rough, kept, offset)
     monkeypatch.setattr(solver, "_BLOCK_ROWS", 64)
     one, two = (EvidenceProblem(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
@@ -479,10 +479,10 @@ def test_what_does_not_deviate_among_all_features_may_do_so_among_those_that_sta
     odds = np.array([-1.0, 1.0, -1.0, 1.0])[one]
     classes = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     both = EvidenceProblem(np.stack([one, one]), [Shape.free(4)] * 2, np.zeros((4000, 2)), classes, np.ones(4000))
-    rough = fit_evidence(both, roughly=True)
+    rough = solve(both, roughly=True)
     flat = replace(rough, deviations=np.array([rough.deviations[0], 0.0]), point=rough.point * 0.0)
     alone, start = both.without(flat, np.array([False, True]), np.zeros((4000, 2)))
-    contrast = np.diff(fit_evidence(alone, start=start).tables[0], axis=1)[:, 0]
+    contrast = np.diff(solve(alone, start=start).tables[0], axis=1)[:, 0]
     np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
 
 

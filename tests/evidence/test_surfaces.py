@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.report_data import report_data
-from bayesieve.evidence import fitting, shapes, surfaces as module
-from bayesieve.evidence.surfaces import _VARIANCES, grid_gains, surface_gains
+from bayesieve.evidence import choosing as module, fitting, shapes
+from bayesieve.evidence.choosing import _VARIANCES, grid_gains, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
 
@@ -151,15 +151,15 @@ def test_monotone_columns_are_on_no_surface() -> None:
 
 def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(6, 1500)
-    fits, fit_evidence = [], fitting.fit_evidence
+    fits, solve = [], fitting.solve
 
     def ended(*args: Any, **options: Any) -> Any:
-        fits.append(fit_evidence(*args, **options))
+        fits.append(solve(*args, **options))
         if len(fits) > 1:
             object.__setattr__(fits[-1], "complete", False)
         return fits[-1]
 
-    monkeypatch.setattr(fitting, "fit_evidence", ended)
+    monkeypatch.setattr(fitting, "solve", ended)
     with pytest.warns(UserWarning, match="best evidence so far"):
         model = SelectiveNB().fit(X, y)
     assert surfaces(model)

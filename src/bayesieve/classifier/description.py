@@ -103,7 +103,7 @@ def weights_in_words(model: SelectiveNB) -> str:
     if evidence != "counted":
         finer = "" if evidence == "levels" else ", and of parts of them,"
         return f"evidence of the levels{finer} fitted to the rows, all features together"
-    if np.array_equal(model.feature_weights_, model.selector_.weights_):
+    if all(feature.weight == feature.search_weight for feature in model.scorecard_.features):
         return "weights of the selector as they are"
     return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve.classifier.rows import cells_of_row, read
 from bayesieve.discretize import IndicatorEncoder
-from bayesieve.evidence import Explanation
 from bayesieve.scorecard.look_up import ScoreReader
-from bayesieve.scorecard.record import UNSEEN, columns_of_texts
+from bayesieve.scorecard.record import UNSEEN, Explanation, columns_of_texts
 from bayesieve.table.choices import is_choice
 
 if TYPE_CHECKING:

@@ -192,7 +192,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     model = _unfitted(parts.parameters, choices)
     selector = new_selector_of(model)
     classes = _labels_from_json(parts.classes)
-    model.classes_, model.target_name_, model.n_rows_ = classes, parts.target, parts.n_rows
+    model.classes_, model.target_name_ = classes, parts.target
     levels = _levels_from_json(parts.encoder, [feature.levels for feature in parts.features])
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names):
@@ -202,12 +202,14 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
     selector.trace_ = SearchTrace.from_json(parts.search, names)
-    model.weight_factor_, model.smoothing_ = parts.weight_factor, option_from_json(parts.calibrated_smoothing)
-    read_by(check_smoothing, model.smoothing_)
+    smoothing = option_from_json(parts.calibrated_smoothing)
+    read_by(check_smoothing, smoothing)
     encoder = _encoder_from_json(parts.encoder, levels, classes, named=parts.named)
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
-    model.scorecard_ = _scorecard(parts, levels, signs, model)
+    evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
+    facts = facts_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows)
+    model.scorecard_ = _scorecard(parts, levels, signs, classes=classes, **facts)
     if not choices.encoder_by_name:
         model.encoder = clone(encoder)
     if parts.benefit_rule is not None:
@@ -216,8 +218,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     return model
 
 
-def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, int], model: SelectiveNB) -> Scorecard:
-    n_classes = model.classes_.size
+def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, int], **facts: Any) -> Scorecard:
+    n_classes = facts["classes"].size
     class_counts = numbers(parts.class_count, (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
     if not class_counts.any():
         raise Damaged("its class counts leave no class")
@@ -229,8 +231,6 @@ def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, 
         _feature(feature, level, n_classes, signs.get(k, 0))
         for k, (feature, level) in enumerate(zip(parts.features, levels, strict=True))
     ]
-    evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
-    facts = facts_of(model, {"evidence": evidence})
     if isinstance(parts, _Model2):
         return scorecard_of(features, intercept, class_counts, **facts)
     return Scorecard(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.classifier.cautions import rows_in_question
-from bayesieve.counts import CodedTable, check_smoothing
+from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
@@ -22,17 +22,15 @@ from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import drawn_rows, rows_to_keep
-from bayesieve.evidence.fitting import FitOptions, FittedPredictor
+from bayesieve.evidence.fitting import FitOptions
 from bayesieve.evidence.shapes import leaves_room
 from bayesieve.parts import arguments
-from bayesieve.scorecard.record import Scorecard, features_of, scorecard_of
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
 from bayesieve.table.frames import apart_by_name
-from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
 from bayesieve.table.table_levels import TableLevels
@@ -245,71 +243,41 @@ def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
     return {}
 
 
-def rows_to_learn(model: SelectiveNB, coded: CodedTable) -> CodedTable:
-    """The rows that the probabilities are learnt from: all, or those that the fitted selector keeps to, by whose levels
-    the model then codes.
-    """
-    learnt = model.selector_.rows_to_learn(coded)
-    if learnt.levels is not None and learnt.levels is not coded.levels:
-        model.encoder_ = copy(model.encoder_)
-        model.encoder_._remember(TableLevels.of(learnt.levels), learnt.classes)
-    model.n_rows_ = coded.n_rows
-    return learnt
-
-
-def fit_options(model: SelectiveNB, signs: Mapping[int, int]) -> FitOptions:
+def fit_options(
+    model: SelectiveNB, encoder: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, int]
+) -> FitOptions:
     """What to fit after the search; as many surfaces as ``pairs`` leaves room for, without counters, identifiers and
     dates.
     """
-    pairs, most = getattr(model.encoder_, "pairs", 0), 0
+    pairs, most = getattr(encoder, "pairs", 0), 0
     if isinstance(pairs, (str, Integral)):
-        n_pairs = len(TableLevels.of(model.encoder_.levels_).pairs)
+        n_pairs = len(TableLevels.of(levels).pairs)
         most = _MOST_SURFACES if isinstance(pairs, str) else min(_MOST_SURFACES, int(pairs) - n_pairs)
     return FitOptions(
         fit=wanted_fit(model),
         signs=signs,
         drop=is_averaged(model),
         most_surfaces=most,
-        without_surface=getattr(model.encoder_, "marks_", {}),
+        without_surface=getattr(encoder, "marks_", {}),
         seed=seed_of(model.random_state),
         n_jobs=model.n_jobs,
     )
 
 
-def add_surfaces(model: SelectiveNB, surfaces: Sequence[PairLevels]) -> None:
-    """Let the model code rows by surfaces, too, pairs after all other features which the search gave no weight."""
-    if not surfaces:
-        return
-    levels = TableLevels.of(model.encoder_.levels_)
-    model.encoder_ = copy(model.encoder_)
-    model.encoder_._remember(levels.with_pairs([*levels.pairs, *surfaces]), model.encoder_.classes_)
-    selector = model.selector_
-    selector.weights_ = np.append(selector.weights_, np.zeros(len(surfaces)))
-    selector.support_ = selector.weights_ > 0
-    selector.n_features_in_ = len(selector.weights_)
+def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
+    """The encoder, which codes by these levels: a copy unless they are its own."""
+    if levels is encoder.levels_:
+        return encoder
+    other = copy(encoder)
+    other._remember(levels, encoder.classes_)
+    return other
 
 
-def scorecard_of_fit(model: SelectiveNB, fitted: FittedPredictor, signs: Mapping[int, int]) -> Scorecard:
-    """The record of what was fitted."""
-    predictor = fitted.predictor
-    features = features_of(
-        predictor, model.encoder_.levels_, fitted.cells, model.selector_.weights_, signs, fitted.errors
-    )
-    evidence = "counted" if not predictor.fitted_ else "levels" if fitted.cells is None else "cells"
-    facts = facts_of(model, {"evidence": evidence})
-    return scorecard_of(features, predictor.intercept_, predictor.class_count_, **facts)
-
-
-def facts_of(model: SelectiveNB, provenance: dict[str, Any]) -> dict[str, Any]:
-    """What a scorecard keeps of a model besides its features."""
-    encoder = model.encoder_
+def facts_of(encoder: Any, evidence: str, factor: float, smoothing: Smoothing, n_rows: int) -> dict[str, Any]:
+    """What a scorecard keeps of a fit besides its features."""
     names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
-    provenance |= {"weight_factor": model.weight_factor_, "smoothing": model.smoothing_, "n_rows": model.n_rows_}
-    return {
-        "classes": model.classes_,
-        "columns": tuple(names)[: encoder.n_features_in_],
-        "provenance": provenance,
-    }
+    provenance = {"evidence": evidence, "weight_factor": factor, "smoothing": smoothing, "n_rows": n_rows}
+    return {"columns": tuple(names)[: encoder.n_features_in_], "provenance": provenance}
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.model_parts import MEMORY
 from bayesieve.classifier.rows import predicted, with_predictions
 from bayesieve.decision.wrapped import Labelled
-from bayesieve.scorecard.record import probabilities
+from bayesieve.scorecard.record import log_probabilities, probabilities
 from bayesieve.table.scanned import is_scan
 
 
@@ -55,10 +55,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self: Any, X: Any) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        joint = self.predict_joint_log_proba(X)
-        joint -= joint.max(axis=1, keepdims=True)
-        joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
-        return joint
+        return log_probabilities(self.predict_joint_log_proba(X))
 
     def predict_proba(self: Any, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""

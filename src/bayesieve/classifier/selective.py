@@ -19,8 +19,8 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
-from bayesieve.evidence import Explanation
-from bayesieve.evidence.fitting import fit_predictor
+from bayesieve.evidence.fitting import fit_evidence
+from bayesieve.scorecard.record import Explanation, scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.shared_docs import with_shared_docs
@@ -28,6 +28,7 @@ from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.scanned import ScannedTable, is_scan
+from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.report.data import Performance
@@ -247,7 +248,6 @@ class SelectiveNB(Predicting):
     def _learn(self, coded: CodedTable, encoder: Any, *, seen: Sequence[Caution] = (), groups: Any = None) -> None:
         parts.check_texts(coded, self.target_name_)
         signs = parts.signs_of(self, encoder.levels_, coded.n_classes)
-        self.encoder_ = encoder
         copy_features(self, encoder)
         self.classes_ = np.asarray(coded.classes)
         if not self.selector_._rows_in_order:
@@ -257,14 +257,29 @@ class SelectiveNB(Predicting):
         with stage("Searching", self.verbose):
             self.trace_ = self.selector_.fit_coded(coded, **options).trace_
         with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
-            coded = parts.rows_to_learn(self, coded)
-            levels, weights = self.encoder_.levels_, self.selector_.weights_
-            fitted = fit_predictor(coded, levels, weights, self.smoothing, parts.fit_options(self, signs), clock)
-        self.weight_factor_, self.smoothing_ = fitted.factor, fitted.predictor.smoothing
-        parts.add_surfaces(self, fitted.surfaces)
-        self.scorecard_ = parts.scorecard_of_fit(self, fitted, signs)
+            learnt, weights, levels = self.selector_.rows_to_learn(coded), self.selector_.weights_, encoder.levels_
+            if learnt.levels is not None and learnt.levels is not coded.levels:
+                levels = TableLevels.of(learnt.levels)
+            wanted = parts.fit_options(self, encoder, levels, signs)
+            evidence = fit_evidence(learnt, levels, weights, self.smoothing, wanted, clock)
+        self.encoder_ = parts.with_levels(encoder, evidence.levels)
+        facts = parts.facts_of(self.encoder_, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
+        self.scorecard_ = scorecard_of_fit(evidence, weights, signs, classes=self.classes_, **facts)
         weighing = weights_caution(coded.weights)
         self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))
+
+    @property
+    def weight_factor_(self) -> float:
+        return float(self.scorecard_.provenance["weight_factor"])
+
+    @property
+    def smoothing_(self) -> Smoothing:
+        smoothing: Smoothing = self.scorecard_.provenance["smoothing"]
+        return smoothing
+
+    @property
+    def n_rows_(self) -> int:
+        return int(self.scorecard_.provenance["n_rows"])
 
     @property
     def feature_weights_(self) -> np.ndarray:

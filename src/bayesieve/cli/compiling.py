@@ -100,7 +100,7 @@ def _fit() -> None:
     coded = _coded(3)
     weights = make_selector("compression").set_params(encoder=None).fit_coded(coded).weights_
     predictor = DiscreteNB(feature_weights=weights).fit(coded)
-    calibrate(coded, predictor.feature_count_, predictor.class_log_prior_, weights, "m-estimate")
+    calibrate(coded, weights, "m-estimate")
     predictor.predict_proba(coded)
     DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
 

@@ -1,6 +1,1 @@
-"""Naive Bayes on integer codes with feature weights, and explanations of its predictions."""
-
-from bayesieve.evidence.discrete import DiscreteNB, check_weights
-from bayesieve.evidence.explanation import Explanation
-
-__all__ = ["DiscreteNB", "Explanation", "check_weights"]
+"""Counts, codes and weights of features in, what each of them adds to the log joint out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -11,10 +11,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
+from bayesieve.counts.probabilities import class_log_prior, log_probabilities, smoothed_logs
 from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.engine.progress import Clock
+from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 
@@ -63,8 +64,6 @@ class _TimeUp(Exception):
 
 def calibrate(
     coded: CodedTable,
-    counts: Sequence[np.ndarray],
-    log_prior: np.ndarray,
     averaged: np.ndarray,
     smoothing: Smoothing,
     clock: Clock | None = None,
@@ -78,8 +77,6 @@ def calibrate(
     Parameters
     ----------
     coded : rows with classes.
-    counts : per feature, (n_levels, n_classes) rows (or weight).
-    log_prior : (n_classes,).
     averaged : (n_features,) weights in [0, 1]; weights of 0 stay 0.
     smoothing : smoothing of the probabilities.
     clock : time limit; when it is over, as after Ctrl-C, the best weights so far are returned: the averaged ones,
@@ -92,9 +89,9 @@ def calibrate(
         return best
     try:
         with one_blas_thread():
-            every = CalibrationRows(coded, free, log_prior.size, seed)
-            rows, least = every.few, np.nan
-            kept = [counts[k] for k in free.tolist()]
+            every = CalibrationRows(coded, free, coded.n_classes, seed)
+            rows, least, log_prior = every.few, np.nan, class_log_prior(coded.counts.class_counts)
+            kept = [coded.counts.feature(k) for k in free.tolist()]
             for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
                 candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
                 value, by = candidate.least_by_factor(averaged[free])
@@ -166,6 +163,17 @@ class CalibrationRows:
         few.classes, few.weights = self.classes[drawn], self.weights[drawn]
         few._measure()
         return few
+
+    def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
+        """Codes (n_rows,) of features of the table by these cells, or by their levels if None."""
+        whole = sorted(k for k, own in cells.items() if own is None)
+        fine = {k: own for k, own in sorted(cells.items()) if own is not None}
+        codes = dict(zip(whole, self._coded.codes_at(whole, self.positions), strict=True))
+        if fine:
+            assert self._coded.recoder is not None
+            recoder = self._coded.recoder.select(np.array(list(fine))).take(self.positions)
+            codes |= dict(zip(fine, recoder.code(list(fine.values())).stored, strict=True))
+        return codes
 
     def of_features(self, kept: np.ndarray) -> CalibrationRows:
         """The same rows with some of the features only, at these ascending positions."""

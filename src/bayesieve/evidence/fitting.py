@@ -1,27 +1,26 @@
-"""What a model fits to its rows after the search: weights, and evidence of levels, cells and surfaces."""
+"""The fit of the evidence: counts, codes and weights of features in, what each adds to the log joint out."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import entr
 
 from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts.probabilities import class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
-from bayesieve.evidence.discrete import DiscreteNB
+from bayesieve.evidence.choosing import Surface, SurfacePart, find_surfaces, spread, worth_keeping
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
-from bayesieve.evidence.solver import EvidenceProblem, FittedEvidence, fit_evidence
-from bayesieve.evidence.sparsity import spread, worth_keeping
-from bayesieve.evidence.surfaces import Surface, SurfacePart, find_surfaces, pairs_of
+from bayesieve.evidence.solver import EvidenceProblem, Solution, solve
 from bayesieve.table import FeatureLevels
-from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.cautions import warn_caller
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.table_levels import TableLevels
 
@@ -59,28 +58,63 @@ class FitOptions:
 
 
 @dataclass(frozen=True)
-class FittedPredictor:
-    """A predictor; the common factor on its weights; the cells that it tells apart, or None if these are levels;
-    surfaces, as pairs after all other features; and standard errors of fitted evidence, (n_cells, n_classes) nats, by
-    position of the feature.
+class FeatureEvidence:
+    """What one feature adds to the log joint.
+
+    Parameters
+    ----------
+    cells : its levels, or parts of them.
+    table : (n_cells, n_classes) nats.
+    counts : (n_cells, n_classes) rows (or weight).
+    errors : (n_cells, n_classes) standard errors of the nats, without what all classes have alike.
+    weight : of the feature.
     """
 
-    predictor: DiscreteNB
-    factor: float = 1.0
-    cells: TableLevels | None = None
-    surfaces: Sequence[PairLevels] = ()
-    errors: Mapping[int, np.ndarray] = field(default_factory=dict)
+    cells: FeatureLevels
+    table: np.ndarray
+    counts: np.ndarray
+    errors: np.ndarray
+    weight: float
+
+    @classmethod
+    def counted(cls, levels: FeatureLevels, counts: np.ndarray, logs: np.ndarray, weight: float) -> FeatureEvidence:
+        """The weight times ``logs``, log P(level | class)."""
+        return cls(levels, weight * logs, counts, weight * np.sqrt(counting_variances(counts)), weight)
 
 
-def fit_predictor(
+@dataclass(frozen=True)
+class Evidence:
+    """What the features add to the log joint, and what that is based on.
+
+    Parameters
+    ----------
+    levels : of all features; surfaces, if any, are pairs after all others.
+    features : in the order of the levels.
+    intercept : (n_classes,) nats that all evidence is added to.
+    class_counts : (n_classes,) rows (or weight).
+    smoothing : of the probabilities.
+    factor : common factor on the weights of the search around which those of the features were fitted.
+    kind : whether the evidence is counted, or fitted to levels or cells.
+    """
+
+    levels: Sequence[FeatureLevels]
+    features: Sequence[FeatureEvidence]
+    intercept: np.ndarray
+    class_counts: np.ndarray
+    smoothing: Smoothing
+    factor: float
+    kind: Literal["counted", "levels", "cells"]
+
+
+def fit_evidence(
     coded: CodedTable,
     levels: Sequence[FeatureLevels],
     averaged: np.ndarray,
     smoothing: Smoothing,
     options: FitOptions,
     clock: Clock,
-) -> FittedPredictor:
-    """Fit what ``options`` ask for; with a warning if that was ended early.
+) -> Evidence:
+    """Fit what ``options`` ask for, with a warning if that was ended early.
 
     Parameters
     ----------
@@ -88,119 +122,63 @@ def fit_predictor(
     averaged : (n_features,) weights of the search.
     smoothing : of the probabilities.
     """
-    signs = options.signs
-    if signs:
-        of_table = TableLevels.of(levels)
-        single = {of_table.names[k] for k in signs}
-        pairs = [not single.intersection(part.name for part in pair.parts) for pair in of_table.pairs]
-        averaged = averaged * np.append(np.ones(of_table.n_columns), pairs)
-    predictor = DiscreteNB(smoothing=smoothing, feature_weights=averaged).fit(coded)
-    if options.fit is None or not averaged.any():
-        return FittedPredictor(predictor)
-    calibration = _calibrated(coded, predictor, clock, options.seed)
-    fitted = FittedPredictor(predictor, calibration.factor)
-    predictor.set_params(smoothing=calibration.smoothing, feature_weights=calibration.weights).update()
-    if calibration.loss is not None and options.fit != "weights" and calibration.weights.any():
-        fitted = _with_evidence(predictor, levels, coded, calibration, averaged, options, clock)
-    if signs:
-        _straighten(predictor, levels if fitted.cells is None else fitted.cells, signs)
-    return fitted
-
-
-def _straighten(predictor: DiscreteNB, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> None:
-    """Make the evidence of features with a sign monotone over the ``levels`` that are predicted by."""
-    rising = {k: rising_cells(levels[k], sign) for k, sign in signs.items() if k in predictor.used_}
-    evidence, counts = predictor.evidence_, predictor.evidence_count_
-    for k in rising.keys() - predictor.fitted_.keys():  # calibration ended early
-        evidence[k] = predictor.feature_weights_[k] * merged_evidence(predictor.feature_log_prob_[k], rising[k])
-    lines = {k: monotone(evidence[k], line, counts[k].sum(axis=1)) for k, line in rising.items()}
-    predictor.replace_evidence(lines)
-
-
-def _calibrated(coded: CodedTable, predictor: DiscreteNB, clock: Clock, seed: int) -> Calibration:
-    counts, log_prior = predictor.feature_count_, predictor.class_log_prior_
-    calibration = calibrate(coded, counts, log_prior, predictor.feature_weights_, predictor.smoothing, clock, seed)
-    if not calibration.complete:
-        factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
-        _warn_of_end(
-            "Calibration", clock, f"the model keeps the weights of the search{factor}, and may be overconfident"
-        )
-    return calibration
-
-
-def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
-    reason = "ran out of time (max_seconds)" if clock.is_up and not clock.interrupted else "was interrupted"
-    warnings.warn(f"{fit} {reason}: {consequence}.", UserWarning, stacklevel=6)
-
-
-def _with_evidence(
-    predictor: DiscreteNB,
-    levels: Sequence[FeatureLevels],
-    coded: CodedTable,
-    calibration: Calibration,
-    averaged: np.ndarray,
-    options: FitOptions,
-    clock: Clock,
-) -> FittedPredictor:
-    """Let a calibrated predictor predict with evidence fitted to the rows, with a warning if that was ended early."""
-    fit, parts = _start(predictor, levels, coded, calibration, averaged, options)
-    weights = predictor.feature_weights_
-    fit, fitted = fit.run(clock, parts, options.most_surfaces, drop=options.drop)
-    if not np.array_equal(fit.weights[: weights.size], weights):
-        weights = fit.weights[: weights.size]
-        predictor.set_params(feature_weights=weights).update_weights()
-    rows, n = fit.loss.rows, len(fit.counted)
-    counts = [
-        _counts(own, len(table), coded.n_classes, rows) for own, table in zip(fit.codes, fitted.tables, strict=True)
+    averaged = _without_pairs_of(options.signs, levels, check_weights(averaged, len(levels)))
+    calibration = _calibrated(coded, averaged, smoothing, options, clock)
+    weights, factor = calibration.weights, calibration.factor
+    class_counts = coded.counts.class_counts.copy()
+    counts = [coded.counts.feature(k).copy() for k in range(len(levels))]
+    logs = log_probabilities_of_tables(counts, float(class_counts.sum()), calibration.smoothing)
+    intercept, fitted = class_log_prior(class_counts), dict[int, FeatureEvidence]()
+    if calibration.loss is not None and calibration.every is not None and options.fit != "weights" and weights.any():
+        fit = _Fit(_terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor)
+        fit, solution = _solved(fit, levels, calibration.every, options, clock)
+        weights, factor = fit.weights, fit.factor
+        fitted, moved = _evidence_of(fit, solution, levels, counts)
+        intercept, levels = intercept + moved, _with_surfaces(levels, fitted)
+        if not solution.complete:
+            _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
+    for k, sign in options.signs.items():
+        if k not in fitted and weights[k] > 0:  # calibration ended early
+            merged = merged_evidence(logs[k], rising_cells(levels[k], sign))
+            fitted[k] = FeatureEvidence.counted(levels[k], counts[k], merged, float(weights[k]))
+        if k in fitted:
+            own, line = fitted[k], rising_cells(fitted[k].cells, sign)
+            fitted[k] = replace(own, table=monotone(own.table, line, own.counts.sum(axis=1)))
+    features = [
+        fitted[k] if k in fitted else FeatureEvidence.counted(level, counts[k], logs[k], float(weights[k]))
+        for k, level in enumerate(levels)
     ]
-    used = np.array([_makes_a_difference(*one) for one in zip(fitted.tables, counts, strict=True)])
-    used[:n] |= weights[fit.features[:n]] > 0
-    factor = fitted.factor(_null(rows), used)
-    kept = [(i, k) for i, k in enumerate(fit.features[:n].tolist()) if used[i]]
-    evidence = {k: factor * (weights[k] * fit.counted[i] + fitted.tables[i]) for i, k in kept}
-    spreads = [factor * own for own in _errors(fit, fitted, predictor, levels)]
-    errors = {k: spreads[i] for i, k in kept} if spreads else {}
-    finer = {k: counts[i] for i, k in kept if k in fit.cells}
-    found = {
-        s: (np.hstack([factor * fitted.tables[i], *spreads[i : i + 1]]), counts[i])
-        for i, s in enumerate(fit.surfaces, n)
-        if used[i]
-    }
-    of_table = TableLevels.of(levels)
-    surfaces, of_surfaces = pairs_of(found, of_table.names)
-    if surfaces:
-        predictor.add_features([np.asarray(pair.counts) for pair in surfaces])
-        levels = of_table.with_pairs([*of_table.pairs, *surfaces])
-    for k, own in enumerate(of_surfaces, len(of_table)):
-        evidence[k] = own[:, : coded.n_classes]
-        if spreads:
-            errors[k] = own[:, coded.n_classes :]
-    predictor.set_evidence(evidence, predictor.class_log_prior_ + factor * fitted.intercept, finer)
-    if not fitted.complete:
-        _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
-    of_cells = None
-    if finer:
-        told = [replace(fit.cells[k], counts=finer[k]) if k in finer else level for k, level in enumerate(levels)]
-        of_cells = TableLevels.of(told)
-    return FittedPredictor(predictor, fit.factor, of_cells, surfaces, errors)
+    split = any(own.cells is not levels[k] for k, own in fitted.items())
+    kind: Literal["counted", "levels", "cells"] = "cells" if split else "levels" if fitted else "counted"
+    return Evidence(levels, features, intercept, class_counts, calibration.smoothing, factor, kind)
 
 
-def _errors(
-    fit: _EvidenceFit, fitted: FittedEvidence, predictor: DiscreteNB, levels: Sequence[FeatureLevels]
-) -> list[np.ndarray]:
-    """Standard errors of the evidence of each feature and surface, (n_cells, n_classes) nats, without what all classes
-    have alike: those of the deviations and, as far as these leave it, those of counting. Empty after an early end.
-    """
-    errors = []
-    for i, (variances, left) in enumerate(zip(fitted.variances, fitted.left, strict=True)):
-        own = _of_classes(variances, fitted.intercept.size)
-        if i < len(fit.counted):
-            k = int(fit.features[i])
-            by_level = counting_variances(predictor.feature_count_[k])
-            counting = by_level[coarser_codes(fit.cells[k], levels[k])] if k in fit.cells else by_level
-            own += (left * fit.weights[k]) ** 2 * counting
-        errors.append(np.sqrt(own))
-    return errors
+def check_weights(weights: Any, n_features: int) -> np.ndarray:
+    """Feature weights as an array; ValueError unless there is one per feature, finite and non-negative."""
+    if weights is None:
+        return np.ones(n_features)
+    try:
+        weights = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
+        ) from None
+    if weights.shape != (n_features,):
+        raise ValueError(
+            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
+        raise ValueError(
+            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
+        )
+    return weights
+
+
+def counting_variances(counts: np.ndarray) -> np.ndarray:
+    """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
+    own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
+    return _of_classes(np.maximum(own, 0.0), counts.shape[1])
 
 
 def _of_classes(variances: np.ndarray, n_classes: int) -> np.ndarray:
@@ -211,239 +189,342 @@ def _of_classes(variances: np.ndarray, n_classes: int) -> np.ndarray:
     return (1.0 - share) ** 2 * variances + share**2 * (variances.sum(axis=1, keepdims=True) - variances)
 
 
-def counting_variances(counts: np.ndarray) -> np.ndarray:
-    """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
-    own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
-    return _of_classes(np.maximum(own, 0.0), counts.shape[1])
+def _without_pairs_of(signs: Mapping[int, int], levels: Sequence[FeatureLevels], weights: np.ndarray) -> np.ndarray:
+    """The weights, 0 for pairs with columns that have a sign."""
+    if not signs:
+        return weights
+    of_table = TableLevels.of(levels)
+    single = {of_table.names[k] for k in signs}
+    pairs = [not single.intersection(part.name for part in pair.parts) for pair in of_table.pairs]
+    return weights * np.append(np.ones(of_table.n_columns), pairs)
 
 
-def _start(
-    predictor: DiscreteNB,
-    levels: Sequence[FeatureLevels],
+def _with_surfaces(levels: Sequence[FeatureLevels], fitted: Mapping[int, FeatureEvidence]) -> Sequence[FeatureLevels]:
+    surfaces = [own.cells for k, own in fitted.items() if k >= len(levels)]
+    if not surfaces:
+        return levels
+    of_table = TableLevels.of(levels)
+    return of_table.with_pairs([*of_table.pairs, *surfaces])  # type: ignore[list-item]
+
+
+def _calibrated(
+    coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing, options: FitOptions, clock: Clock
+) -> Calibration:
+    if options.fit is None or not averaged.any():
+        return Calibration(averaged, 1.0, smoothing)
+    calibration = calibrate(coded, averaged, smoothing, clock, options.seed)
+    if not calibration.complete:
+        factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
+        _warn_of_end(
+            "Calibration", clock, f"the model keeps the weights of the search{factor}, and may be overconfident"
+        )
+    return calibration
+
+
+def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
+    reason = "ran out of time (max_seconds)" if clock.is_up and not clock.interrupted else "was interrupted"
+    warn_caller([f"{fit} {reason}: {consequence}."])
+
+
+@dataclass(frozen=True, eq=False)
+class _Term:
+    """A feature of those that are fitted together.
+
+    Parameters
+    ----------
+    feature : its position in the table.
+    weight : of its counted evidence.
+    cells : its cells, or None if these are its levels.
+    of_level : (n_cells,) the level of each cell.
+    codes : (n_rows,) its cells.
+    rows : (n_cells,) number (or weight) of the rows of each cell.
+    counted : (n_cells, n_classes) evidence as counted, without weight.
+    learnt_again : whether its levels are learnt again for the rows of each fold: those of all rows know the rows.
+    shape : how its evidence may deviate.
+    correction : what of ``counted`` the loss of counting does not know, if anything.
+    """
+
+    feature: int
+    weight: float
+    cells: FeatureLevels | None
+    of_level: np.ndarray
+    codes: np.ndarray
+    rows: np.ndarray
+    counted: np.ndarray
+    learnt_again: bool
+    shape: Shape
+    correction: np.ndarray | None = None
+
+    @property
+    def n_cells(self) -> int:
+        return self.of_level.size
+
+    def weighted(self, weight: float) -> _Term:
+        """With another weight."""
+        shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
+        return replace(self, weight=weight, shape=shape)
+
+    def rising(self, sign: int, levels: FeatureLevels, logs: np.ndarray) -> _Term:
+        """With evidence that must not fall, of ``levels`` with log P(level | class), from the first of the cells in the
+        order of ``sign`` to the last.
+        """
+        counted = merged_evidence(logs, rising_cells(levels, sign))[self.of_level]
+        shape = replace(self.shape, rising=rising_cells(self.cells or levels, sign))
+        return replace(self, counted=counted, correction=counted - self.counted, shape=shape).weighted(self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Features to be fitted together.
+
+    Parameters
+    ----------
+    terms : features of the table, by ascending position.
+    surfaces : the cells of the rows, (n_rows,), by surface.
+    loss : what counting predicts of each row from all others.
+    averaged : (n_features of the table,) weights of the search.
+    factor : common factor on these.
+    """
+
+    terms: Sequence[_Term]
+    surfaces: Mapping[Surface, np.ndarray]
+    loss: LeaveOneOutLoss
+    averaged: np.ndarray
+    factor: float
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(n_features of the table,)."""
+        weights = np.zeros(self.averaged.size)
+        weights[[term.feature for term in self.terms]] = [term.weight for term in self.terms]
+        return weights
+
+    @property
+    def codes(self) -> np.ndarray:
+        """(n, n_rows) cells of the terms, then of the surfaces."""
+        return np.stack([*(term.codes for term in self.terms), *self.surfaces.values()])
+
+    @property
+    def shapes(self) -> list[Shape]:
+        return [*(term.shape for term in self.terms), *(surface.shape for surface in self.surfaces)]
+
+    def offset(self) -> np.ndarray:
+        """(n_rows, n_classes) log joint of the counted evidence."""
+        offset = self.loss.joint(self.weights)
+        for term in self.terms:
+            if term.correction is not None:
+                offset += term.weight * _lines(term.correction, term.codes)
+        return offset
+
+    def problem(self, n_jobs: int | None) -> EvidenceProblem:
+        """To be solved by the evidence."""
+        rows = self.loss.rows
+        return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, n_jobs)
+
+    def only(self, kept: np.ndarray) -> _Fit:
+        """Without some terms, whose weight goes to those that are left, and surfaces."""
+        n = len(self.terms)
+        terms = [term for term, stays in zip(self.terms, kept, strict=False) if stays]
+        surfaces = dict(own for own, stays in zip(self.surfaces.items(), kept[n:], strict=True) if stays)
+        fit = replace(self, terms=terms, surfaces=surfaces)
+        if np.array_equal(fit.weights, self.weights):
+            return fit
+        left = [term.feature for term in terms]
+        averaged = np.zeros_like(self.averaged)
+        averaged[left] = self.averaged[left]
+        weights, factor = self.loss.refitted(averaged)
+        return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
+
+    def contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
+        """(n, some rows, n_classes) nats: counted evidence and deviations."""
+        position = {k: at for at, k in enumerate(self.loss.rows.features.tolist())}
+        result = np.empty((len(deviations), some.size, deviations[0].shape[1]), dtype=np.float32)
+        for i, codes in enumerate(self.codes):
+            term = self.terms[i] if i < len(self.terms) else None
+            table = deviations[i]
+            if term is not None and term.correction is not None:
+                table = table + term.weight * term.correction
+            result[i] = _lines(table, codes[some])
+            if term is not None and term.weight > 0:
+                result[i] += term.weight * self.loss.evidence_of(position[term.feature], some)
+        return result
+
+
+def _terms(
     coded: CodedTable,
+    levels: Sequence[FeatureLevels],
+    logs: Sequence[np.ndarray],
     calibration: Calibration,
-    averaged: np.ndarray,
     options: FitOptions,
-) -> tuple[_EvidenceFit, dict[int, SurfacePart]]:
-    """The fit of single features, and their parts in surfaces by position in the fit."""
+) -> list[_Term]:
+    """The features of positive weight, and those that may come back through their cells."""
     assert calibration.loss is not None
-    assert calibration.every is not None
-    rows, weights, n_classes = calibration.loss.rows, predictor.feature_weights_, coded.n_classes
-    cells: dict[int, FeatureLevels] = {}
+    rows, weights = calibration.loss.rows, calibration.weights
+    learnt_again = set(rows.features[list(rows.counts_of_folds)].tolist())
     if options.fit == "cells" and coded.recoder is not None and coded.levels is not None:
-        features, cells, codes = _cells(coded, weights, rows)
+        features, cells, codes = _cells(coded, levels, weights, rows)
     else:
-        features = np.flatnonzero(weights)
+        features, cells = np.flatnonzero(weights), {}
         codes = coded.codes_at(features, rows.positions)
-    of_level = [
-        coarser_codes(cells[k], coded.levels[k]) if k in cells else np.arange(coded.n_levels[k])  # type: ignore[index]
-        for k in features.tolist()
-    ]
-    counts = [_counts(own, line.size, n_classes, rows) for own, line in zip(codes, of_level, strict=True)]
-    recoded = set(rows.features[list(rows.counts_of_folds)].tolist())  # their groups know the rows
-    shapes = _shapes(features.tolist(), cells, of_level, counts, recoded, weights, n_classes)
-    counted = [predictor.feature_log_prob_[k][line] for k, line in zip(features, of_level, strict=True)]
-    corrections: dict[int, np.ndarray] = {}
-    parts: dict[int, SurfacePart] = {}
-    for i, k in enumerate(features.tolist()):
-        sign = options.signs.get(k)
-        if sign is not None:
-            merged = merged_evidence(predictor.feature_log_prob_[k], rising_cells(levels[k], sign))
-            before, counted[i] = counted[i], merged[of_level[i]]
-            corrections[k] = counted[i] - before
-            shapes[i] = replace(shapes[i], rising=rising_cells(cells.get(k, levels[k]), sign))
-        elif cells and k not in recoded:
-            part = SurfacePart.of(k, levels[k], cells.get(k), of_level[i], counts[i].sum(axis=1))
+    terms = []
+    for k, own in zip(features.tolist(), codes, strict=True):
+        line = coarser_codes(cells[k], levels[k]) if k in cells else np.arange(coded.n_levels[k])
+        seen, fixed = _counts(own, line.size, rows).sum(axis=1), Shape.fixed(line.size)
+        counted, again = logs[k][line], k in learnt_again
+        terms.append(_Term(k, float(weights[k]), cells.get(k), line, own, seen, counted, again, fixed))
+    terms = [replace(term, shape=shape) for term, shape in zip(terms, _shapes(terms, coded.n_classes), strict=True)]
+    signs = options.signs
+    return [t.rising(signs[t.feature], levels[t.feature], logs[t.feature]) if t.feature in signs else t for t in terms]
+
+
+def _cells(
+    coded: CodedTable, levels: Sequence[FeatureLevels], weights: np.ndarray, rows: CalibrationRows
+) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
+    """Features of positive weight, and those that may come back through their cells; the cells of those that have
+    finer ones than their levels; and codes of both (n_features, n_rows).
+    """
+    assert coded.recoder is not None
+    heaviest = np.argsort(-weights, kind="stable")
+    most = np.count_nonzero(weights) + most_directions(coded.n_classes) // N_WAVES
+    features = np.sort(heaviest[:most])
+    own = [levels[k] for k in features.tolist()]
+    refined, codes = coded.recoder.select(features).take(rows.positions).refine(own, rows.weights)
+    split = [cell is not level for cell, level in zip(refined, own, strict=True)]
+    usable = np.array(split) | (weights[features] > 0)
+    cells = {k: refined[i] for i, k in enumerate(features.tolist()) if split[i]}
+    return features[usable], cells, codes[usable]
+
+
+def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
+    """How each term may deviate, the heaviest first if not all can be looked at together."""
+
+    def shape(term: _Term) -> Shape:
+        if term.cells is None:
+            return Shape.fixed(term.n_cells) if term.learnt_again else Shape.free(term.n_cells)
+        if term.cells.kind == "numeric":
+            return Shape.of_curve(term.of_level, term.rows, term.cells.missing_code)
+        return Shape.of_values(term.of_level, int(term.of_level.max()) + 1, with_groups=not term.learnt_again)
+
+    weights = np.array([term.weight for term in terms])
+    shapes = shapes_within([partial(shape, term) for term in terms], weights, n_classes)
+    for i, term in enumerate(terms):
+        if shapes[i] is None:
+            apart = term.weight > 0 and not term.learnt_again and term.cells is None
+            shapes[i] = Shape.apart_only(term.n_cells) if apart else Shape.fixed(term.n_cells)
+    return apart_within(shapes, weights, n_classes)  # type: ignore[arg-type]
+
+
+def _parts(terms: Sequence[_Term], levels: Sequence[FeatureLevels], options: FitOptions) -> dict[int, SurfacePart]:
+    """The terms that may take part in surfaces, by position."""
+    parts = {}
+    if any(term.cells is not None for term in terms):
+        for i, term in enumerate(terms):
+            if term.learnt_again or term.feature in options.signs:
+                continue
+            part = SurfacePart.of(term.feature, levels[term.feature], term.cells, term.of_level, term.rows)
             if part is not None and not set(part.columns).intersection(options.without_surface):
                 parts[i] = part
-    fit = _EvidenceFit(
-        coded=coded,
-        cells=cells,
-        every=calibration.every,
-        averaged=averaged,
-        n_jobs=options.n_jobs,
-        features=features,
-        codes=codes,
-        shapes=shapes,
-        counted=counted,
-        corrections=corrections,
-        loss=calibration.loss,
-        factor=calibration.factor,
-    )
-    return fit.weighted(weights), parts
+    return parts
+
+
+def _solved(
+    fit: _Fit, levels: Sequence[FeatureLevels], every: CalibrationRows, options: FitOptions, clock: Clock
+) -> tuple[_Fit, Solution]:
+    """With surfaces that the rows pay for, the terms that stay and their evidence, fitted to ``every`` row in the end;
+    all terms stay, and there are no surfaces, unless the options are to drop some.
+    """
+    problem = fit.problem(options.n_jobs)
+    if not options.drop or len(fit.terms) == 1:
+        return _on_every_row(fit, solve(problem, clock), every, options.n_jobs, clock)
+    solution = solve(problem, clock, roughly=True)
+    if solution.complete:
+        parts = _parts(fit.terms, levels, options)
+        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes)
+        if surfaces:
+            fit = replace(fit, surfaces=surfaces)
+            problem, start = problem.followed_by(solution, fit.codes, fit.shapes)
+            solution = solve(problem, clock, start, roughly=True)
+    if not solution.complete:
+        return fit, solution
+    kept = _are_worth_keeping(fit, solution)
+    fit = fit.only(kept)
+    problem, start = problem.without(solution, kept, fit.offset())
+    return _on_every_row(fit, solve(problem.shaped(fit.shapes), clock, start), every, options.n_jobs, clock)
+
+
+def _are_worth_keeping(fit: _Fit, solution: Solution) -> np.ndarray:
+    """(n,) bool, the terms and surfaces that save their price."""
+    rows, n = fit.loss.rows, len(solution.tables)
+    some = spread(rows.classes.size, max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
+    weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
+    prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * _null(rows))
+    of_surfaces = slice(len(fit.terms), None)
+    prices[of_surfaces] = 1.0 + solution.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(n)
+    contributions = fit.contributions(solution.tables, some)
+    joint = contributions.sum(axis=0) + fit.loss.log_prior + solution.intercept
+    return worth_keeping(contributions, joint, rows.classes[some], weights, prices)
+
+
+def _on_every_row(
+    fit: _Fit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
+) -> tuple[_Fit, Solution]:
+    """Fitted once more, to the rows that were not looked at so far, too."""
+    if not solution.complete or every.positions.size == fit.loss.rows.positions.size:
+        return fit, solution
+    cells = {term.feature: term.cells for term in fit.terms}
+    cells |= {part.feature: part.cells for own in fit.surfaces for part in (own.first, own.second)}
+    codes = every.codes_by(cells)
+    terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
+    grids = {s: s.codes(*(part.bins(codes[part.feature]) for part in (s.first, s.second))) for s in fit.surfaces}
+    loss = fit.loss.over(every, np.flatnonzero(fit.weights[every.features]))
+    more = replace(fit, terms=terms, surfaces=grids, loss=loss)
+    start = solution.point, np.maximum(solution.deviations, _LEAST_DEVIATION)
+    following = solve(more.problem(n_jobs), clock, start, nearby=True)
+    return (more, following) if following.complete else (fit, solution)
+
+
+def _evidence_of(
+    fit: _Fit, solution: Solution, levels: Sequence[FeatureLevels], counts: Sequence[np.ndarray]
+) -> tuple[dict[int, FeatureEvidence], np.ndarray]:
+    """The evidence of the terms and surfaces that make a difference, by position, surfaces after all ``levels``; and
+    what goes to the intercept. ``counts`` : of the levels.
+    """
+    rows, tables, n = fit.loss.rows, solution.tables, len(fit.terms)
+    seen = [_counts(own, len(table), rows) for own, table in zip(fit.codes, tables, strict=True)]
+    used = np.array([_makes_a_difference(*one) for one in zip(tables, seen, strict=True)])
+    used[:n] |= np.array([term.weight > 0 for term in fit.terms])
+    factor = solution.factor(_null(rows), used)
+    fitted: dict[int, FeatureEvidence] = {}
+    for i, term in enumerate(fit.terms):
+        if used[i]:
+            k = term.feature
+            own = counts[k] if term.cells is None else seen[i]
+            cells = levels[k] if term.cells is None else replace(term.cells, counts=own)
+            table = factor * (term.weight * term.counted + tables[i])
+            if solution.variances:
+                variances = _of_classes(solution.variances[i], rows.n_classes)
+                variances += (solution.left[i] * term.weight) ** 2 * counting_variances(counts[k])[term.of_level]
+                errors = factor * np.sqrt(variances)
+            else:
+                errors = term.weight * np.sqrt(counting_variances(own))
+            fitted[k] = FeatureEvidence(cells, table, own, errors, term.weight)
+    pairs: list[PairLevels] = []
+    for i, surface in enumerate(fit.surfaces, n):
+        if used[i]:
+            names = {*TableLevels.of(levels).names, *(pair.name for pair in pairs)}
+            pair, with_rows = surface.levels(seen[i], names)
+            own = np.asarray(pair.counts)
+            errors = np.zeros_like(own)
+            if solution.variances:
+                errors = factor * np.sqrt(_of_classes(solution.variances[i], rows.n_classes)[with_rows])
+            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, factor * tables[i][with_rows], own, errors, 0.0)
+            pairs.append(pair)
+    return fitted, factor * solution.intercept
 
 
 def _makes_a_difference(deviations: np.ndarray, counts: np.ndarray) -> bool:
     """Whether deviations of a feature without weight, (n_cells, n_classes) like its counts, make a difference."""
     return bool(counts.sum(axis=1) @ np.abs(deviations).max(axis=1) > _LEAST_EVIDENCE * counts.sum())
-
-
-@dataclass(frozen=True)
-class _EvidenceFit:
-    """Evidence to be fitted to rows.
-
-    Parameters
-    ----------
-    coded : the rows.
-    cells : of the features that have finer ones than their levels.
-    every : the rows that evidence is fitted to in the end.
-    averaged : (n_features,) weights of the search.
-    n_jobs : threads.
-    features : positions in the table, ascending; those of surfaces come after all features of the table.
-    codes : (features, rows) codes of their cells.
-    shapes : how each may deviate.
-    counted : of each but the surfaces (n_cells, n_classes) counted evidence, without weights.
-    corrections : by position in the table, what of it is beyond ``loss``.
-    loss : what counting predicts of each row from all others.
-    factor : common factor on the weights.
-    weights : of all features of the table, and of surfaces.
-    surfaces : the last of the shapes are theirs.
-    """
-
-    coded: CodedTable
-    cells: Mapping[int, FeatureLevels]
-    every: CalibrationRows
-    averaged: np.ndarray
-    n_jobs: int | None
-    features: np.ndarray
-    codes: np.ndarray
-    shapes: list[Shape]
-    counted: list[np.ndarray]
-    corrections: Mapping[int, np.ndarray]
-    loss: LeaveOneOutLoss
-    factor: float
-    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    surfaces: Sequence[Surface] = ()
-
-    def weighted(self, weights: np.ndarray) -> _EvidenceFit:
-        """With other weights of the features."""
-        shapes = list(self.shapes)
-        for i, (k, counted) in enumerate(zip(self.features.tolist(), self.counted, strict=False)):
-            if shapes[i].rising.size:
-                shapes[i] = replace(shapes[i], counted=weights[k] * counted)
-        return replace(self, weights=weights, shapes=shapes)
-
-    def run(
-        self, clock: Clock, parts: Mapping[int, SurfacePart], most_surfaces: int, *, drop: bool
-    ) -> tuple[_EvidenceFit, FittedEvidence]:
-        """With surfaces that the rows pay for, the features that stay and their evidence, fitted to all rows in the
-        end; all features stay, and there are no surfaces, unless ``drop`` is True.
-        """
-        problem = self.problem()
-        if not drop or len(self.shapes) == 1:
-            return self._on_every_row(fit_evidence(problem, clock), clock)
-        rough = fit_evidence(problem, clock, roughly=True)
-        surfaces = find_surfaces(parts, most_surfaces, problem, rough.point, self.codes) if rough.complete else {}
-        if surfaces:
-            more = self._with(surfaces)
-            problem, start = problem.followed_by(rough, more.codes, more.shapes)
-            return more._without_the_worthless(problem, fit_evidence(problem, clock, start, roughly=True), clock)
-        return self._without_the_worthless(problem, rough, clock)
-
-    def offset(self) -> np.ndarray:
-        """(rows, n_classes) log joint of the counted evidence."""
-        offset = self.loss.joint(self.weights)
-        for i, k in enumerate(self.features.tolist()):
-            if k in self.corrections:
-                offset += self.weights[k] * _lines(self.corrections[k], self.codes[i])
-        return offset
-
-    def problem(self) -> EvidenceProblem:
-        """To be solved by the evidence."""
-        rows = self.loss.rows
-        return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, self.n_jobs)
-
-    def _with(self, surfaces: Mapping[Surface, np.ndarray]) -> _EvidenceFit:
-        """With ``surfaces``, and their codes of the rows, after the other features."""
-        highest = smallest_unsigned(max(surface.size[0] * surface.size[1] for surface in surfaces))
-        codes = np.array(list(surfaces.values())).astype(max(self.codes.dtype, highest))
-        n_features = self.weights.size
-        return replace(
-            self,
-            features=np.append(self.features, n_features + np.arange(len(codes))),
-            codes=np.concatenate([self.codes, codes]),
-            shapes=[*self.shapes, *(surface.shape for surface in surfaces)],
-            weights=np.append(self.weights, np.zeros(len(codes))),
-            surfaces=tuple(surfaces),
-        )
-
-    def _without_the_worthless(
-        self, problem: EvidenceProblem, rough: FittedEvidence, clock: Clock
-    ) -> tuple[_EvidenceFit, FittedEvidence]:
-        """Fitted to the end without the features that do not save their price."""
-        if not rough.complete:
-            return self, rough
-        n = len(self.shapes)
-        rows = self.loss.rows
-        some = spread(rows.classes.size, max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * problem.n_classes)))
-        weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
-        prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + rough.effective), _LEAST_SHARE * _null(rows))
-        of_surfaces = slice(n - len(self.surfaces), None)
-        prices[of_surfaces] = 1.0 + rough.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(n)
-        contributions = self._contributions(rough.tables, some)
-        joint = contributions.sum(axis=0) + self.loss.log_prior + rough.intercept
-        kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices)
-        del contributions, joint
-        fit = self._only(kept)
-        fewer, start = problem.without(rough, kept, fit.offset())
-        return fit._on_every_row(fit_evidence(fewer.shaped(fit.shapes), clock, start), clock)
-
-    def _only(self, kept: np.ndarray) -> _EvidenceFit:
-        """Without some features, whose weight goes to those that are left."""
-        fit = replace(
-            self,
-            features=self.features[kept],
-            codes=self.codes[kept],
-            shapes=[shape for shape, stays in zip(self.shapes, kept, strict=True) if stays],
-            counted=[own for own, stays in zip(self.counted, kept, strict=False) if stays],
-            surfaces=[own for own, stays in zip(self.surfaces, kept[len(self.counted) :], strict=True) if stays],
-        )
-        if not self.weights[self.features[~kept]].any():
-            return fit
-        averaged = np.zeros_like(self.weights)
-        left = fit.features[: len(fit.counted)]
-        averaged[left] = self.averaged[left]
-        weights, factor = self.loss.refitted(averaged)
-        return replace(fit, factor=factor).weighted(weights)
-
-    def _on_every_row(self, fitted: FittedEvidence, clock: Clock) -> tuple[_EvidenceFit, FittedEvidence]:
-        """Fitted once more, to the rows that were not looked at so far, too."""
-        every = self.every
-        if not fitted.complete or every.positions.size == self.loss.rows.positions.size:
-            return self, fitted
-        of_table = self.features[: len(self.counted)].tolist()
-        parts = {part.feature for surface in self.surfaces for part in (surface.first, surface.second)}
-        codes = self._codes_in_every(sorted(parts.union(of_table)))
-        grids = [s.codes(*(part.bins(codes[part.feature]) for part in (s.first, s.second))) for s in self.surfaces]
-        kind = max((own.dtype for own in self.codes), key=lambda dtype: dtype.itemsize)
-        of_every = np.array([*(codes[k] for k in of_table), *grids], dtype=kind)
-        weighing = np.flatnonzero(self.weights[every.features])
-        fit = replace(self, codes=of_every, loss=self.loss.over(every, weighing))
-        start = fitted.point, np.maximum(fitted.deviations, _LEAST_DEVIATION)
-        following = fit_evidence(fit.problem(), clock, start, nearby=True)
-        return (fit, following) if following.complete else (self, fitted)
-
-    def _codes_in_every(self, features: Sequence[int]) -> dict[int, np.ndarray]:
-        """Codes of the cells of features in `every` row."""
-        positions, fine = self.every.positions, [k for k in features if k in self.cells]
-        whole = [k for k in features if k not in self.cells]
-        codes = dict(zip(whole, self.coded.codes_at(whole, positions), strict=True))
-        if fine:
-            assert self.coded.recoder is not None
-            recoder = self.coded.recoder.select(np.array(fine)).take(positions)
-            codes |= dict(zip(fine, recoder.code([self.cells[k] for k in fine]).stored, strict=True))
-        return codes
-
-    def _contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
-        """(features, some rows, n_classes): counted evidence and deviations."""
-        position = {k: at for at, k in enumerate(self.loss.rows.features.tolist())}
-        result = np.empty((len(deviations), some.size, deviations[0].shape[1]), dtype=np.float32)
-        for i, k in enumerate(self.features.tolist()):
-            added = deviations[i] + self.weights[k] * self.corrections.get(k, 0.0)
-            result[i] = _lines(added, self.codes[i][some])
-            if self.weights[k] > 0:
-                result[i] += self.weights[k] * self.loss.evidence_of(position[k], some)
-        return result
 
 
 def _null(rows: CalibrationRows) -> float:
@@ -457,56 +538,8 @@ def _lines(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.append(table, np.zeros((1, table.shape[1])), axis=0)[np.minimum(codes, len(table))]
 
 
-def _cells(
-    coded: CodedTable, weights: np.ndarray, rows: CalibrationRows
-) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
-    """Features of positive weight, and those that may come back through their cells; the cells of those that have
-    finer ones than their levels; and codes of both (n_features, n_rows).
-    """
-    assert coded.levels is not None
-    assert coded.recoder is not None
-    heaviest = np.argsort(-weights, kind="stable")
-    most = np.count_nonzero(weights) + most_directions(coded.n_classes) // N_WAVES
-    features = np.sort(heaviest[:most])
-    levels = [coded.levels[k] for k in features.tolist()]
-    refined, codes = coded.recoder.select(features).take(rows.positions).refine(levels, rows.weights)
-    split = [cell is not level for cell, level in zip(refined, levels, strict=True)]
-    usable = np.array(split) | (weights[features] > 0)
-    cells = {k: refined[i] for i, k in enumerate(features.tolist()) if split[i]}
-    return features[usable], cells, codes[usable]
-
-
-def _counts(codes: np.ndarray, n_cells: int, n_classes: int, rows: CalibrationRows) -> np.ndarray:
+def _counts(codes: np.ndarray, n_cells: int, rows: CalibrationRows) -> np.ndarray:
     """Weight of all rows of each cell and class, estimated from a sample, which may lack rows of a class."""
-    at = np.minimum(codes, n_cells).astype(np.int64) * n_classes + rows.classes
-    counts = np.bincount(at, rows.weights * rows.n_stood_for, (n_cells + 1) * n_classes)
-    return counts.reshape(n_cells + 1, n_classes)[:-1]
-
-
-def _shapes(
-    features: list[int],
-    cells: Mapping[int, FeatureLevels],
-    of_level: list[np.ndarray],
-    counts: list[np.ndarray],
-    recoded: Container[int],
-    weights: np.ndarray,
-    n_classes: int,
-) -> list[Shape]:
-    """How each feature may deviate, the heaviest first where not all can be looked at together."""
-
-    def shape(i: int) -> Shape:
-        k, line = features[i], of_level[i]
-        if k not in cells:
-            return Shape.fixed(line.size) if k in recoded else Shape.free(line.size)
-        if cells[k].kind == "numeric":
-            return Shape.of_curve(line, counts[i].sum(axis=1), cells[k].missing_code)
-        return Shape.of_values(line, int(line.max()) + 1, with_groups=k not in recoded)
-
-    within = shapes_within([partial(shape, i) for i in range(len(features))], weights[features], n_classes)
-    shapes = [
-        (Shape.apart_only if weights[k] > 0 and k not in recoded and k not in cells else Shape.fixed)(line.size)
-        if known is None
-        else known
-        for k, line, known in zip(features, of_level, within, strict=True)
-    ]
-    return apart_within(shapes, weights[features], n_classes)
+    at = np.minimum(codes, n_cells).astype(np.int64) * rows.n_classes + rows.classes
+    counts = np.bincount(at, rows.weights * rows.n_stood_for, (n_cells + 1) * rows.n_classes)
+    return counts.reshape(n_cells + 1, rows.n_classes)[:-1]

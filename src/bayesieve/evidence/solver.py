@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class FittedEvidence:
+class Solution:
     """Deviations (n_cells, n_classes) of each feature and of the intercept (n_classes,), in nats, and the standard
     deviations of their priors, feature after feature; ``complete`` is False where the fit was ended early.
 
@@ -86,14 +86,14 @@ Start = tuple[np.ndarray, np.ndarray]
 """Parameters (n_parameters, n_numbers), and standard deviations (n_groups,), 0 for groups that do not deviate."""
 
 
-def fit_evidence(
+def solve(
     problem: EvidenceProblem,
     clock: Clock | None = None,
     start: Start | None = None,
     *,
     roughly: bool = False,
     nearby: bool = False,
-) -> FittedEvidence:
+) -> Solution:
     """Deviations with the highest posterior probability, under priors with the highest evidence.
 
     Deviations are normal around 0, with one variance for each group of directions of a feature. Variances maximise
@@ -156,7 +156,7 @@ def fit_evidence(
     intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(effective)
     loss, _ = rest.loss(point)
     tables = problem.tables(at)
-    return FittedEvidence(tables, intercept, deviations, complete, of_features, at, loss, *uncertainty)
+    return Solution(tables, intercept, deviations, complete, of_features, at, loss, *uncertainty)
 
 
 @dataclass(frozen=True)
@@ -343,7 +343,7 @@ class EvidenceProblem:
         return fewer, kept
 
     def followed_by(
-        self, fitted: FittedEvidence, codes: np.ndarray, shapes: Sequence[Shape]
+        self, fitted: Solution, codes: np.ndarray, shapes: Sequence[Shape]
     ) -> tuple[EvidenceProblem, Start]:
         """The problem with further features after its own, which ``codes`` and ``shapes`` begin with; and where its fit
         may start.
@@ -358,7 +358,7 @@ class EvidenceProblem:
         point[np.r_[: self.intercept, more.intercept : self.n_parameters + added]] = fitted.point
         return more, (point, np.append(fitted.deviations, [_FIRST_DEVIATION] * (more.n_groups - self.n_groups)))
 
-    def without(self, fitted: FittedEvidence, kept: np.ndarray, offset: np.ndarray) -> tuple[EvidenceProblem, Start]:
+    def without(self, fitted: Solution, kept: np.ndarray, offset: np.ndarray) -> tuple[EvidenceProblem, Start]:
         """The problem of the features marked in ``kept`` alone, with another offset, and where its fit may start: what
         does not deviate among all features may do so among these.
         """

@@ -6,14 +6,15 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.counts.probabilities import class_log_prior
 from bayesieve.discretize.cells import coarser_codes
-from bayesieve.evidence import DiscreteNB, Explanation
-from bayesieve.evidence.fitting import counting_variances
+from bayesieve.evidence.fitting import Evidence
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
@@ -168,8 +169,7 @@ class Scorecard(ShortRepr):
     @property
     def log_prior(self) -> np.ndarray:
         """(n_classes,) logarithm of the shares of the classes among the training rows; -inf for one without rows."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.class_counts) - np.log(self.class_counts.sum())
+        return class_log_prior(self.class_counts)
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -304,6 +304,106 @@ class Scorecard(ShortRepr):
         return line | parts | numbers
 
 
+@dataclass(frozen=True, repr=False)
+class Explanation(ShortRepr):
+    """Contributions of the features to the log joint probability of rows, in nats.
+
+    rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
+    contributions : (n_rows, n_features, n_classes) weight * log P(level | class), 0 where the value has no level;
+    values, levels : (n_rows, n_features) object arrays: values as the model reads them, as text (dates and
+    times in ISO 8601, as in the levels; None: missing), and labels of their levels;
+    weights : (n_features,).
+    """
+
+    rows: np.ndarray
+    features: Sequence[str]
+    classes: np.ndarray
+    prior: np.ndarray
+    contributions: np.ndarray
+    values: np.ndarray
+    levels: np.ndarray
+    weights: np.ndarray
+
+    def joint_log_proba(self) -> np.ndarray:
+        """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums
+        them.
+        """
+        joint = np.tile(self.prior, (len(self.rows), 1))
+        for k in range(len(self.features)):
+            joint += self.contributions[:, k]
+        return joint
+
+    def grouped(self, groups: Sequence[str], values: np.ndarray, levels: np.ndarray) -> Explanation:
+        """Sum the contributions of each group of features into one feature with the name of the group.
+
+        Parameters
+        ----------
+        groups : the group of each feature; features of a group must be adjacent.
+        values, levels : (n_rows, n_groups) object arrays, as for features.
+
+        Returns
+        -------
+        Explanation
+            Weights are summed. Prior and contributions still add up to the log joint, to the last digit of a float for
+            any number of groups: each group corrects the rounding of those before.
+        """
+        runs = [(name, [at for at, _ in run]) for name, run in groupby(enumerate(groups), key=lambda pair: pair[1])]
+        contributions = np.empty((len(self.rows), len(runs), len(self.classes)))
+        joint = np.tile(self.prior, (len(self.rows), 1))
+        cumulated = joint.copy()  # sum of the prior and the groups so far
+        possible = np.isfinite(self.prior)
+        for at, (_, members) in enumerate(runs):
+            for k in members:
+                joint += self.contributions[:, k]
+            contributions[:, at] = self.contributions[:, members].sum(axis=1)
+            contributions[:, at, possible] = joint[:, possible] - cumulated[:, possible]
+            cumulated += contributions[:, at]
+        return Explanation(
+            rows=self.rows,
+            features=[name for name, _ in runs],
+            classes=self.classes,
+            prior=self.prior,
+            contributions=contributions,
+            values=values,
+            levels=levels,
+            weights=np.array([self.weights[members].sum() for _, members in runs]),
+        )
+
+    def to_frame(self) -> Any:
+        """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
+        ``weight``, ``contribution`` (nats) and ``prior``, the log prior of the class (the same on all its rows)."""
+        import polars as pl
+
+        n_rows, n_features, n_classes = self.contributions.shape
+        labels = self.classes.tolist()
+        per_row = n_classes * n_features
+        return polars_frame(
+            {
+                "row": np.repeat(np.asarray(self.rows, dtype=np.int64), per_row),
+                "class": [label for _ in range(n_rows) for label in labels for _ in range(n_features)],
+                "feature": list(self.features) * (n_rows * n_classes),
+                "value": _for_each_class(self.values, n_classes),
+                "level": _for_each_class(self.levels, n_classes),
+                "weight": np.tile(self.weights, n_rows * n_classes),
+                "contribution": self.contributions.transpose(0, 2, 1).ravel(),
+                "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
+            },
+            schema_overrides={"feature": pl.String, "value": pl.String, "level": pl.String},
+        )
+
+
+def _for_each_class(texts: np.ndarray, n_classes: int) -> list[str | None]:
+    n_rows, n_features = texts.shape
+    return np.broadcast_to(texts[:, None, :], (n_rows, n_classes, n_features)).ravel().tolist()
+
+
+def log_probabilities(joint: np.ndarray) -> np.ndarray:
+    """Log probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
+    joint -= joint.max(axis=1, keepdims=True)
+    joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
+    return joint
+
+
 def probabilities(joint: np.ndarray) -> np.ndarray:
     """Probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
     joint -= joint.max(axis=1, keepdims=True)
@@ -330,32 +430,26 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
     return {"low": cuts[code], "high": cuts[code + 1]}
 
 
-def features_of(
-    predictor: DiscreteNB,
-    levels: Sequence[FeatureLevels],
-    cells: Sequence[FeatureLevels] | None,
-    search_weights: np.ndarray,
-    signs: Mapping[int, int],
-    errors: Mapping[int, np.ndarray],
-) -> list[Feature]:
-    """The features of a predictor, as `scorecard_of` takes them, with these levels, and cells if it tells any apart;
-    standard errors are those of counting, except for the features that ``errors`` has.
+def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
+    """The scorecard of fitted evidence, with signs by position, and the weights of the search of all features before the
+    surfaces.
     """
-    counts, evidence, weights = predictor.evidence_count_, predictor.evidence_, predictor.feature_weights_
-    return [
+    unseen, searched = np.zeros(evidence.intercept.size), searched.astype(float).tolist()
+    features = [
         Feature(
-            levels=level,
-            cells=level if cells is None else cells[k],
-            contributions=evidence[k],
-            unseen=np.zeros(predictor.classes_.size),
-            counts=counts[k],
-            standard_errors=errors[k] if k in errors else weights[k] * np.sqrt(counting_variances(counts[k])),
-            weight=float(weights[k]),
-            search_weight=float(search_weights[k]),
+            levels=levels,
+            cells=own.cells,
+            contributions=own.table,
+            unseen=unseen,
+            counts=own.counts,
+            standard_errors=own.errors,
+            weight=own.weight,
+            search_weight=searched[k] if k < len(searched) else 0.0,
             sign=signs.get(k, 0),
         )
-        for k, level in enumerate(levels)
+        for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True))
     ]
+    return scorecard_of(features, evidence.intercept, evidence.class_counts, **facts)
 
 
 def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, class_counts: np.ndarray, **facts: Any) -> Scorecard:
