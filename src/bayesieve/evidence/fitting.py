@@ -402,7 +402,7 @@ def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
         if term.cells is None:
             return Shape.fixed(term.n_cells) if term.learnt_again else Shape.free(term.n_cells)
         if term.cells.kind == "numeric":
-            return Shape.of_curve(term.of_level, term.rows, term.cells.missing_code)
+            return Shape.of_curve(term.of_level, term.rows, term.cells.missing_code, term.counted)
         return Shape.of_values(term.of_level, int(term.of_level.max()) + 1, with_groups=not term.learnt_again)
 
     weights = np.array([term.weight for term in terms])

@@ -138,6 +138,7 @@ def solve(
                 effective[:] = 0.0
                 effective[groups] = of_groups
                 worth = (following > _NEGLIGIBLE_VARIANCE) | (following > variances)
+                worth &= ~rest.astray(point)
                 change = np.abs(np.log(following[worth] / variances[worth])).max(initial=0.0)
                 variances = following
                 narrow(worth)
@@ -240,12 +241,15 @@ class EvidenceProblem:
     def _number_groups(self) -> None:
         """Number parameters and the groups that share a variance; the deviation of each cell by each parameter."""
         groups, own_groups, own_cells, n_groups = [], [], [np.zeros(0, dtype=np.int64)], 0
+        self._onward: list[tuple[int, np.ndarray]] = []
         self._first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in self.shapes])]).astype(np.int64)
         self.intercept = int(self._first[-1])
         entries, of_groups = [], []
         for k, shape in enumerate(self.shapes):
             entries.append((shape.cells + self._first_cell[k], shape.directions + self._first[k], shape.values))
             groups.append(shape.groups + n_groups)
+            if shape.onward.size:
+                self._onward.append((int(self._first[k + 1]) - 1, shape.onward))
             n_groups += int(shape.groups.max(initial=-1)) + 1
             if shape.apart:
                 own_cells.append(np.arange(self._first_cell[k], self._first_cell[k + 1]))
@@ -376,6 +380,13 @@ class EvidenceProblem:
     def shaped(self, shapes: Sequence[Shape], kept: np.ndarray | None = None) -> EvidenceProblem:
         """The same with other shapes, of the features marked in ``kept``."""
         return self._with(shapes, lambda block, _: block.codes if kept is None else block.codes[kept])
+
+    def astray(self, point: np.ndarray) -> np.ndarray:
+        """(n_groups,) bool, those whose numbers lead where they may not."""
+        astray = np.zeros(self.n_groups, dtype=bool)
+        for parameter, onward in self._onward:
+            astray[self._group[parameter]] = point[parameter] @ onward <= 0.0
+        return astray
 
     def by_group(self, of_parameters: np.ndarray) -> np.ndarray:
         """Sums over the parameters of each group."""
