@@ -31,6 +31,8 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import QUANTILES
+from bayesieve.evidence.fitting import counting_errors
+from bayesieve.evidence.solver import N_FACTORS
 from bayesieve.parts import arguments, options_of
 from bayesieve.plain_values import (
     Count,
@@ -80,6 +82,7 @@ class _Feature(msgspec.Struct):
     contributions: Any
     unseen: Any
     standard_errors: Any
+    factors: Any = None
     cells: Any = None
 
 
@@ -92,6 +95,7 @@ class _Feature2(msgspec.Struct):
     log_prob: Any
     evidence: Any = None
     cells: Any = None
+    factors: None = None
 
 
 class _Content(msgspec.Struct, kw_only=True):
@@ -113,6 +117,8 @@ class _Content(msgspec.Struct, kw_only=True):
 
 class _Model(_Content, kw_only=True):
     intercept: list[Number]
+    intercept_factors: Any = None
+    n_factors: Annotated[int, msgspec.Meta(ge=0, le=N_FACTORS)] = 0
     evidence: Literal["counted", "levels", "cells"]
     features: Annotated[list[_Feature], msgspec.Meta(min_length=1)]
 
@@ -123,6 +129,8 @@ class _Model2(_Content, kw_only=True):
     class_log_prior: list[Number]
     features: Annotated[list[_Feature2], msgspec.Meta(min_length=1)]
     intercept: list[Number] | None = None
+    intercept_factors: None = None
+    n_factors: Literal[0] = 0
 
 
 class _Choices(msgspec.Struct):
@@ -164,6 +172,8 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "encoder": _encoder_to_json(model.encoder_),
         "class_count": card.class_counts.tolist(),
         "intercept": [number_to_json(value) for value in card.intercept.tolist()],
+        "n_factors": card.intercept_factors.shape[1],
+        "intercept_factors": card.intercept_factors.tolist(),
         "evidence": card.provenance["evidence"],
         "weight_factor": float(model.weight_factor_),
         "calibrated_smoothing": option_to_json(model.smoothing_, "smoothing"),
@@ -175,6 +185,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 "contributions": feature.contributions.tolist(),
                 "unseen": feature.unseen.tolist(),
                 "standard_errors": feature.standard_errors.tolist(),
+                **({"factors": feature.factors.tolist()} if feature.factors.size else {}),
                 **({} if feature.cells is feature.levels else {"cells": feature.cells.to_json()}),
             }
             for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
@@ -228,14 +239,15 @@ def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, 
     if not np.array_equal(np.isneginf(intercept), class_counts == 0) or np.isposinf(intercept).any():
         raise Damaged("its intercepts and class counts contradict each other")
     features = [
-        _feature(feature, level, n_classes, signs.get(k, 0))
+        _feature(feature, level, (n_classes, parts.n_factors), signs.get(k, 0))
         for k, (feature, level) in enumerate(zip(parts.features, levels, strict=True))
     ]
+    n_numbers = 1 if n_classes == 2 else n_classes
+    shared = _factors(parts.intercept_factors, (n_numbers,), parts.n_factors, "the intercept")
+    facts |= {"class_counts": class_counts, "intercept_factors": shared}
     if isinstance(parts, _Model2):
-        return scorecard_of(features, intercept, class_counts, **facts)
-    return Scorecard(
-        intercept=intercept, features=with_importances(features, class_counts), class_counts=class_counts, **facts
-    )
+        return scorecard_of(features, intercept, **facts)
+    return Scorecard(intercept=intercept, features=with_importances(features, class_counts), **facts)
 
 
 def _evidence_of(parts: _Model2) -> str:
@@ -244,8 +256,9 @@ def _evidence_of(parts: _Model2) -> str:
     return "levels" if all(feature.cells is None for feature in parts.features) else "cells"
 
 
-def _feature(feature: _Feature | _Feature2, level: FeatureLevels, n_classes: int, sign: int) -> Feature:
-    name = repr(level.name)
+def _feature(feature: _Feature | _Feature2, level: FeatureLevels, sizes: tuple[int, int], sign: int) -> Feature:
+    """A feature, of so many classes and factors of errors."""
+    name, (n_classes, n_factors) = repr(level.name), sizes
     cells = level if feature.cells is None else _cells(feature.cells, level)
     shape, of_levels = (cells.n_levels, n_classes), (level.n_levels, n_classes)
     counts = table(level.counts, of_levels, f"counts of {name}")
@@ -263,10 +276,21 @@ def _feature(feature: _Feature | _Feature2, level: FeatureLevels, n_classes: int
         _check_range(logs, f"log probabilities of {name}", _LEAST_LOG, 0.0)
         fitted = feature.evidence
         contributions = feature.weight * logs if fitted is None else table(fitted, shape, f"evidence of {name}")
-        errors, unseen = np.zeros(shape), np.zeros(n_classes)
+        errors, unseen = counting_errors(level, own, feature.weight), np.zeros(n_classes)
     _check_range(contributions, f"contributions of {name}", _LEAST_LOG, -_LEAST_LOG)
     weights = feature.weight, feature.selector_weight
-    return Feature(level, cells, contributions, unseen, own, errors, *weights, sign)
+    n_numbers = 1 if n_classes == 2 else n_classes
+    factors = _factors(feature.factors, (shape[0], n_numbers), n_factors, name)
+    return Feature(level, cells, contributions, unseen, own, errors, factors, *weights, sign)
+
+
+def _factors(written: Any, n_numbers: tuple[int, ...], n_factors: int, name: str) -> np.ndarray:
+    """The factors of errors, (..., n_numbers, n_factors), or none if the file has none."""
+    if written is None:
+        return np.zeros((*n_numbers, 0))
+    factors = table(written, (*n_numbers, n_factors), f"factors of {name}")
+    _check_range(factors, f"factors of {name}", _LEAST_LOG, -_LEAST_LOG)
+    return factors
 
 
 def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.model_parts import MEMORY
 from bayesieve.classifier.rows import predicted, with_predictions
 from bayesieve.decision.wrapped import Labelled
-from bayesieve.scorecard.record import log_probabilities, probabilities
+from bayesieve.scorecard.record import check_level, log_probabilities, probabilities
 from bayesieve.table.scanned import is_scan
 
 
@@ -60,6 +60,38 @@ class Predicting(ClassifierMixin, BaseEstimator):
     def predict_proba(self: Any, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
         return probabilities(self.predict_joint_log_proba(X))
+
+    def predict_interval(self: Any, X: Any, level: float = 0.9) -> np.ndarray:
+        """Intervals that hold the true probability of each class in a share ``level`` of cases, (n_rows, n_classes, 2).
+
+        They are normal on the scale of log odds. Errors come from the curvature of the fit, correlations between
+        features included, and from the counts of levels; both are enlarged, as the same rows choose levels and features
+        (benchmarks/results/intervals.md). They do not cover what no feature shows, nor other rows than those of
+        training. A value that was never seen may add what any value adds.
+
+        Parameters
+        ----------
+        X : as for ``predict_proba``.
+        level : float, default=0.9
+            Share of the intervals that hold the true probability.
+
+        Raises
+        ------
+        ValueError
+            If ``level`` is not above 0 and below 1.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> model.predict_interval(frame[:1]).round(2).tolist()
+        [[[0.53, 1.0], [0.0, 0.47]]]
+        """
+        check_is_fitted(self, "scorecard_")
+        level = check_level(level)
+        return predicted(self, X, lambda card, cells: card.interval_of_cells(cells, level))
 
     def predict(self: Any, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one on ties."""

@@ -261,6 +261,7 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> t
                 truth=str(model.classes_[rows.codes[row]]),
                 predicted=str(model.classes_[probability[row].argmax()]),
                 probabilities=tuple(probability[row].tolist()),
+                intervals=tuple((low, high) for low, high in explanation.intervals[at].tolist()),
                 prior=tuple(explanation.prior.tolist()),
                 contributions=tuple(parts),
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -33,6 +33,7 @@ from bayesieve.words import listed, quoted_text
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+    from bayesieve.scorecard import Scorecard
 
 _NEARLY_ALL = 0.9  # of the rows have values that were never seen
 _FEWEST_UNSEEN = 5  # rows, so that one odd row among few makes no noise
@@ -86,25 +87,32 @@ def read(model: SelectiveNB, X: Any) -> Table:
     return new_table(model, X) if isinstance(encoder, TableEncoder) else encoder.read(X, model)
 
 
-def predicted(model: SelectiveNB, X: Any) -> np.ndarray:
-    """Log joint probabilities of rows that are in memory, coded already, or read from a source block by block."""
+def predicted(
+    model: SelectiveNB, X: Any, of_cells: Callable[[Scorecard, np.ndarray], np.ndarray] | None = None
+) -> np.ndarray:
+    """Log joint probabilities, or what ``of_cells`` makes of the cells (n_used, n_rows), of rows that are in memory,
+    coded already, or read from a source block by block.
+    """
     card = model.scorecard_
     if isinstance(X, CodedTable):
-        return card.joint(X)
+        return card.joint(X) if of_cells is None else of_cells(card, card.cells(X))
     if not is_scan(X, ""):
         cells = cells_of_row(model, X)
         if cells is not None:
-            return card.tables.joint_of_row([code for code, _ in cells])[None]
+            one = [code for code, _ in cells]
+            if of_cells is None:
+                return card.tables.joint_of_row(one)[None]
+            return of_cells(card, np.array(one, dtype=np.int64).reshape(-1, 1))
         table = read(model, X)
         codes, unseen = card.reader.code(table, model.n_jobs)
         _warn_of_unseen(model, table, unseen)
-        return card.tables.joint(codes)
+        return card.tables.joint(codes) if of_cells is None else of_cells(card, codes)
     source = scan_for(model, X)
     results: list[np.ndarray] = []
     with unseen_said_once(model, source.n_rows), silenced():
         for frame in source.blocks(columns_to_read(model, source)):
             with rows_from(sum(map(len, results))):
-                results.append(predicted(model, own_columns(model, frame)))
+                results.append(predicted(model, own_columns(model, frame), of_cells))
     return np.concatenate(results)
 
 

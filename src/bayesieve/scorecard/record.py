@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import groupby
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.probabilities import class_log_prior
 from bayesieve.discretize.cells import coarser_codes
-from bayesieve.evidence.fitting import Evidence
-from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, is_row, one_row, text_of
+from bayesieve.evidence.fitting import Evidence, chance
+from bayesieve.scorecard.look_up import Cell, CellTables, ErrorTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, polars_frame
@@ -25,6 +26,8 @@ from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 
 UNSEEN = "(not seen in training)"
+EXPLAINED_LEVEL = 0.9
+"""Share of the rows whose intervals in an explanation hold the true probability."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +48,9 @@ class Feature(ShortRepr):
         Training rows (or weight).
     standard_errors : float array, shape (n_cells, n_classes)
         Of the contributions, in nats.
+    factors : float array, shape (n_cells, n_numbers, n_factors)
+        What these errors share with those of other features, in nats; of two classes one number says all, what the
+        second has more than the first.
     weight, search_weight : float
         Where the feature comes from: its weight after calibration, and that of the search. Its contributions say
         whether it is in the model.
@@ -60,6 +66,7 @@ class Feature(ShortRepr):
     unseen: np.ndarray
     counts: np.ndarray
     standard_errors: np.ndarray
+    factors: np.ndarray
     weight: float
     search_weight: float
     sign: int = 0
@@ -107,6 +114,19 @@ class Feature(ShortRepr):
         """(n_cells + 1, n_classes) the contributions, those of unseen values last."""
         return np.concatenate([self.contributions, self.unseen[None]])
 
+    @cached_property
+    def errors(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the errors of the cells share with those of other features, (n_cells + 1, n_numbers, n_factors), and the
+        variances of the rest, (n_cells + 1, n_numbers). An unseen value may add what any row adds.
+        """
+        of_numbers = number_variances(self.standard_errors)
+        own = np.maximum(of_numbers - (self.factors**2).sum(axis=2), 0.0)
+        numbers = np.diff(self.contributions, axis=1) if own.shape[1] == 1 else self.contributions
+        rows = self.counts.sum(axis=1)
+        typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
+        nothing = np.zeros((1, *self.factors.shape[1:]))
+        return np.concatenate([self.factors, nothing]), np.concatenate([own, typical[None]])
+
     def by_level(self) -> np.ndarray:
         """(n_levels, n_classes) mean contribution of the training rows of each level."""
         if self.cells is self.levels:
@@ -126,6 +146,8 @@ class Scorecard(ShortRepr):
     classes : array, shape (n_classes,)
     intercept : float array, shape (n_classes,)
         Nats; the mean log joint of the training rows.
+    intercept_factors : float array, shape (n_numbers, n_factors)
+        What its error shares with those of the features, in nats.
     features : tuple of Feature
         All that the fit looked at: columns, then sums and pairs of columns.
     class_counts : float array, shape (n_classes,)
@@ -147,6 +169,7 @@ class Scorecard(ShortRepr):
 
     classes: np.ndarray
     intercept: np.ndarray
+    intercept_factors: np.ndarray
     features: tuple[Feature, ...]
     class_counts: np.ndarray
     columns: tuple[str, ...]
@@ -187,6 +210,14 @@ class Scorecard(ShortRepr):
         """The contributions of the features in the model as one table."""
         used = [self.features[k] for k in self.used.tolist()]
         return CellTables.of([feature.table for feature in used], self.intercept)
+
+    @cached_property
+    def errors(self) -> ErrorTables:
+        """The errors of the features in the model as one table."""
+        of_features = [self.features[k].errors for k in self.used.tolist()]
+        by_chance = number_variances(np.sqrt(chance(self.class_counts))[None])[0]
+        shared, own = [one for one, _ in of_features], [one for _, one in of_features]
+        return ErrorTables(shared, own, self.intercept_factors, by_chance)
 
     @cached_property
     def reader(self) -> RowReader:
@@ -233,6 +264,14 @@ class Scorecard(ShortRepr):
         """Probabilities of the classes, (n_rows, n_classes), of a table with the training columns by name."""
         return probabilities(self.joint(X))
 
+    def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Intervals of these probabilities, (n_rows, n_classes, 2); see `SelectiveNB.predict_interval`."""
+        return self.interval_of_cells(self.cells(X), check_level(level))
+
+    def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
+        """The same of cells, (n_used, n_rows)."""
+        return intervals_of(self.tables.joint(cells), self.errors.variances(cells), level)
+
     def explain(self, X: Any) -> Explanation:
         """What each feature in the model adds, row by row, of a table or of one row as values by column."""
         if is_row(X):
@@ -257,10 +296,20 @@ class Scorecard(ShortRepr):
             classes=self.classes,
             prior=self.intercept,
             contributions=self.tables.contributions(codes),
+            standard_errors=self._standard_errors(used, codes),
+            intervals=self.interval_of_cells(codes, EXPLAINED_LEVEL),
             values=columns_of_texts(texts, n_rows),
             levels=columns_of_texts(labels, n_rows),
             weights=np.array([feature.weight for feature in used]),
         )
+
+    def _standard_errors(self, used: Sequence[Feature], codes: np.ndarray) -> np.ndarray:
+        """(n_rows, n_used, n_classes)."""
+        errors = np.zeros((codes.shape[1], len(used), self.classes.size))
+        for k, (feature, own) in enumerate(zip(used, codes, strict=True)):
+            known = own < len(feature.standard_errors)
+            errors[known, k] = feature.standard_errors[own[known]]
+        return errors
 
     def to_frame(self) -> Any:
         """One row per feature in the model and cell (polars), most important first, then what its unseen values add:
@@ -309,7 +358,8 @@ class Explanation(ShortRepr):
     """Contributions of the features to the log joint probability of rows, in nats.
 
     rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
-    contributions : (n_rows, n_features, n_classes) weight * log P(level | class), 0 where the value has no level;
+    contributions : (n_rows, n_features, n_classes), and their standard_errors, 0 for values never seen in training;
+    intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases;
     values, levels : (n_rows, n_features) object arrays: values as the model reads them, as text (dates and
     times in ISO 8601, as in the levels; None: missing), and labels of their levels;
     weights : (n_features,).
@@ -320,6 +370,8 @@ class Explanation(ShortRepr):
     classes: np.ndarray
     prior: np.ndarray
     contributions: np.ndarray
+    standard_errors: np.ndarray
+    intervals: np.ndarray
     values: np.ndarray
     levels: np.ndarray
     weights: np.ndarray
@@ -358,12 +410,15 @@ class Explanation(ShortRepr):
             contributions[:, at] = self.contributions[:, members].sum(axis=1)
             contributions[:, at, possible] = joint[:, possible] - cumulated[:, possible]
             cumulated += contributions[:, at]
+        squares = self.standard_errors**2
         return Explanation(
             rows=self.rows,
             features=[name for name, _ in runs],
             classes=self.classes,
             prior=self.prior,
             contributions=contributions,
+            standard_errors=np.sqrt(np.stack([squares[:, k].sum(axis=1) for _, k in runs], axis=1)),
+            intervals=self.intervals,
             values=values,
             levels=levels,
             weights=np.array([self.weights[members].sum() for _, members in runs]),
@@ -371,10 +426,14 @@ class Explanation(ShortRepr):
 
     def to_frame(self) -> Any:
         """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
-        ``weight``, ``contribution`` (nats) and ``prior``, the log prior of the class (the same on all its rows)."""
+        ``weight``, ``contribution`` and its ``standard_error`` (nats), ``prior``, the intercept of the class, and its
+        ``probability``, which is between ``low`` and ``high`` in 90 % of cases. What is about a class is the same on all
+        its rows.
+        """
         import polars as pl
 
         n_rows, n_features, n_classes = self.contributions.shape
+        of_class = [probabilities(self.joint_log_proba()), self.intervals[..., 0], self.intervals[..., 1]]
         labels = self.classes.tolist()
         per_row = n_classes * n_features
         return polars_frame(
@@ -386,7 +445,12 @@ class Explanation(ShortRepr):
                 "level": _for_each_class(self.levels, n_classes),
                 "weight": np.tile(self.weights, n_rows * n_classes),
                 "contribution": self.contributions.transpose(0, 2, 1).ravel(),
+                "standard_error": self.standard_errors.transpose(0, 2, 1).ravel(),
                 "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
+                **{
+                    name: np.repeat(own.ravel(), n_features)
+                    for name, own in zip(("probability", "low", "high"), of_class, strict=True)
+                },
             },
             schema_overrides={"feature": pl.String, "value": pl.String, "level": pl.String},
         )
@@ -410,6 +474,25 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)
     return joint
+
+
+def number_variances(standard_errors: np.ndarray) -> np.ndarray:
+    """(n_cells, n_numbers) variances of independent numbers from the standard errors (n_cells, n_classes) of what each
+    has beyond their mean; of two classes, what the second has more than the first.
+    """
+    variances, n_classes = standard_errors**2, standard_errors.shape[1]
+    if n_classes == 2:
+        return 4.0 * variances[:, :1]
+    share = 1.0 / n_classes
+    total = variances.sum(axis=1, keepdims=True) / (1.0 - share)
+    return np.maximum(variances - share**2 * total, 0.0) / (1.0 - 2.0 * share)
+
+
+def check_level(level: Any) -> float:
+    """ValueError unless this is a probability above 0 and below 1."""
+    if isinstance(level, (bool, np.bool_)) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
+        raise ValueError(f"level must be a number above 0 and below 1, such as 0.9, got {level!r:.80}.")
+    return float(level)
 
 
 def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:
@@ -443,23 +526,25 @@ def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[in
             unseen=unseen,
             counts=own.counts,
             standard_errors=own.errors,
+            factors=own.factors,
             weight=own.weight,
             search_weight=searched[k] if k < len(searched) else 0.0,
             sign=signs.get(k, 0),
         )
         for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True))
     ]
-    return scorecard_of(features, evidence.intercept, evidence.class_counts, **facts)
+    facts |= {"class_counts": evidence.class_counts, "intercept_factors": evidence.intercept_factors}
+    return scorecard_of(features, evidence.intercept, **facts)
 
 
-def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, class_counts: np.ndarray, **facts: Any) -> Scorecard:
+def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) -> Scorecard:
     """The scorecard of features whose contributions are not centred yet, and add nothing for unseen values.
 
     What a cell adds to all classes alike says nothing, and goes. Centred over the training rows, a contribution is what
     a cell adds beyond an average row; the rest moves into the intercept and unseen values, so that probabilities stay
     as they are.
     """
-    total = class_counts.sum()
+    total = facts["class_counts"].sum()
     centred, intercept = [], intercept.copy()
     for feature in parts:
         own, shares = feature.contributions, feature.counts.sum(axis=1) / total
@@ -467,8 +552,7 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, class_counts: 
         mean = own[0] + shares @ (own - own[0]) - (1.0 - shares.sum()) * own[0]  # 0 is left if all cells are alike
         centred.append(replace(feature, contributions=own - mean, unseen=0.0 - mean))
         intercept += mean
-    features = with_importances(centred, class_counts)
-    return Scorecard(intercept=intercept, features=features, class_counts=class_counts, **facts)
+    return Scorecard(intercept=intercept, features=with_importances(centred, facts["class_counts"]), **facts)
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
