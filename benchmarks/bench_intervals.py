@@ -123,7 +123,7 @@ def main() -> None:
     sizes, n_tables = (SIZES[:1], 1) if arguments.quick else (SIZES, N_TABLES)
     report = Report("intervals", "Intervals of predicted probabilities", arguments)
     report.add(
-        f"Share of 90 % intervals (`predict_interval`) of {N_TEST:,} new rows that hold the true probability, mean over "
+        f"Share of 90 % intervals (`predict_interval`) of {N_TEST:,} new rows that hold the true probability, mean of "
         f"{n_tables} tables, and their mean width. The factors on the variances were chosen on other tables of some of "
         "these kinds."
     )

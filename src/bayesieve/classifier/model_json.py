@@ -276,7 +276,7 @@ def _feature(feature: _Feature | _Feature2, level: FeatureLevels, sizes: tuple[i
         _check_range(logs, f"log probabilities of {name}", _LEAST_LOG, 0.0)
         fitted = feature.evidence
         contributions = feature.weight * logs if fitted is None else table(fitted, shape, f"evidence of {name}")
-        errors, unseen = counting_errors(level, own, feature.weight), np.zeros(n_classes)
+        errors, unseen = counting_errors(own, feature.weight), np.zeros(n_classes)
     _check_range(contributions, f"contributions of {name}", _LEAST_LOG, -_LEAST_LOG)
     weights = feature.weight, feature.selector_weight
     n_numbers = 1 if n_classes == 2 else n_classes

@@ -30,8 +30,6 @@ _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the f
 _LEAST_DEVIATION = 0.03  # of evidence that did not deviate in fewer rows
 _LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
-_CURVATURE_TIMES = 2.5  # variances, as levels and features are chosen by the same rows
-_COUNTING_TIMES, _COUNTING_TIMES_OF_GROUPS = 5.0, 2.0  # cuts move, groups of values less so
 _DIGITS = 4  # of errors that features share, in nats
 _FEWEST_ROWS = 500  # that show which features are worth keeping
 
@@ -84,7 +82,7 @@ class FeatureEvidence:
     @classmethod
     def counted(cls, levels: FeatureLevels, counts: np.ndarray, logs: np.ndarray, weight: float) -> FeatureEvidence:
         """The weight times ``logs``, log P(level | class)."""
-        errors = counting_errors(levels, counts, weight)
+        errors = counting_errors(counts, weight)
         return cls(levels, weight * logs, counts, errors, no_factors(*counts.shape), weight)
 
 
@@ -142,7 +140,7 @@ def fit_evidence(
         fit = _Fit(_terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor)
         fit, solution = _solved(fit, levels, calibration.every, options, clock)
         weights, factor = fit.weights, fit.factor
-        fitted, moved, intercept_factors = _evidence_of(fit, solution, levels, counts, class_counts)
+        fitted, moved, intercept_factors = _evidence_of(fit, solution, levels, counts)
         intercept, levels = intercept + moved, _with_surfaces(levels, fitted)
         if not solution.complete:
             _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
@@ -190,24 +188,10 @@ def counting_variances(counts: np.ndarray) -> np.ndarray:
     return _of_classes(np.maximum(own, 0.0), counts.shape[1])
 
 
-def counting_errors(levels: FeatureLevels, counts: np.ndarray, weight: float) -> np.ndarray:
-    """(n_cells, n_classes) standard errors of evidence that is ``weight`` times log P(cell | class)."""
-    variances = counting_times(levels) * weight**2 * counting_variances(counts)
-    return np.sqrt(variances + chance(counts.sum(axis=0)))
-
-
-def counting_times(levels: FeatureLevels) -> float:
-    """By how much the choice of the levels by the same rows multiplies variances of counting."""
-    return _COUNTING_TIMES_OF_GROUPS if levels.kind == "categorical" else _COUNTING_TIMES
-
-
-def chance(class_counts: np.ndarray) -> np.ndarray:
-    """(n_classes,) variance of one number that is fitted to all rows, less its mean over the classes."""
-    rows = np.maximum(class_counts, 0.5)
-    others = np.maximum(class_counts.sum() - class_counts, 0.5)
-    if class_counts.size == 2:
-        return _of_classes((1.0 / rows).sum(keepdims=True)[None], 2)[0]
-    return _of_classes((1.0 / rows + 1.0 / others)[None], class_counts.size)[0]
+def counting_errors(counts: np.ndarray, weight: float) -> np.ndarray:
+    """(n_levels, n_classes) standard errors of ``weight`` times log P(level | class)."""
+    errors: np.ndarray = weight * np.sqrt(counting_variances(counts))
+    return errors
 
 
 def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
@@ -522,7 +506,6 @@ def _evidence_of(
     solution: Solution,
     levels: Sequence[FeatureLevels],
     counts: Sequence[np.ndarray],
-    class_counts: np.ndarray,
 ) -> tuple[dict[int, FeatureEvidence], np.ndarray, np.ndarray]:
     """The evidence of the terms and surfaces that make a difference, by position, surfaces after all ``levels``; and
     what goes to the intercept and its factors. ``counts`` : of the levels.
@@ -531,7 +514,7 @@ def _evidence_of(
     seen = [_counts(own, len(table), rows) for own, table in zip(fit.codes, tables, strict=True)]
     used = np.array([_makes_a_difference(*one) for one in zip(tables, seen, strict=True)])
     used[:n] |= np.array([term.weight > 0 for term in fit.terms])
-    factor, by_chance = solution.factor(_null(rows), used), chance(class_counts)
+    factor = solution.factor(_null(rows), used)
     fitted: dict[int, FeatureEvidence] = {}
     for i, term in enumerate(fit.terms):
         if used[i]:
@@ -540,8 +523,7 @@ def _evidence_of(
             cells = levels[k] if term.cells is None else replace(term.cells, counts=own)
             table = factor * (term.weight * term.counted + tables[i])
             counting = term.weight**2 * counting_variances(counts[k])[term.of_level]
-            counting *= counting_times(levels[k])
-            errors, factors = _errors(solution.uncertainty, i, counting, by_chance)
+            errors, factors = _errors(solution.uncertainty, i, counting)
             fitted[k] = FeatureEvidence(cells, table, own, factor * errors, _rounded(factor * factors), term.weight)
     pairs: list[PairLevels] = []
     for i, surface in enumerate(fit.surfaces, n):
@@ -549,7 +531,7 @@ def _evidence_of(
             names = {*TableLevels.of(levels).names, *(pair.name for pair in pairs)}
             pair, with_rows = surface.levels(seen[i], names)
             own = np.asarray(pair.counts)
-            errors, factors = _errors(solution.uncertainty, i, np.zeros_like(tables[i]), by_chance)
+            errors, factors = _errors(solution.uncertainty, i, np.zeros_like(tables[i]))
             errors, factors = factor * errors[with_rows], _rounded(factor * factors[with_rows])
             fitted[len(levels) + len(pairs)] = FeatureEvidence(
                 pair, factor * tables[i][with_rows], own, errors, factors, 0.0
@@ -557,25 +539,17 @@ def _evidence_of(
             pairs.append(pair)
     shared = no_factors(1, rows.n_classes)[0]
     if solution.uncertainty is not None:
-        shared = _rounded(factor * np.sqrt(_CURVATURE_TIMES) * solution.uncertainty.intercept)
+        shared = _rounded(factor * solution.uncertainty.intercept)
     return fitted, factor * solution.intercept, shared
 
 
-def _errors(
-    uncertainty: Uncertainty | None, i: int, counting: np.ndarray, by_chance: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Standard errors (n_cells, n_classes) and factors (n_cells, n_numbers, n_factors) of a term or surface.
-
-    The posterior and the variances of ``counting`` take levels, features and weights as given, though these are chosen
-    by the same rows. So they are multiplied, and a number ``by_chance`` is added for the choice of each feature; with
-    these, 90 % intervals of probabilities hold the true one as often as they should
-    (benchmarks/results/intervals.md).
+def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standard errors (n_cells, n_classes) and factors (n_cells, n_numbers, n_factors) of a term or surface: those of
+    its deviations, and of ``counting``.
     """
-    variances = counting + by_chance
     if uncertainty is None:
-        return np.sqrt(variances), no_factors(*counting.shape)
-    variances += _CURVATURE_TIMES * _of_classes(uncertainty.variances[i], counting.shape[1])
-    return np.sqrt(variances), np.sqrt(_CURVATURE_TIMES) * uncertainty.factors[i]
+        return np.sqrt(counting), no_factors(*counting.shape)
+    return np.sqrt(counting + _of_classes(uncertainty.variances[i], counting.shape[1])), uncertainty.factors[i]
 
 
 def _rounded(factors: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.probabilities import class_log_prior
 from bayesieve.discretize.cells import coarser_codes
-from bayesieve.evidence.fitting import Evidence, chance
+from bayesieve.evidence.fitting import Evidence, counting_variances
 from bayesieve.scorecard.look_up import Cell, CellTables, ErrorTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
@@ -26,6 +26,7 @@ from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 
 UNSEEN = "(not seen in training)"
+_CURVATURE_TIMES, _COUNTING_TIMES, _COUNTING_TIMES_OF_GROUPS = 2.5, 5.0, 2.0
 EXPLAINED_LEVEL = 0.9
 """Share of the rows whose intervals in an explanation hold the true probability."""
 
@@ -117,15 +118,22 @@ class Feature(ShortRepr):
     @cached_property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
         """What the errors of the cells share with those of other features, (n_cells + 1, n_numbers, n_factors), and the
-        variances of the rest, (n_cells + 1, n_numbers). An unseen value may add what any row adds.
+        variances of the rest, (n_cells + 1, n_numbers), those of unseen values last: these may add what any row adds.
+
+        Standard errors take levels, features and weights as given, though the same rows choose these. So variances are
+        multiplied, and one number by chance is added for the choice of the feature; with these, intervals of
+        probabilities hold the true one about as often as they say (benchmarks/results/intervals.md).
         """
-        of_numbers = number_variances(self.standard_errors)
-        own = np.maximum(of_numbers - (self.factors**2).sum(axis=2), 0.0)
+        of_classes, rows = self.standard_errors**2, self.counts.sum(axis=1)
+        counting = self.weight**2 * counting_variances(np.asarray(self.levels.counts))[self.level_of_cell]
+        times = _COUNTING_TIMES_OF_GROUPS if self.kind == "categorical" else _COUNTING_TIMES
+        of_classes = _CURVATURE_TIMES * np.maximum(of_classes - counting, 0.0) + times * counting
+        shared = np.sqrt(_CURVATURE_TIMES) * self.factors
+        own = np.maximum(number_variances(of_classes) - (shared**2).sum(axis=2), 0.0) + chance(self.counts.sum(axis=0))
         numbers = np.diff(self.contributions, axis=1) if own.shape[1] == 1 else self.contributions
-        rows = self.counts.sum(axis=1)
         typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
-        nothing = np.zeros((1, *self.factors.shape[1:]))
-        return np.concatenate([self.factors, nothing]), np.concatenate([own, typical[None]])
+        nothing = np.zeros((1, *shared.shape[1:]))
+        return np.concatenate([shared, nothing]), np.concatenate([own, typical[None]])
 
     def by_level(self) -> np.ndarray:
         """(n_levels, n_classes) mean contribution of the training rows of each level."""
@@ -215,9 +223,8 @@ class Scorecard(ShortRepr):
     def errors(self) -> ErrorTables:
         """The errors of the features in the model as one table."""
         of_features = [self.features[k].errors for k in self.used.tolist()]
-        by_chance = number_variances(np.sqrt(chance(self.class_counts))[None])[0]
         shared, own = [one for one, _ in of_features], [one for _, one in of_features]
-        return ErrorTables(shared, own, self.intercept_factors, by_chance)
+        return ErrorTables(shared, own, np.sqrt(_CURVATURE_TIMES) * self.intercept_factors, chance(self.class_counts))
 
     @cached_property
     def reader(self) -> RowReader:
@@ -358,11 +365,13 @@ class Explanation(ShortRepr):
     """Contributions of the features to the log joint probability of rows, in nats.
 
     rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
-    contributions : (n_rows, n_features, n_classes), and their standard_errors, 0 for values never seen in training;
-    intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases;
+    contributions : (n_rows, n_features, n_classes) nats; 0 for a value without a level;
     values, levels : (n_rows, n_features) object arrays: values as the model reads them, as text (dates and
     times in ISO 8601, as in the levels; None: missing), and labels of their levels;
-    weights : (n_features,).
+    weights : (n_features,);
+    standard_errors : (n_rows, n_features, n_classes) of the contributions, 0 for values never seen in training;
+    intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases. None of both for
+    a model without errors.
     """
 
     rows: np.ndarray
@@ -370,11 +379,11 @@ class Explanation(ShortRepr):
     classes: np.ndarray
     prior: np.ndarray
     contributions: np.ndarray
-    standard_errors: np.ndarray
-    intervals: np.ndarray
     values: np.ndarray
     levels: np.ndarray
     weights: np.ndarray
+    standard_errors: np.ndarray | None = None
+    intervals: np.ndarray | None = None
 
     def joint_log_proba(self) -> np.ndarray:
         """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums
@@ -410,30 +419,38 @@ class Explanation(ShortRepr):
             contributions[:, at] = self.contributions[:, members].sum(axis=1)
             contributions[:, at, possible] = joint[:, possible] - cumulated[:, possible]
             cumulated += contributions[:, at]
-        squares = self.standard_errors**2
+        errors = None
+        if self.standard_errors is not None:
+            sums = [(self.standard_errors[:, members] ** 2).sum(axis=1) for _, members in runs]
+            errors = np.sqrt(np.stack(sums, axis=1)) if sums else self.standard_errors
         return Explanation(
             rows=self.rows,
             features=[name for name, _ in runs],
             classes=self.classes,
             prior=self.prior,
             contributions=contributions,
-            standard_errors=np.sqrt(np.stack([squares[:, k].sum(axis=1) for _, k in runs], axis=1)),
-            intervals=self.intervals,
             values=values,
             levels=levels,
             weights=np.array([self.weights[members].sum() for _, members in runs]),
+            standard_errors=errors,
+            intervals=self.intervals,
         )
 
     def to_frame(self) -> Any:
         """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
-        ``weight``, ``contribution`` and its ``standard_error`` (nats), ``prior``, the intercept of the class, and its
-        ``probability``, which is between ``low`` and ``high`` in 90 % of cases. What is about a class is the same on all
-        its rows.
+        ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the
+        ``standard_error`` of the contribution (nats), and the ``probability`` of the class, which is between ``low`` and
+        ``high`` in 90 % of cases.
         """
         import polars as pl
 
         n_rows, n_features, n_classes = self.contributions.shape
-        of_class = [probabilities(self.joint_log_proba()), self.intervals[..., 0], self.intervals[..., 1]]
+        errors: dict[str, np.ndarray] = {}
+        if self.standard_errors is not None and self.intervals is not None:
+            of_class = (probabilities(self.joint_log_proba()), self.intervals[..., 0], self.intervals[..., 1])
+            errors = {"standard_error": self.standard_errors.transpose(0, 2, 1).ravel()}
+            names = ("probability", "low", "high")
+            errors |= {name: np.repeat(own.ravel(), n_features) for name, own in zip(names, of_class, strict=True)}
         labels = self.classes.tolist()
         per_row = n_classes * n_features
         return polars_frame(
@@ -445,12 +462,8 @@ class Explanation(ShortRepr):
                 "level": _for_each_class(self.levels, n_classes),
                 "weight": np.tile(self.weights, n_rows * n_classes),
                 "contribution": self.contributions.transpose(0, 2, 1).ravel(),
-                "standard_error": self.standard_errors.transpose(0, 2, 1).ravel(),
                 "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
-                **{
-                    name: np.repeat(own.ravel(), n_features)
-                    for name, own in zip(("probability", "low", "high"), of_class, strict=True)
-                },
+                **errors,
             },
             schema_overrides={"feature": pl.String, "value": pl.String, "level": pl.String},
         )
@@ -476,16 +489,23 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
     return joint
 
 
-def number_variances(standard_errors: np.ndarray) -> np.ndarray:
-    """(n_cells, n_numbers) variances of independent numbers from the standard errors (n_cells, n_classes) of what each
-    has beyond their mean; of two classes, what the second has more than the first.
+def chance(class_counts: np.ndarray) -> np.ndarray:
+    """(n_numbers,) variances of one number that is fitted to all rows: log odds of classes of these sizes."""
+    rows, others = np.maximum(class_counts, 0.5), np.maximum(class_counts.sum() - class_counts, 0.5)
+    variances: np.ndarray = 1.0 / rows + 1.0 / others
+    return variances[:1] if rows.size == 2 else variances
+
+
+def number_variances(of_classes: np.ndarray) -> np.ndarray:
+    """(n_cells, n_numbers) variances of independent numbers, from those (n_cells, n_classes) of what each has beyond
+    their mean; of two classes, what the second has more than the first.
     """
-    variances, n_classes = standard_errors**2, standard_errors.shape[1]
+    n_classes = of_classes.shape[1]
     if n_classes == 2:
-        return 4.0 * variances[:, :1]
+        return 4.0 * of_classes[:, :1]
     share = 1.0 / n_classes
-    total = variances.sum(axis=1, keepdims=True) / (1.0 - share)
-    return np.maximum(variances - share**2 * total, 0.0) / (1.0 - 2.0 * share)
+    total = of_classes.sum(axis=1, keepdims=True) / (1.0 - share)
+    return np.maximum(of_classes - share**2 * total, 0.0) / (1.0 - 2.0 * share)
 
 
 def check_level(level: Any) -> float:
@@ -514,8 +534,8 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 
 
 def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
-    """The scorecard of fitted evidence, with signs by position, and the weights of the search of all features before the
-    surfaces.
+    """The scorecard of fitted evidence, with signs by position, and the weights of the search, which gave none to the
+    surfaces after all other features.
     """
     unseen, searched = np.zeros(evidence.intercept.size), searched.astype(float).tolist()
     features = [
