@@ -11,16 +11,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import model_parts as parts
-from bayesieve.classifier.cautions import model_cautions, table_cautions
-from bayesieve.classifier.predicting import Predicting
-from bayesieve.classifier.rows import drawn_from, rows_in_memory
+from bayesieve.classifier.describing import model_cautions, table_cautions
+from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence
-from bayesieve.scorecard.record import Explanation, scorecard_of_fit
+from bayesieve.scorecard.record import scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.shared_docs import with_shared_docs
@@ -298,45 +297,18 @@ class SelectiveNB(Predicting):
     def n_features_selected_(self) -> int:
         return int(self.scorecard_.used.size)
 
-    def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
-        """What each feature in the model adds to the log joint probability of each class, beyond an average row.
-
-        Parameters
-        ----------
-        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
-            Or what `bayesieve.scan` takes, which is read into memory, as the result is: choose some of its rows.
-        by : {"feature", "score"}, default="feature"
-            ``"score"``: the indicators of one score are added up, and their levels read as one interval of the score.
-            Features that are no indicators stay as they are.
-
-        Returns
-        -------
-        polars.DataFrame
-            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
-            ``contribution`` (nats) and ``prior`` (intercept of the class); values as the model reads them, moments in
-            ISO 8601. They add up to ``predict_joint_log_proba``: exactly by feature, to the last digit by score.
-        """
-        return self.explanation(X, by=by).to_frame()
-
-    def explanation(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Explanation:
-        """The arrays behind `explain`."""
-        from bayesieve.classifier.explaining import explain_rows
-
-        check_is_fitted(self, "scorecard_")
-        return explain_rows(self, rows_in_memory(self, X), by)
-
     def summary(self) -> Any:
         """Features, most important first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone,
         monotone_class (whose evidence the sign is about)].
         """
-        from bayesieve.classifier.description import summarise
+        from bayesieve.classifier.describing import summarise
 
         check_is_fitted(self, "scorecard_")
         return summarise(self)
 
     def describe(self) -> str:
         """The model in one paragraph."""
-        from bayesieve.classifier.description import describe
+        from bayesieve.classifier.describing import describe
 
         check_is_fitted(self, "scorecard_")
         return describe(self)

@@ -431,9 +431,7 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 
 
 def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
-    """The scorecard of fitted evidence, with signs by position, and the weights of the search of all features before the
-    surfaces.
-    """
+    """The scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
     unseen, searched = np.zeros(evidence.intercept.size), searched.astype(float).tolist()
     features = [
         Feature(

@@ -1,26 +1,31 @@
-"""Cautions about a fitted model and its training table."""
+"""A fitted model in words: what it is, and what to be careful about."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.monotone import monotone_gain
+from bayesieve.selection.boosted import BoostedSelector
+from bayesieve.selection.filters import RankedSelector
 from bayesieve.table import FeatureLevels, Table, as_table
 from bayesieve.table.cautions import Caution
-from bayesieve.table.pair_levels import columns_behind
+from bayesieve.table.pair_levels import PairLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.table_levels import TableLevels
-from bayesieve.words import named
+from bayesieve.words import listed, named, plural
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+    from bayesieve.table import FeatureLevels
 
+_MOST_CLASSES = 6
+_MOST_FEATURES = 3
 _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _SMALL_SHARE = 0.01
@@ -29,6 +34,133 @@ _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, a
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
+
+
+def selector_name(model: SelectiveNB) -> str:
+    """The name of the selector, or of its class where that has none of its own."""
+    kind = type(model.selector_)
+    return vars(kind).get("name", kind.__name__)
+
+
+def selector_sentence(model: SelectiveNB) -> str:
+    """A sentence about the selector."""
+    # The sentence of a base class does not describe a derived one.
+    sentence: str = vars(type(model.selector_)).get("sentence", "A selector of your own found the weights.")
+    if isinstance(model.selector_, RankedSelector) and model.trace_.validation_name is not None:
+        sentence += " How many of them to keep was measured on held-out rows."
+    return sentence
+
+
+def describe(model: SelectiveNB) -> str:
+    """One paragraph on a fitted model."""
+    levels = model.encoder_.levels_
+    silent = sum(level.n_levels == 1 for level in levels)
+    n_selected = model.n_features_selected_
+    sentences = [
+        f"Trained on {model.n_rows_:,} rows with {plural(len(levels), 'feature')} and {len(model.classes_)} classes "
+        f"({_class_shares(model)})."
+    ]
+    if model.selector_.learns_from_part:
+        sentences.append("Some of them chose the features; the others give the probabilities.")
+    if n_selected == 0:
+        sentences.append(
+            "No feature says anything reliable about the target: predictions are the shares of the classes."
+        )
+    else:
+        first = model.selected_features_[:_MOST_FEATURES]
+        is_one, is_first = ("is" if n == 1 else "are" for n in (n_selected, len(first)))
+        sentences.append(
+            f"{n_selected} of {plural(len(levels), 'feature')} {is_one} in the model; the most important {is_first} "
+            f"{listed(first)}."
+        )
+    if silent:
+        verb = "has" if silent == 1 else "have"
+        sentences.append(
+            f"{plural(silent, 'feature')} {verb} a single level: no cut point or grouping pays for itself."
+        )
+    return " ".join(sentences)
+
+
+def feature_note(model: SelectiveNB, k: int) -> str | None:
+    """A remark on a feature, None where there is nothing to remark."""
+    level = model.encoder_.levels_[k]
+    if model.feature_weights_[k] == 0 and model.scorecard_.features[k].is_used:
+        if isinstance(level, PairLevels) and level.level_score == 0:
+            return "A surface: evidence of both columns together, fitted to what all others leave unsaid."
+        return "Its levels have no weight, but its evidence within levels adds to the other features."
+    if level.n_levels == 1:
+        return _single_level(level, model.n_rows_)
+    if model.feature_weights_[k] == 0 and isinstance(model.selector_, RankedSelector):
+        return "Informative alone, but ranked behind the features kept."
+    if model.feature_weights_[k] == 0 and isinstance(model.selector_, BoostedSelector):
+        return "Informative alone, but won no round."
+    if model.feature_weights_[k] == 0:
+        return "Informative alone, but adds nothing to the other features."
+    return None
+
+
+def _single_level(level: FeatureLevels, n_rows: int) -> str:
+    """Why a feature has one level; it may still say something about the target."""
+    if isinstance(level, PairLevels):
+        return "One level: no grouping of its cells pays for itself."
+    if level.groups is None:
+        return "One level: no cut point pays for itself."
+    n_values = len(level.groups[0])
+    if n_values == 1:
+        return (
+            "One level: missing in all rows." if None in level.groups[0] else "One level: the same value in all rows."
+        )
+    return f"One level: no grouping pays for itself ({n_values:,} values, {n_rows / n_values:,.1f} rows a value)."
+
+
+def weights_in_words(model: SelectiveNB) -> str:
+    """The effect of calibration on the weights, for a list of settings."""
+    evidence = model.scorecard_.provenance["evidence"]
+    if evidence != "counted":
+        finer = "" if evidence == "levels" else ", and of parts of them,"
+        return f"evidence of the levels{finer} fitted to the rows, all features together"
+    if all(feature.weight == feature.search_weight for feature in model.scorecard_.features):
+        return "weights of the selector as they are"
+    return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"
+
+
+def smoothing_in_words(model: SelectiveNB) -> str:
+    """How probabilities were smoothed, for a list of settings."""
+    if isinstance(model.smoothing_, str) or model.smoothing_ == model.smoothing:
+        return str(model.smoothing_)
+    return f"Laplace's, alpha = {model.smoothing_:g}, which calibration preferred to the {model.smoothing}"
+
+
+def summarise(model: SelectiveNB) -> Any:
+    """One row per feature, most important first (polars)."""
+    from bayesieve.table.frames import polars_frame
+
+    levels = model.encoder_.levels_
+    signs = model.monotone or {}
+    monotone: dict[str, Any] = {}
+    if signs:
+        of_levels = [signs.get(level.name, 0) for level in levels]
+        second = str(model.classes_[1])
+        monotone = {"monotone": of_levels, "monotone_class": [second if sign else None for sign in of_levels]}
+    frame = polars_frame(
+        {
+            "feature": list(TableLevels.of(model.encoder_.levels_).names),
+            "kind": [level.kind for level in levels],
+            "weight": model.feature_weights_,
+            "level_score": model.encoder_.level_scores_,
+            "importance": model.feature_importances_,
+            "n_levels": [level.n_levels for level in levels],
+            **monotone,
+        }
+    )
+    return frame.sort(["importance", "weight", "level_score"], descending=True, maintain_order=True)
+
+
+def _class_shares(model: SelectiveNB) -> str:
+    counts = model.scorecard_.class_counts
+    order = np.argsort(-counts, kind="stable")
+    texts = [f"{model.classes_[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
+    return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")
 
 
 def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Caution, ...]:
