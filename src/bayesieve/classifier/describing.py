@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.monotone import monotone_gain
+from bayesieve.scorecard import Scorecard
+from bayesieve.search import SearchTrace
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.filters import RankedSelector
 from bayesieve.table import FeatureLevels, Table, as_table
@@ -163,60 +165,65 @@ def _class_shares(model: SelectiveNB) -> str:
     return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")
 
 
-def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Caution, ...]:
-    """The cautions ``seen`` in the training table, and those that follow from a fitted or loaded model alone."""
+def look_over(
+    card: Scorecard, trace: SearchTrace, marks: Mapping[str, str], seen: Sequence[Caution] = ()
+) -> tuple[Caution, ...]:
+    """The cautions ``seen`` in the training table, and those that follow from the model alone.
+
+    Parameters
+    ----------
+    marks : what columns mark, by name: "counter", "identifier" or "date".
+    """
     targets = {name for caution in seen if caution.kind == "target" for name in caution.columns}
     named = {name for caution in seen if caution.kind in ("target", "identifier") for name in caution.columns}
-    separating = [caution for caution in _separating(model) if targets.isdisjoint(caution.columns)]
-    own = [*_nothing_kept(model), *_contradicted_signs(model), *_numbered(model, named), *_dates(model), *separating]
-    return (*seen, *own, *_search(model), *_classes(model))
+    used = [(level, marks.get(level.name)) for level in _used_columns(card)]
+    separating = [caution for caution in _separating(card) if targets.isdisjoint(caution.columns)]
+    own = [*_nothing_kept(card, trace), *_contradicted_signs(card), *_numbered(used, named), *_dates(used), *separating]
+    return (*seen, *own, *_search(trace), *_classes(card))
 
 
-def _nothing_kept(model: SelectiveNB) -> list[Caution]:
-    if model.n_features_selected_:
+def _nothing_kept(card: Scorecard, trace: SearchTrace) -> list[Caution]:
+    if card.used.size:
         return []
     remedy = (
         "Check that the rows of the target are those of the columns, or add rows."
-        if model.trace_.complete
+        if trace.complete
         else "The search was stopped early; give it more time."
     )
     sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
     return [Caution("nothing kept", (), sentence)]
 
 
-def _contradicted_signs(model: SelectiveNB) -> list[Caution]:
+def _contradicted_signs(card: Scorecard) -> list[Caution]:
     """Columns of ``monotone`` whose rows say much more with the opposite sign: their evidence becomes flat."""
-    signs, cautions = model.monotone or {}, []
-    for level in model.encoder_.levels_:
-        sign = signs.get(level.name, 0) if level.kind == "numeric" else 0
-        if not sign or level.n_levels == 1:
+    cautions = []
+    for level, sign in ((feature.levels, feature.sign) for feature in card.features if feature.sign):
+        if level.n_levels == 1:
             continue
-        own, opposite = (monotone_gain(level.counts, level, s) for s in (sign, -sign))
+        own, opposite = (monotone_gain(np.asarray(level.counts), level, s) for s in (sign, -sign))
         if opposite > own + _FEWEST_NATS and opposite > 2 * own:
             wanted, found = ("fall", "falls") if sign > 0 else ("rise", "rises")
             sentence = (
                 f"The rows contradict monotone={{{level.name!r}: {sign:+d}}}: evidence for class "
-                f"{model.classes_[1]!s}, the second of classes_, must not {wanted} with {level.name!r}, but the share "
+                f"{card.classes[1]!s}, the second of classes_, must not {wanted} with {level.name!r}, but the share "
                 f"of this class {found} with it, so that the column says little or nothing. Turn the sign round if "
-                f"class {model.classes_[0]!s} was meant; otherwise leave it out."
+                f"class {card.classes[0]!s} was meant; otherwise leave it out."
             )
             cautions.append(Caution("monotone", (level.name,), sentence))
     return cautions
 
 
-def _used(model: SelectiveNB) -> Iterator[tuple[FeatureLevels, str | None]]:
-    """The columns that features of the model are made of, each with what it marks."""
-    levels, marks = model.encoder_.levels_, getattr(model.encoder_, "marks_", {})
-    used = np.zeros(len(levels), dtype=bool)
-    used[model.scorecard_.used] = True
-    for k in np.flatnonzero(columns_behind(levels, used)).tolist():
-        yield levels[k], marks.get(levels[k].name)
+def _used_columns(card: Scorecard) -> list[FeatureLevels]:
+    """The columns that features of the model are made of."""
+    levels = [feature.levels for feature in card.features]
+    used = np.isin(np.arange(len(levels)), card.used)
+    return [levels[k] for k in np.flatnonzero(columns_behind(levels, used)).tolist()]
 
 
-def _numbered(model: SelectiveNB, apart: set[str]) -> list[Caution]:
+def _numbered(used: Sequence[tuple[FeatureLevels, str | None]], apart: set[str]) -> list[Caution]:
     """Counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
-    used = [level.name for level, mark in _used(model) if mark in ("counter", "identifier")]
-    columns = [name for name in used if name not in apart]
+    numbered = [level.name for level, mark in used if mark in ("counter", "identifier")]
+    columns = [name for name in numbered if name not in apart]
     return about_columns(
         "identifier",
         columns,
@@ -225,11 +232,11 @@ def _numbered(model: SelectiveNB, apart: set[str]) -> list[Caution]:
     )
 
 
-def _dates(model: SelectiveNB) -> list[Caution]:
+def _dates(used: Sequence[tuple[FeatureLevels, str | None]]) -> list[Caution]:
     """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
     columns = [
         level.name
-        for level, mark in _used(model)
+        for level, mark in used
         if mark == "date" or (level.kind == "numeric" and level.type in ("date", "datetime"))
     ]
     return about_columns(
@@ -240,33 +247,30 @@ def _dates(model: SelectiveNB) -> list[Caution]:
     )
 
 
-def _separating(model: SelectiveNB) -> list[Caution]:
+def _separating(card: Scorecard) -> list[Caution]:
     """Columns that separate the classes; without an exception, they are hardly known before the target."""
-    cautions, scores = [], model.encoder_.level_scores_
-    for k in np.flatnonzero(scores > _SUSPICIOUS_SCORE).tolist():
-        name = model.encoder_.levels_[k].name
+    cautions = []
+    for level in (feature.levels for feature in card.features if feature.levels.level_score > _SUSPICIOUS_SCORE):
         sentence = (
-            f"Feature {name} tells the classes apart almost alone (level score {scores[k]:.3f}): make sure that it is "
-            "known before the target is."
+            f"Feature {level.name} tells the classes apart almost alone (level score {level.level_score:.3f}): make "
+            "sure that it is known before the target is."
         )
-        pure = bool(np.all(np.count_nonzero(model.encoder_.levels_[k].counts, axis=1) <= 1))
-        cautions.append(Caution("separates the classes", (name,), sentence, warns=pure))
+        pure = bool(np.all(np.count_nonzero(np.asarray(level.counts), axis=1) <= 1))
+        cautions.append(Caution("separates the classes", (level.name,), sentence, warns=pure))
     return cautions
 
 
-def _search(model: SelectiveNB) -> list[Caution]:
-    if model.trace_.complete:
+def _search(trace: SearchTrace) -> list[Caution]:
+    if trace.complete:
         return []
-    sentence = (
-        f"The search was stopped early, after {model.trace_.n_models:,} models; a longer one may find better weights."
-    )
+    sentence = f"The search was stopped early, after {trace.n_models:,} models; a longer one may find better weights."
     return [Caution("search", (), sentence, warns=False)]
 
 
-def _classes(model: SelectiveNB) -> list[Caution]:
-    counts = model.scorecard_.class_counts
+def _classes(card: Scorecard) -> list[Caution]:
+    counts = card.class_counts
     shares = counts / counts.sum()
-    rare = [str(label) for label, n in zip(model.classes_, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
+    rare = [str(label) for label, n in zip(card.classes, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
     if rare:
         some = ", ".join(rare[:5]) + (" and others" if len(rare) > 5 else "")
         sentence = (
@@ -274,7 +278,7 @@ def _classes(model: SelectiveNB) -> list[Caution]:
         )
     elif shares.min() < _SMALL_SHARE:
         sentence = (
-            f"Class {model.classes_[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
+            f"Class {card.classes[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
             "judge the model by AUC rather than accuracy."
         )
     else:
@@ -282,8 +286,10 @@ def _classes(model: SelectiveNB) -> list[Caution]:
     return [Caution("classes", (), sentence, warns=False)]
 
 
-def table_cautions(table: Table, coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
-    """Cautions about the raw columns; ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say."""
+def table_cautions(table: Any, coded: CodedTable, encoder: Any) -> list[Caution]:
+    """Cautions about raw columns; ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say."""
+    if not isinstance(encoder, TableEncoder):
+        return []
     table = as_table(table, kinds=encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)

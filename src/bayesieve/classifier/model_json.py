@@ -224,7 +224,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names):
         raise Damaged("feature names must differ from each other")
-    signs = read_by(signs_of, model, levels, classes.size)
+    signs = read_by(signs_of, model.monotone, levels, classes.size)
     selector.weights_ = np.array([feature.selector_weight for feature in parts.features])
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
@@ -332,7 +332,9 @@ def _with_seed(options: dict[str, Any], selector: CodedSelector) -> dict[str, An
 
 def _encoder_is_default(model: SelectiveNB) -> bool:
     """Whether ``fit`` would take this encoder without being given one."""
-    if not (isinstance(encoder_asked_for(model), str) and isinstance(model.encoder_, TableEncoder)):
+    if not (
+        isinstance(encoder_asked_for(model.encoder, model.selector), str) and isinstance(model.encoder_, TableEncoder)
+    ):
         return False
     return _encoder_to_json(model.encoder_) == _encoder_to_json(new_encoder_of(model))
 
