@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.evidence.monotone import monotone_gain
+from bayesieve.evidence.monotone import rising_cells
 from bayesieve.scorecard import Scorecard
 from bayesieve.search import SearchTrace
 from bayesieve.selection.boosted import BoostedSelector
@@ -211,6 +212,23 @@ def _contradicted_signs(card: Scorecard) -> list[Caution]:
             )
             cautions.append(Caution("monotone", (level.name,), sentence))
     return cautions
+
+
+def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float:
+    """Nats that shares of the second class which do not fall (1), or do not rise (-1), over the intervals of numbers
+    save in the rows of these intervals, against the same share in all; ``counts`` is (n_levels, 2).
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    rows = np.asarray(counts, dtype=np.float64)[rising_cells(levels, sign)]
+    total, second = rows.sum(axis=1), rows[:, 1]
+    if not 0 < second.sum() < total.sum():
+        return 0.0
+    there = total > 0
+    shares = isotonic_regression(second[there] / total[there], sample_weight=total[there])
+    saved = xlogy(second[there], shares) + xlogy(rows[there, 0], 1.0 - shares)
+    share = second.sum() / total.sum()
+    return float(saved.sum() - xlogy(second.sum(), share) - xlogy(rows[:, 0].sum(), 1.0 - share))
 
 
 def _used_columns(card: Scorecard) -> list[FeatureLevels]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesieve.classifier.describing import rows_in_question
+from bayesieve.classifier.discrete import check_weights
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
@@ -285,6 +286,17 @@ def rows_to_learn(
     learnt = selector.rows_to_learn(coded)
     again = learnt.levels is not None and learnt.levels is not coded.levels
     return learnt, TableLevels.of(learnt.levels) if again else levels  # type: ignore[arg-type]
+
+
+def weights_of_search(selector: CodedSelector, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> np.ndarray:
+    """The weights that a fitted selector found, 0 for pairs with columns that have a sign."""
+    weights = check_weights(selector.weights_, len(levels))
+    if not signs:
+        return weights
+    of_table = TableLevels.of(levels)
+    single = {of_table.names[k] for k in signs}
+    pairs = [not single.intersection(part.name for part in pair.parts) for pair in of_table.pairs]
+    return weights * np.append(np.ones(of_table.n_columns), pairs)
 
 
 def fit_options(

@@ -260,8 +260,11 @@ class SelectiveNB(Predicting):
             selector.fit_coded(coded, **parts.groups_for(selector, groups))
         with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
             learnt, levels = parts.rows_to_learn(selector, coded, encoder.levels_)
-            options = parts.fit_options(self, encoder, levels, signs)
-            evidence = fit_evidence(learnt, levels, selector.weights_, self.smoothing, options, clock)
+            weights, options = (
+                parts.weights_of_search(selector, levels, signs),
+                parts.fit_options(self, encoder, levels, signs),
+            )
+            evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
         encoder = parts.with_levels(encoder, evidence.levels)
         facts = parts.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
         card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **facts)
