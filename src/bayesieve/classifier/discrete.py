@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from bayesieve.classifier.model_parts import check_weights
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.counts.probabilities import class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
@@ -259,25 +260,3 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         return tags
-
-
-def check_weights(weights: Any, n_features: int) -> np.ndarray:
-    """Feature weights as an array; ValueError unless there is one per feature, finite and non-negative."""
-    if weights is None:
-        return np.ones(n_features)
-    try:
-        weights = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
-        ) from None
-    if weights.shape != (n_features,):
-        raise ValueError(
-            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
-        )
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise ValueError(
-            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
-        )
-    return weights

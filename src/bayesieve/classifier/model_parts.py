@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesieve.classifier.describing import rows_in_question
-from bayesieve.classifier.discrete import check_weights
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
@@ -297,6 +296,28 @@ def weights_of_search(selector: CodedSelector, levels: Sequence[FeatureLevels], 
     single = {of_table.names[k] for k in signs}
     pairs = [not single.intersection(part.name for part in pair.parts) for pair in of_table.pairs]
     return weights * np.append(np.ones(of_table.n_columns), pairs)
+
+
+def check_weights(weights: Any, n_features: int) -> np.ndarray:
+    """Feature weights as an array; ValueError unless there is one per feature, finite and non-negative."""
+    if weights is None:
+        return np.ones(n_features)
+    try:
+        weights = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
+        ) from None
+    if weights.shape != (n_features,):
+        raise ValueError(
+            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
+        raise ValueError(
+            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
+        )
+    return weights
 
 
 def fit_options(

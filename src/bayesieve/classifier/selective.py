@@ -260,10 +260,8 @@ class SelectiveNB(Predicting):
             selector.fit_coded(coded, **parts.groups_for(selector, groups))
         with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
             learnt, levels = parts.rows_to_learn(selector, coded, encoder.levels_)
-            weights, options = (
-                parts.weights_of_search(selector, levels, signs),
-                parts.fit_options(self, encoder, levels, signs),
-            )
+            weights = parts.weights_of_search(selector, levels, signs)
+            options = parts.fit_options(self, encoder, levels, signs)
             evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
         encoder = parts.with_levels(encoder, evidence.levels)
         facts = parts.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
