@@ -443,7 +443,8 @@ def _on_every_row(
     codes = every.codes_by(cells)
     terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
     grids = {s: s.codes(*(part.bins(codes[part.feature]) for part in (s.first, s.second))) for s in fit.surfaces}
-    loss = fit.loss.over(every, np.flatnonzero(fit.weights[every.features]))
+    weighing = np.flatnonzero(fit.weights[every.features])
+    loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
     start = solution.point, np.maximum(solution.deviations, _LEAST_DEVIATION)
     following = solve(more.problem(n_jobs), clock, start, nearby=True)
@@ -459,7 +460,7 @@ def _evidence_of(
     rows, tables, n = fit.loss.rows, solution.tables, len(fit.terms)
     seen = [_counts(own, len(table), rows) for own, table in zip(fit.codes, tables, strict=True)]
     used = np.array([_makes_a_difference(*one) for one in zip(tables, seen, strict=True)])
-    used[:n] |= np.array([term.weight > 0 for term in fit.terms])
+    used[:n] |= np.array([term.weight > 0 for term in fit.terms], dtype=bool)
     factor = solution.factor(_null(rows), used)
     fitted: dict[int, FeatureEvidence] = {}
     for i, term in enumerate(fit.terms):
