@@ -603,7 +603,7 @@ def test_the_file_is_plain_json_without_nan() -> None:
         (lambda model: model.scorecard_.class_counts.fill(-1.0), "its class counts are out of range"),
         (lambda model: model.scorecard_.features[0].contributions.fill(np.nan), "holds a number that is not finite"),
         (lambda model: model.scorecard_.features[0].standard_errors.fill(-1.0), "standard errors"),
-        (lambda model: setattr(model, "n_rows_", 0), "n_rows"),
+        (lambda model: model.scorecard_.provenance.update(n_rows=0), "n_rows"),
     ],
 )
 def test_a_model_that_contradicts_itself_is_not_saved(spoil: Any, match: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.report_data import report_data
-from bayesieve.evidence import choosing as module, fitting, shapes
+from bayesieve.evidence import calibration, choosing as module, fitting, shapes
 from bayesieve.evidence.choosing import _VARIANCES, grid_gains, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
@@ -164,6 +164,17 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
         model = SelectiveNB().fit(X, y)
     assert surfaces(model)
     assert len(fits) == 2
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_a_surface_may_be_all_that_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = frame(8, 3000)
+    monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)  # all rows follow
+    monkeypatch.setattr(fitting, "worth_keeping", lambda nats, *_: np.arange(len(nats)) == len(nats) - 1)
+    model = SelectiveNB().fit(X, y)
+    (surface,) = surfaces(model)
+    assert model.selected_features_ == [surface.name]
+    assert not model.feature_weights_.any()
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 

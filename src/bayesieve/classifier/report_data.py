@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import softmax
 
-from bayesieve.classifier.description import (
+from bayesieve.classifier.describing import (
     describe,
     feature_note,
     selector_name,
@@ -20,8 +20,8 @@ from bayesieve.classifier.description import (
     smoothing_in_words,
     weights_in_words,
 )
-from bayesieve.classifier.explaining import on_scores
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
+from bayesieve.classifier.predicting import on_scores
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.report.clusters_figure import cluster_drawing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import entr
@@ -128,7 +128,6 @@ def fit_evidence(
     averaged : (n_features,) weights of the search.
     smoothing : of the probabilities.
     """
-    averaged = _without_pairs_of(options.signs, levels, check_weights(averaged, len(levels)))
     calibration = _calibrated(coded, averaged, smoothing, options, clock)
     weights, factor = calibration.weights, calibration.factor
     class_counts = coded.counts.class_counts.copy()
@@ -160,28 +159,6 @@ def fit_evidence(
     return Evidence(levels, features, intercept, intercept_factors, class_counts, calibration.smoothing, factor, kind)
 
 
-def check_weights(weights: Any, n_features: int) -> np.ndarray:
-    """Feature weights as an array; ValueError unless there is one per feature, finite and non-negative."""
-    if weights is None:
-        return np.ones(n_features)
-    try:
-        weights = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
-        ) from None
-    if weights.shape != (n_features,):
-        raise ValueError(
-            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
-        )
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise ValueError(
-            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
-        )
-    return weights
-
-
 def counting_variances(counts: np.ndarray) -> np.ndarray:
     """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
     own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
@@ -205,16 +182,6 @@ def _of_classes(variances: np.ndarray, n_classes: int) -> np.ndarray:
         return np.repeat(variances / 4.0, n_classes, axis=1)
     share = 1.0 / n_classes
     return (1.0 - share) ** 2 * variances + share**2 * (variances.sum(axis=1, keepdims=True) - variances)
-
-
-def _without_pairs_of(signs: Mapping[int, int], levels: Sequence[FeatureLevels], weights: np.ndarray) -> np.ndarray:
-    """The weights, 0 for pairs with columns that have a sign."""
-    if not signs:
-        return weights
-    of_table = TableLevels.of(levels)
-    single = {of_table.names[k] for k in signs}
-    pairs = [not single.intersection(part.name for part in pair.parts) for pair in of_table.pairs]
-    return weights * np.append(np.ones(of_table.n_columns), pairs)
 
 
 def _with_surfaces(levels: Sequence[FeatureLevels], fitted: Mapping[int, FeatureEvidence]) -> Sequence[FeatureLevels]:
@@ -494,7 +461,8 @@ def _on_every_row(
     codes = every.codes_by(cells)
     terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
     grids = {s: s.codes(*(part.bins(codes[part.feature]) for part in (s.first, s.second))) for s in fit.surfaces}
-    loss = fit.loss.over(every, np.flatnonzero(fit.weights[every.features]))
+    weighing = np.flatnonzero(fit.weights[every.features])
+    loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
     start = solution.point, np.maximum(solution.deviations, _LEAST_DEVIATION)
     following = solve(more.problem(n_jobs), clock, start, nearby=True)
@@ -513,7 +481,7 @@ def _evidence_of(
     rows, tables, n = fit.loss.rows, solution.tables, len(fit.terms)
     seen = [_counts(own, len(table), rows) for own, table in zip(fit.codes, tables, strict=True)]
     used = np.array([_makes_a_difference(*one) for one in zip(tables, seen, strict=True)])
-    used[:n] |= np.array([term.weight > 0 for term in fit.terms])
+    used[:n] |= np.array([term.weight > 0 for term in fit.terms], dtype=bool)
     factor = solution.factor(_null(rows), used)
     fitted: dict[int, FeatureEvidence] = {}
     for i, term in enumerate(fit.terms):

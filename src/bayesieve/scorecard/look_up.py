@@ -175,18 +175,24 @@ class RowReader:
                     f"{len(self.columns)}; give the columns of the training table in their order."
                 )
             return table.read_as(self.columns, {}).select([self.columns.index(name) for name in self.needed])
+        self.check(table.names)
         position = {name: i for i, name in enumerate(table.names)}
-        lacking = [name for name in self.needed if name not in position]
+        return table.select([position[name] for name in self.needed])
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise ValueError, which names it, for a column that is needed but not among these."""
+        known = set(names)
+        lacking = [name for name in self.needed if name not in known]
         if lacking:
             raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
-        return table.select([position[name] for name in self.needed])
 
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """The cells of the features, (n_features, n_rows); and in how many rows each column that is needed has none."""
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         levels = self.levels
-        codes, unseen = code_columns(with_sums(self.read(table), levels.sums), levels, n_jobs)
+        own = self.read(table)
+        codes, unseen = code_columns(with_sums(own, levels.sums) if len(levels.sums) else own, levels, n_jobs)
         return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_raw]
 
     def texts(self, table: Table) -> list[list[str | None]]:

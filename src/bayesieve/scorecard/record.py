@@ -439,8 +439,8 @@ class Explanation(ShortRepr):
     def to_frame(self) -> Any:
         """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
         ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the
-        ``standard_error`` of the contribution (nats), and the ``probability`` of the class, which is between ``low`` and
-        ``high`` in 90 % of cases.
+        ``standard_error`` of the contribution (nats), and the ``probability`` of the class, which lies between ``low``
+        and ``high`` in 90 % of cases.
         """
         import polars as pl
 
@@ -534,9 +534,7 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 
 
 def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
-    """The scorecard of fitted evidence, with signs by position, and the weights of the search, which gave none to the
-    surfaces after all other features.
-    """
+    """The scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
     unseen, searched = np.zeros(evidence.intercept.size), searched.astype(float).tolist()
     features = [
         Feature(
