@@ -110,6 +110,7 @@ class _Feature(msgspec.Struct):
     unseen: Any
     standard_errors: Any
     factors: Any = None
+    counts: Any = None
     cells: Any = None
 
 
@@ -123,6 +124,7 @@ class _Feature2(msgspec.Struct):
     evidence: Any = None
     cells: Any = None
     factors: None = None
+    counts: None = None
 
 
 class _Content(msgspec.Struct, kw_only=True):
@@ -213,6 +215,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 "unseen": feature.unseen.tolist(),
                 "standard_errors": feature.standard_errors.tolist(),
                 **({"factors": feature.factors.tolist()} if feature.factors.size else {}),
+                **({} if _counts_rows(feature) else {"counts": feature.counts.tolist()}),
                 **({} if feature.cells is feature.levels else {"cells": feature.cells.to_json()}),
             }
             for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
@@ -221,6 +224,11 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "search": model.trace_.to_json(),
         "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
     }
+
+
+def _counts_rows(feature: Feature) -> bool:
+    """Whether its cells count the rows that it was fitted to; codes may be fitted with other weights than coded."""
+    return np.array_equal(np.asarray(feature.cells.counts), feature.counts)
 
 
 def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
@@ -270,6 +278,8 @@ def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, 
         for k, (feature, level) in enumerate(zip(parts.features, levels, strict=True))
     ]
     n_numbers = 1 if n_classes == 2 else n_classes
+    if parts.intercept_factors is None and parts.n_factors > 0:
+        raise Damaged("its intercept lacks the factors of its error")
     shared = _factors(parts.intercept_factors, (n_numbers,), parts.n_factors, "the intercept")
     facts |= {"class_counts": class_counts, "intercept_factors": shared}
     if isinstance(parts, _Model2):
@@ -289,7 +299,8 @@ def _feature(feature: _Feature | _Feature2, level: FeatureLevels, sizes: tuple[i
     cells = level if feature.cells is None else _cells(feature.cells, level)
     shape, of_levels = (cells.n_levels, n_classes), (level.n_levels, n_classes)
     counts = table(level.counts, of_levels, f"counts of {name}")
-    own = counts if cells is level else table(cells.counts, shape, f"counts of the cells of {name}")
+    written = cells.counts if feature.counts is None else feature.counts
+    own = counts if written is level.counts else table(written, shape, f"counts of the cells of {name}")
     for part in (counts, own):
         _check_range(part, f"counts of {name}", 0.0, _MOST_WEIGHT)
     if isinstance(feature, _Feature):

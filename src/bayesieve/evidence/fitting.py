@@ -513,11 +513,12 @@ def _evidence_of(
 
 def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors (n_cells, n_classes) and factors (n_cells, n_numbers, n_factors) of a term or surface: those of
-    its deviations, and of ``counting``.
+    its deviations and, as far as these leave them, those of ``counting``, variances (n_cells, n_classes).
     """
     if uncertainty is None:
         return np.sqrt(counting), no_factors(*counting.shape)
-    return np.sqrt(counting + _of_classes(uncertainty.variances[i], counting.shape[1])), uncertainty.factors[i]
+    variances = uncertainty.left[i] ** 2 * counting + _of_classes(uncertainty.variances[i], counting.shape[1])
+    return np.sqrt(variances), uncertainty.factors[i]
 
 
 def _rounded(factors: np.ndarray) -> np.ndarray:

@@ -51,12 +51,14 @@ class Uncertainty:
     Parameters
     ----------
     variances : of each feature (n_cells, n_numbers).
+    left : of each feature (n_cells, n_numbers), their shares of the variances of the prior.
     factors : of each feature (n_cells, n_numbers, n_factors), what its errors share with those of others: the errors of
         a row are the sum of the factors of its cells, of ``intercept``, and of what is left of the variances.
     intercept : (n_numbers, n_factors).
     """
 
     variances: Sequence[np.ndarray]
+    left: Sequence[np.ndarray]
     factors: Sequence[np.ndarray]
     intercept: np.ndarray
 
@@ -168,7 +170,7 @@ def solve(
                 curvature = rest.curvature(point) if curvature is None else curvature
                 metric = rest.metric(curvature, variances)
                 point = rest.descend(point, variances, metric, _LAST_STEPS, slope)
-                uncertainty = problem.uncertainty(metric, parameters, rest._design)
+                uncertainty = problem.uncertainty(metric, parameters, rest._variances(variances), rest._design)
         except KeyboardInterrupt:
             complete = False
     deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
@@ -509,33 +511,43 @@ class EvidenceProblem:
         """The curvature of the penalised loss."""
         return curvature.metric(self._variances(variances), (self.n_classes - 1) / self.n_numbers)
 
-    def uncertainty(self, metric: Metric, parameters: np.ndarray, design: np.ndarray) -> Uncertainty:
+    def uncertainty(
+        self, metric: Metric, parameters: np.ndarray, priors: np.ndarray, design: np.ndarray
+    ) -> Uncertainty:
         """The posterior of the deviations, each feature's centred over the rows. Directions that do not deviate add
         nothing.
 
         Parameters
         ----------
         metric : curvature of the penalised loss in some of the parameters, at these positions.
+        priors : variances of their priors.
         design : (n_some_rows, n) the directions and the intercept among them, of some rows.
         """
         n = metric.steps.shape[1] - 1
         rows = self._rows_of_cells()
-        own = np.zeros((int(self._first_cell[-1]), self.n_numbers))
-        own[self._own_cells[parameters[n + 1 :] - self.intercept - 1]] = metric.apart**2
+        own = np.zeros((2, int(self._first_cell[-1]), self.n_numbers))
+        at = self._own_cells[parameters[n + 1 :] - self.intercept - 1]
+        own[:, at] = np.stack([metric.apart**2, np.broadcast_to(priors[n + 1 :, None], metric.apart.shape)])
         of_parameter = np.searchsorted(self._first, parameters[:n], side="right") - 1
         main = np.stack([_main_directions(design @ steps) for steps in metric.steps]).astype(float)
-        intercept, variances, factors = np.matmul(metric.steps[:, n:], main)[:, 0].astype(float), [], []
+        intercept = np.matmul(metric.steps[:, n:], main)[:, 0].astype(float)
+        variances, left, factors = [], [], []
         for k in range(len(self.shapes)):
             cells = slice(*self._first_cell[k : k + 2].tolist())
             directed = np.flatnonzero(of_parameter == k)
             basis = self._basis[cells, :][:, parameters[directed]].toarray()
             mean = (rows[cells] / max(float(rows[cells].sum()), 1e-300)) @ basis
+            basis -= mean
             steps = metric.steps[:, directed].astype(float)
-            roots = np.matmul(basis - mean, steps)
-            variances.append(own[cells] + (roots**2).sum(axis=2).T)
+            roots = np.matmul(basis, steps)
+            posterior, prior = own[:, cells].copy()
+            posterior += (roots**2).sum(axis=2).T
+            prior += (basis**2 @ priors[directed])[:, None]
+            variances.append(posterior)
+            left.append(np.divide(posterior, prior, out=np.ones_like(prior), where=prior > 0).clip(0.0, 1.0))
             factors.append(np.matmul(roots, main).transpose(1, 0, 2))
             intercept += np.matmul(np.matmul(mean, steps)[:, None], main)[:, 0]
-        return Uncertainty(variances, factors, intercept)
+        return Uncertainty(variances, left, factors, intercept)
 
     def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and curvature of the loss of each row by its number of each class, (n_rows, n_numbers)."""

@@ -124,7 +124,7 @@ def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.n
             if variances.shape[1] == 1:
                 error = variances[:, 0]
             else:
-                shares = softmax(others, axis=1)  # how far the log odds fall with the log joint of each
+                shares = np.nan_to_num(softmax(others, axis=1))  # how far the log odds fall with the log joint of each
                 error = variances[:, j] + (shares**2 * np.delete(variances, j, axis=1)).sum(axis=1)
             result[:, j] = expit(odds[:, None] + np.sqrt(error)[:, None] * [-reach, reach])
     return result

@@ -26,7 +26,7 @@ from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 
 UNSEEN = "(not seen in training)"
-_CURVATURE_TIMES, _COUNTING_TIMES, _COUNTING_TIMES_OF_GROUPS = 2.5, 5.0, 2.0
+_ERRORS_TIMES, _COUNTING_TIMES, _COUNTING_TIMES_OF_GROUPS = 2.5, 4.0, 0.7
 EXPLAINED_LEVEL = 0.9
 """Share of the rows whose intervals in an explanation hold the true probability."""
 
@@ -120,15 +120,16 @@ class Feature(ShortRepr):
         """What the errors of the cells share with those of other features, (n_cells + 1, n_numbers, n_factors), and the
         variances of the rest, (n_cells + 1, n_numbers), those of unseen values last: these may add what any row adds.
 
-        Standard errors take levels, features and weights as given, though the same rows choose these. So variances are
-        multiplied, and one number by chance is added for the choice of the feature; with these, intervals of
-        probabilities hold the true one about as often as they say (benchmarks/results/intervals.md).
+        Standard errors take levels, features and weights as given, though the same rows choose these. So their squares
+        are multiplied, and some of the variances of counting and one number by chance are added for the choice; with
+        these, intervals of probabilities hold the true one about as often as they should
+        (benchmarks/results/intervals.md).
         """
         of_classes, rows = self.standard_errors**2, self.counts.sum(axis=1)
         counting = self.weight**2 * counting_variances(np.asarray(self.levels.counts))[self.level_of_cell]
         times = _COUNTING_TIMES_OF_GROUPS if self.kind == "categorical" else _COUNTING_TIMES
-        of_classes = _CURVATURE_TIMES * np.maximum(of_classes - counting, 0.0) + times * counting
-        shared = np.sqrt(_CURVATURE_TIMES) * self.factors
+        of_classes = _ERRORS_TIMES * of_classes + times * counting
+        shared = np.sqrt(_ERRORS_TIMES) * self.factors
         own = np.maximum(number_variances(of_classes) - (shared**2).sum(axis=2), 0.0) + chance(self.counts.sum(axis=0))
         numbers = np.diff(self.contributions, axis=1) if own.shape[1] == 1 else self.contributions
         typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
@@ -224,7 +225,7 @@ class Scorecard(ShortRepr):
         """The errors of the features in the model as one table."""
         of_features = [self.features[k].errors for k in self.used.tolist()]
         shared, own = [one for one, _ in of_features], [one for _, one in of_features]
-        return ErrorTables(shared, own, np.sqrt(_CURVATURE_TIMES) * self.intercept_factors, chance(self.class_counts))
+        return ErrorTables(shared, own, np.sqrt(_ERRORS_TIMES) * self.intercept_factors, chance(self.class_counts))
 
     @cached_property
     def reader(self) -> RowReader:
