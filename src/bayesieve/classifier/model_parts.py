@@ -70,7 +70,7 @@ def check_monotone(model: SelectiveNB) -> None:
     for name, sign in model.monotone.items():
         if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, Integral) or abs(int(sign)) != 1:
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
-    if model.monotone and wanted_fit(model) not in ("levels", "cells"):
+    if model.monotone and wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
         raise ValueError(
             f"monotone needs fitted evidence, which calibrate={model.calibrate!r} does not fit here; set "
             "calibrate='levels' or 'cells'."
@@ -108,28 +108,29 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
 
 def new_encoder_of(model: SelectiveNB) -> Any:
     """The encoder, not fitted yet, that ``fit`` would code rows with."""
-    pairs = 0 if is_choice(model.pairs, ("auto",)) and not is_averaged(model) else model.pairs
+    pairs = 0 if is_choice(model.pairs, ("auto",)) and not is_averaged(model.selector) else model.pairs
     own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs}
+    fitted = wanted_fit(model.calibrate, model.selector)
     encoder = _with_options(make_encoder(encoder_asked_for(model.encoder, model.selector)), own)
-    if isinstance(encoder, TableEncoder) and is_averaged(model) and wanted_fit(model) == "cells":
+    if isinstance(encoder, TableEncoder) and is_averaged(model.selector) and fitted == "cells":
         encoder._numbers_apart = leaves_room
-    if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and wanted_fit(model) is not None:
+    if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and fitted is not None:
         return _with_options(encoder, {"categorical": "auto"})  # what is fitted holds the levels of values together
     return encoder
 
 
-def is_averaged(model: SelectiveNB) -> bool:
+def is_averaged(selector: Any) -> bool:
     """Whether the weights are averaged by compression, which options that are "auto" are for."""
-    return isinstance(model.selector, CompressionAveraging) or is_choice(model.selector, (CompressionAveraging.name,))
+    return isinstance(selector, CompressionAveraging) or is_choice(selector, (CompressionAveraging.name,))
 
 
-def wanted_fit(model: SelectiveNB) -> str | None:
+def wanted_fit(calibrate: Any, selector: Any) -> str | None:
     """What to fit after the search: "weights", "levels", "cells", or nothing."""
-    if not isinstance(model.calibrate, str):
-        return "weights" if model.calibrate else None
-    if model.calibrate == "auto":
-        return "cells" if is_averaged(model) else None
-    return str(model.calibrate)
+    if not isinstance(calibrate, str):
+        return "weights" if calibrate else None
+    if calibrate == "auto":
+        return "cells" if is_averaged(selector) else None
+    return str(calibrate)
 
 
 def encoder_asked_for(own: Any, selector: Any) -> Any:
@@ -331,9 +332,9 @@ def fit_options(
         n_pairs = len(TableLevels.of(levels).pairs)
         most = _MOST_SURFACES if isinstance(pairs, str) else min(_MOST_SURFACES, int(pairs) - n_pairs)
     return FitOptions(
-        fit=wanted_fit(model),
+        fit=wanted_fit(model.calibrate, model.selector),
         signs=signs,
-        drop=is_averaged(model),
+        drop=is_averaged(model.selector),
         most_surfaces=most,
         without_surface=getattr(encoder, "marks_", {}),
         seed=seed_of(model.random_state),
