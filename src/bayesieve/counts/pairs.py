@@ -298,7 +298,7 @@ class PairInformation:
         return [partial(self._count_rows, part, dependence, begin) for begin in begins]
 
     def _count_rows(self, part: _Part, dependence: EntropyDependence, begin: int) -> None:
-        from bayesieve.counts._pair_kernels import row_information, sparse_information
+        from bayesieve.counts._kernels import row_information, sparse_information
 
         codes = self._in_order()
         left = part.left[begin : begin + _FEATURES_AT_ONCE]
@@ -352,7 +352,7 @@ class PairInformation:
         high: int,
     ) -> None:
         """Pairs of the features ``begin`` to ``end`` - 1 of a part with ``low`` to ``high`` - 1 of some planes."""
-        from bayesieve.counts._pair_kernels import binary_information, count_common, plane_information
+        from bayesieve.counts._kernels import binary_information, count_common, plane_information
 
         features, others, segments = part.left[begin:end], right.features[low:high], self._segments
         left = self._planes[int(self._kinds[features[0]])]
@@ -501,7 +501,7 @@ class BitPlanes:
     @classmethod
     def of(cls, coded: CodedTable, features: np.ndarray, complete: np.ndarray, segments: Segments) -> BitPlanes:
         """Planes of these features; ``complete`` says for each whether all rows have a known level."""
-        from bayesieve.counts._pair_kernels import count_planes
+        from bayesieve.counts._kernels import count_planes
 
         n_levels, skipped = coded.n_levels[features], complete.astype(np.int64)
         starts = _starts(n_levels - skipped)

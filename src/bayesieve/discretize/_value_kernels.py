@@ -1,15 +1,19 @@
 """Compiled loops that turn numeric columns into blocks: class counts of neighbouring distinct values, pure neighbours
-joined.
+joined; and the search for the cuts of Fayyad & Irani: entropy splits, stopped by the minimum description length.
 
 Equal values are never separated; neighbours pure in one class never are either in an optimal partition, so they share a
-block from the start.
+block from the start. Entropies are compared as sums of n log n in whole numbers of a very small unit: sums of whole
+numbers come out the same in whatever order they are added, so that equal splits are equal, and a scan moves from one
+bound to the next by the classes that change sides.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
 
@@ -30,7 +34,9 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
     while c < values.shape[0]:
         column = values[c]
         starts[c], n_distinct = row, 0
-        heads = offsets[:-1].copy()
+        heads = np.empty(n_classes, np.int64)
+        for j in range(n_classes):
+            heads[j] = offsets[j]
         cumulated[row] = 0
         previous = -1  # class of the last block if it is pure, -2 if it is not, -1 without one
         for j in range(n_classes):
@@ -93,10 +99,14 @@ def count_distinct(values, class_codes, n_classes, most):
     Beyond ``most`` distinct values it gives up, and returns no values: sorting is faster then.
     """
     bits = 12
-    keys = np.empty(1 << bits)
-    counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
-    used = np.zeros(1 << bits, dtype=np.bool_)
-    missing = np.zeros(n_classes, dtype=np.int32)
+    keys, counts, missing = (
+        np.empty(1 << bits),
+        np.empty((1 << bits, n_classes), np.int32),
+        np.empty(n_classes, np.int32),
+    )
+    keys[:] = np.nan  # no value yet
+    counts[:] = 0
+    missing[:] = 0
     shift = np.uint64(64 - bits)
     mask = (1 << bits) - 1
     n_distinct = 0
@@ -108,12 +118,11 @@ def count_distinct(values, class_codes, n_classes, most):
             continue
         pattern = patterns[i] if value != 0.0 else np.uint64(0)  # -0.0 equals 0.0
         at = np.int64((pattern * _MULTIPLIER) >> shift)
-        while used[at] and keys[at] != value:
+        while keys[at] == keys[at] and keys[at] != value:
             at = (at + 1) & mask
-        if not used[at]:
+        if keys[at] != value:
             if n_distinct == most:
                 return keys[:0], counts[:0], missing
-            used[at] = True
             keys[at] = value
             n_distinct += 1
             if 2 * n_distinct > mask:
@@ -121,24 +130,30 @@ def count_distinct(values, class_codes, n_classes, most):
                 bits += 2
                 shift = np.uint64(64 - bits)
                 mask = (1 << bits) - 1
-                new_keys = np.empty(1 << bits)
-                new_counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
-                new_used = np.zeros(1 << bits, dtype=np.bool_)
+                new_keys, new_counts = np.empty(1 << bits), np.empty((1 << bits, n_classes), np.int32)
+                new_keys[:] = np.nan
+                new_counts[:] = 0
                 key_patterns = keys.view(np.uint64)
-                for old in range(used.size):
-                    if used[old]:
+                for old in range(keys.size):
+                    if keys[old] == keys[old]:
                         pattern = key_patterns[old] if keys[old] != 0.0 else np.uint64(0)
                         to = np.int64((pattern * _MULTIPLIER) >> shift)
-                        while new_used[to]:
+                        while new_keys[to] == new_keys[to]:
                             to = (to + 1) & mask
-                        new_used[to] = True
                         new_keys[to] = keys[old]
                         for j in range(n_classes):
                             new_counts[to, j] = counts[old, j]
-                keys, counts, used = new_keys, new_counts, new_used
+                keys, counts = new_keys, new_counts
                 continue
         counts[at, class_codes[i]] += 1
-    return keys[used], counts[used], missing
+    n_distinct = 0
+    for at in range(keys.size):
+        if keys[at] == keys[at]:
+            keys[n_distinct] = keys[at]
+            for j in range(n_classes):
+                counts[n_distinct, j] = counts[at, j]
+            n_distinct += 1
+    return keys[:n_distinct], counts[:n_distinct], missing
 
 
 @jit
@@ -156,3 +171,99 @@ def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highes
                 lowest[number] = value
             if value > highest[number]:
                 highest[number] = value
+
+
+@jit_inner
+def n_log_n(n, table, unit):
+    """n log n in units: looked up for a whole number where there is a table, 0 for no rows."""
+    if table.size > 0:
+        return table[int(n)]
+    return (
+        np.int64(n * math.log(n) / unit + 0.5)
+        if n > 1.0
+        else -np.int64(-n * math.log(n) / unit + 0.5)
+        if n > 0.0
+        else np.int64(0)
+    )
+
+
+@jit_inner
+def class_terms(counts, table, unit):
+    """sum_j n_j log n_j - n log n of class counts, in units: minus n times their entropy."""
+    total = counts[0] - counts[0]
+    terms = np.int64(0)
+    for j in range(counts.size):
+        total += counts[j]
+        terms += n_log_n(counts[j], table, unit)
+    return terms - n_log_n(total, table, unit)
+
+
+@jit_inner
+def is_worth_its_length(cumulated, first, bound, stop, table, unit):
+    """Fayyad & Irani (1993), section 5: whether a split saves more than announcing it takes.
+
+    gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, entropies in bits, k classes present.
+    """
+    both, below, above = (
+        cumulated[stop] - cumulated[first],
+        cumulated[bound] - cumulated[first],
+        cumulated[stop] - cumulated[bound],
+    )
+    bits = unit / math.log(2.0)
+    n = float(both.sum())
+    terms = -class_terms(both, table, unit) * bits
+    terms_below, terms_above = -class_terms(below, table, unit) * bits, -class_terms(above, table, unit) * bits
+    k = k_below = k_above = 0  # classes present
+    for j in range(both.size):
+        k += both[j] > 0
+        k_below += below[j] > 0
+        k_above += above[j] > 0
+    codes = math.log2(3.0**k - 2.0) if k < 40 else k * math.log2(3.0)
+    spread = k * terms / n - k_below * terms_below / below.sum() - k_above * terms_above / above.sum()
+    gain = terms - terms_below - terms_above
+    return gain > max(0.0, math.log2(max(1.0, n - 1.0)) + codes - spread)
+
+
+@jit
+def split_bounds(cumulated, first, table, unit, tolerance):
+    """Ascending bounds (block numbers) of all accepted splits of the blocks from ``first`` on.
+
+    Parameters
+    ----------
+    cumulated : (n_blocks + 1, n_classes) cumulated class counts of the blocks
+    table : n log n of every whole number in units, or empty: computed
+    unit : the unit in nats
+    tolerance : units by which a split has to beat another one that lies lower
+    """
+    n_blocks = cumulated.shape[0] - 1
+    accepted = np.zeros(n_blocks + 1, dtype=np.bool_)
+    waiting = [(first, n_blocks)]
+    while len(waiting) > 0:
+        start, stop = waiting.pop()
+        if stop - start < 2:
+            continue
+        # The bound that leaves least entropy on both sides, the lowest of equals; none that leaves no less than before.
+        below = cumulated[start] - cumulated[start]
+        above = cumulated[stop] - cumulated[start]
+        n_above = above.sum()
+        n_below = n_above - n_above
+        bound, best = start, class_terms(above, table, unit)
+        classes = best + n_log_n(n_above, table, unit)  # sum of n_j log n_j over the classes on both sides
+        for at in range(start + 1, stop):
+            for j in range(below.size):
+                moved = cumulated[at, j] - cumulated[at - 1, j]
+                if moved > 0:
+                    classes -= n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
+                    below[j] += moved
+                    above[j] = max(0, cumulated[stop, j] - cumulated[at, j])
+                    classes += n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
+                    n_below += moved
+                    n_above -= moved
+            remaining = classes - n_log_n(n_below, table, unit) - n_log_n(max(0, n_above), table, unit)
+            if remaining > best + tolerance:
+                bound, best = at, remaining
+        if bound > start and is_worth_its_length(cumulated, start, bound, stop, table, unit):
+            accepted[bound] = True
+            waiting.append((start, bound))
+            waiting.append((bound, stop))
+    return np.flatnonzero(accepted)

@@ -281,7 +281,7 @@ def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> n
 def _search_columns(
     starts: np.ndarray, cumulated: np.ndarray, prior: np.ndarray, method: Method, columns: np.ndarray, apart: np.ndarray
 ) -> np.ndarray:
-    from bayesieve.discretize._interval_kernels import exact_intervals
+    from bayesieve.discretize._modl_kernels import exact_intervals
 
     n_blocks = np.diff(starts)[columns] - 1
     if method == "optimal" and n_blocks.max() > MAX_OPTIMAL_BLOCKS:
@@ -303,7 +303,7 @@ def _search_columns(
 
 def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """First blocks of good intervals of a column too large for the exact search."""
-    from bayesieve.discretize import _interval_kernels as kernels
+    from bayesieve.discretize import _modl_kernels as kernels
 
     n_blocks, table = len(cumulated) - 1, _log_factorials(cumulated[-1:])
     # The merges are trusted down to a few hundred intervals only: the best of their bounds are chosen exactly, then all
@@ -445,24 +445,24 @@ def _equal_runs(frequency: np.ndarray, n_runs: int) -> np.ndarray:
 
 
 def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    from bayesieve.discretize import _group_kernels as kernels
-    from bayesieve.discretize._interval_kernels import EPSILON
+    from bayesieve.discretize import _modl_kernels as kernels
+    from bayesieve.discretize._modl_kernels import EPSILON
 
     counts = np.column_stack([counts, np.zeros_like(counts[:, 0])])
     table, row = _sums(counts, label)
     log_table = _table_for(counts)
     if method == "optimal":
         _refuse_many(table, "values (those of one class joined)")
-        return kernels.optimal_groups(table, prior, log_table)[row]
+        return _optimal_groups(table, prior)[row]
     if len(table) > _MAX_PAIRED:
         label = _join_rare(table)[row]
         table, row = _sums(counts, label)
-    states, totals = kernels.merge_pairs(table, log_table)
+    states, totals = kernels.merge_pairs(table.copy(), np.zeros_like(table[:, -1]), log_table)
     best, at = np.inf, 0
     for step, cost in enumerate((totals + prior[len(table) : 0 : -1]).tolist()):
         if cost <= best + EPSILON:  # fewest groups on ties
             best, at = cost, step
-    return kernels.move_values(table, states[at], prior, log_table)[row]
+    return kernels.move_values(table, states[at], np.zeros_like(table), prior, log_table)[row]
 
 
 def _refuse_many(table: np.ndarray, what: str) -> None:
@@ -487,13 +487,11 @@ def _join_rare(table: np.ndarray) -> np.ndarray:
 
 def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
     """The prior by sizes: many values with the same counts stay together, as they are interchangeable."""
-    from bayesieve.discretize import _group_kernels as kernels
-
-    log_table = _table_for(counts)
+    every = np.column_stack([counts, np.ones_like(counts[:, 0])])
     if method == "optimal" or len(counts) <= _FEW_VALUES:
-        table = np.column_stack([counts, np.ones_like(counts[:, 0])])
-        _refuse_many(table, "values")
-        return kernels.optimal_groups(table, prior, log_table)
+        _refuse_many(every, "values")
+        return _optimal_groups(every, prior)
+    log_table = _table_for(counts)
     table, row = _distinct_counts(counts)
     frequency = table[:, :-1].sum(axis=1, dtype=float) / table[:, -1]
     most_frequent = frequency.max()
@@ -501,35 +499,47 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarr
     while threshold < most_frequent:
         units, place = _sums(table, _coarse(table, frequency, threshold))
         for start in _starts(units, prior, log_table):
-            group = kernels.settle_values(units, start, prior, log_table)
-            cost = kernels.costs_of_groups(units, group[None], prior, log_table)[0]
+            cost = _settle(units, start, prior, log_table)
             if cost < best:
-                best, label = cost, group[place]
+                best, label = cost, start[place]
         # The next threshold that joins more values.
         rarer = frequency[frequency > threshold].min()
         threshold = max(1, 2 * threshold)
         while threshold < rarer:
             threshold *= 2
-    label = kernels.settle_values(table, label, prior, log_table)
-    together = kernels.costs_of_groups(table, label[None], prior, log_table)[0]
-    alone = np.arange(len(counts))
-    every = np.column_stack([counts, np.ones_like(counts[:, 0])])
-    return alone if kernels.costs_of_groups(every, alone[None], prior, log_table)[0] < together else label[row]
+    together = _settle(table, label, prior, log_table)
+    alone = part_cost(counts).sum() + prior[len(counts)]
+    return np.arange(len(counts)) if alone < together else label[row]
+
+
+def _settle(counts: np.ndarray, group: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> float:
+    """Improve the groups, which are overwritten; their cost."""
+    from bayesieve.discretize._modl_kernels import settle_values
+
+    table = np.zeros((min(len(counts), prior.size - 1) + 1, counts.shape[1]), counts.dtype)
+    return settle_values(counts, group, table, prior, log_table)
+
+
+def _optimal_groups(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    from bayesieve.discretize._modl_kernels import optimal_groups
+
+    table = np.zeros((1 << len(counts), counts.shape[1]), counts.dtype)
+    return optimal_groups(counts, table, prior, _table_for(counts))
 
 
 def _starts(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:
     """The best groups met by merging what costs least, and by merging what is most alike whatever the sizes."""
-    from bayesieve.discretize import _group_kernels as kernels
+    from bayesieve.discretize import _modl_kernels as kernels
 
-    n = len(units)
-    states, totals = kernels.merge_pairs(units, log_table)
+    n, sizes = len(units), units[:, -1].copy()
+    states, totals = kernels.merge_pairs(units.copy(), np.zeros_like(sizes), log_table)
     first = states[np.argmin(totals + prior[n:0:-1])]
-    without = units.copy()
-    without[:, -1] = 0
-    states, _ = kernels.merge_pairs(without, log_table)
-    some = states[[n - k for k in _SOME_GROUPS if k <= n]]
-    costs = kernels.costs_of_groups(units, some, prior, log_table)
-    return np.concatenate([first[None], some[np.argsort(costs)[:2]]])
+    unsized = units.copy()
+    unsized[:, -1] = 0
+    states, totals = kernels.merge_pairs(unsized, sizes, log_table)
+    kept = np.array([k for k in _SOME_GROUPS if k <= n])
+    best = n - kept[np.argsort(totals[n - kept] + prior[kept])[:2]]
+    return np.concatenate([first[None], states[best]])
 
 
 def _distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
