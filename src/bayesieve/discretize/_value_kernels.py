@@ -188,14 +188,17 @@ def n_log_n(n, table, unit):
 
 
 @jit_inner
-def class_terms(counts, table, unit):
-    """sum_j n_j log n_j - n log n of class counts, in units: minus n times their entropy."""
-    total = counts[0] - counts[0]
-    terms = np.int64(0)
-    for j in range(counts.size):
-        total += counts[j]
-        terms += n_log_n(counts[j], table, unit)
-    return terms - n_log_n(total, table, unit)
+def part_terms(cumulated, start, stop, table, unit):
+    """Rows n of blocks start..stop-1; sum_j n_j log n_j - n log n of their classes, in units: minus n times their
+    entropy; how many classes are present.
+    """
+    n, terms, present = 0.0, np.int64(0), 0
+    for j in range(cumulated.shape[1]):
+        count = float(cumulated[stop, j] - cumulated[start, j])
+        n += count
+        terms += n_log_n(count, table, unit)
+        present += int(count > 0.0)
+    return n, terms - n_log_n(n, table, unit), present
 
 
 @jit_inner
@@ -204,23 +207,14 @@ def is_worth_its_length(cumulated, first, bound, stop, table, unit):
 
     gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, entropies in bits, k classes present.
     """
-    both, below, above = (
-        cumulated[stop] - cumulated[first],
-        cumulated[bound] - cumulated[first],
-        cumulated[stop] - cumulated[bound],
-    )
     bits = unit / math.log(2.0)
-    n = float(both.sum())
-    terms = -class_terms(both, table, unit) * bits
-    terms_below, terms_above = -class_terms(below, table, unit) * bits, -class_terms(above, table, unit) * bits
-    k = k_below = k_above = 0  # classes present
-    for j in range(both.size):
-        k += both[j] > 0
-        k_below += below[j] > 0
-        k_above += above[j] > 0
+    n, terms, k = part_terms(cumulated, first, stop, table, unit)
+    n_below, terms_below, k_below = part_terms(cumulated, first, bound, table, unit)
+    n_above, terms_above, k_above = part_terms(cumulated, bound, stop, table, unit)
+    entropy, entropy_below, entropy_above = -terms * bits, -terms_below * bits, -terms_above * bits  # times the rows
     codes = math.log2(3.0**k - 2.0) if k < 40 else k * math.log2(3.0)
-    spread = k * terms / n - k_below * terms_below / below.sum() - k_above * terms_above / above.sum()
-    gain = terms - terms_below - terms_above
+    spread = k * entropy / n - k_below * entropy_below / n_below - k_above * entropy_above / n_above
+    gain = entropy - entropy_below - entropy_above
     return gain > max(0.0, math.log2(max(1.0, n - 1.0)) + codes - spread)
 
 
@@ -235,35 +229,44 @@ def split_bounds(cumulated, first, table, unit, tolerance):
     unit : the unit in nats
     tolerance : units by which a split has to beat another one that lies lower
     """
-    n_blocks = cumulated.shape[0] - 1
-    accepted = np.zeros(n_blocks + 1, dtype=np.bool_)
-    waiting = [(first, n_blocks)]
-    while len(waiting) > 0:
-        start, stop = waiting.pop()
+    n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
+    below, above = np.empty(n_classes), np.empty(n_classes)
+    is_bound, waiting = np.empty(n_blocks + 1, np.int64), np.empty((n_blocks + 1, 2), np.int64)
+    is_bound[:] = 0
+    waiting[0, 0], waiting[0, 1] = first, n_blocks
+    n_waiting = 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        start, stop = waiting[n_waiting, 0], waiting[n_waiting, 1]
         if stop - start < 2:
             continue
         # The bound that leaves least entropy on both sides, the lowest of equals; none that leaves no less than before.
-        below = cumulated[start] - cumulated[start]
-        above = cumulated[stop] - cumulated[start]
-        n_above = above.sum()
-        n_below = n_above - n_above
-        bound, best = start, class_terms(above, table, unit)
+        n_below, bound = 0.0, start
+        n_above, best, _ = part_terms(cumulated, start, stop, table, unit)
+        for j in range(n_classes):
+            below[j], above[j] = 0.0, cumulated[stop, j] - cumulated[start, j]
         classes = best + n_log_n(n_above, table, unit)  # sum of n_j log n_j over the classes on both sides
         for at in range(start + 1, stop):
-            for j in range(below.size):
+            for j in range(n_classes):
                 moved = cumulated[at, j] - cumulated[at - 1, j]
                 if moved > 0:
                     classes -= n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
                     below[j] += moved
-                    above[j] = max(0, cumulated[stop, j] - cumulated[at, j])
+                    above[j] = max(0.0, cumulated[stop, j] - cumulated[at, j])
                     classes += n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
                     n_below += moved
                     n_above -= moved
-            remaining = classes - n_log_n(n_below, table, unit) - n_log_n(max(0, n_above), table, unit)
+            remaining = classes - n_log_n(n_below, table, unit) - n_log_n(max(0.0, n_above), table, unit)
             if remaining > best + tolerance:
                 bound, best = at, remaining
         if bound > start and is_worth_its_length(cumulated, start, bound, stop, table, unit):
-            accepted[bound] = True
-            waiting.append((start, bound))
-            waiting.append((bound, stop))
-    return np.flatnonzero(accepted)
+            is_bound[bound] = 1
+            waiting[n_waiting, 0], waiting[n_waiting, 1] = start, bound
+            waiting[n_waiting + 1, 0], waiting[n_waiting + 1, 1] = bound, stop
+            n_waiting += 2
+    n_bounds = 0
+    for at in range(n_blocks + 1):
+        if is_bound[at]:
+            is_bound[n_bounds] = at
+            n_bounds += 1
+    return is_bound[:n_bounds]
