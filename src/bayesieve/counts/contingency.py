@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -245,7 +245,7 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
 
 
 def smoothed_logs(
-    counts: np.ndarray, class_counts: np.ndarray, n_levels: int, n_classes: int, total: float, smoothing: Smoothing
+    counts: np.ndarray, class_counts: np.ndarray, n_levels: Any, n_classes: int, total: float, smoothing: Smoothing
 ) -> np.ndarray:
     """log P(level | class) from counts of a level and class and the counts of the class over all levels."""
     if smoothing == "m-estimate":
@@ -262,12 +262,8 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
     feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
     # Added up in their order, as `log_probabilities` does.
     sums = np.bincount((feature[:, None] + np.arange(n_classes)).ravel(), counts.ravel(), n_levels.size * n_classes)
-    class_counts = sums.reshape(-1, n_classes)
-    if smoothing == "m-estimate":
-        logs = np.log(class_counts + n_classes / total)
-        return np.log(counts + 1.0 / total) - np.repeat(logs, n_levels, axis=0)
-    alpha = float(smoothing)
-    return np.log(counts + alpha) - np.repeat(np.log(class_counts + alpha * n_levels[:, None]), n_levels, axis=0)
+    class_counts = np.repeat(sums.reshape(-1, n_classes), n_levels, axis=0)
+    return smoothed_logs(counts, class_counts, np.repeat(n_levels, n_levels)[:, None], n_classes, total, smoothing)
 
 
 def log_probabilities_of_tables(tables: Sequence[np.ndarray], total: float, smoothing: Smoothing) -> list[np.ndarray]:
