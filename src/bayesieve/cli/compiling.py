@@ -83,7 +83,8 @@ def _columns() -> None:
         words = rng.choice(np.array(["red", "green", "blue"]), n_rows)
         places = rng.integers(0, 20, n_rows).astype(str)
         frame = pl.DataFrame({"number": numbers, "few": np.round(4 * numbers) / 4, "word": words, "place": places})
-        for target in (numbers > 0, np.digitize(numbers, [-0.5, 0.5])):
+        noisy = numbers + rng.normal(size=n_rows)  # classes that a single cut told apart would leave nothing to search
+        for target in (noisy > 0, np.digitize(noisy, [-0.5, 0.5])):
             encoder = TableEncoder(pairs="auto").fit(frame, target)
             encoder.transform(frame)
             TableEncoder(numeric="equal-frequency").fit(frame, target)  # as cells within levels
@@ -99,9 +100,10 @@ def _fit() -> None:
 
     coded = _coded(3)
     weights = make_selector("compression").set_params(encoder=None).fit_coded(coded).weights_
-    predictor = DiscreteNB(feature_weights=weights).fit(coded)
-    calibrate(coded, predictor.feature_count_, predictor.class_log_prior_, weights, "m-estimate")
-    predictor.predict_proba(coded)
+    for rows in (coded, _coded(300)):  # codes of one byte, and of two as those of cells often are
+        predictor = DiscreteNB(feature_weights=weights).fit(rows)
+        calibrate(rows, predictor.feature_count_, predictor.class_log_prior_, weights, "m-estimate")
+        predictor.predict_proba(rows)
     DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
 
 
@@ -134,13 +136,14 @@ def _coded(n_levels: int) -> Any:
     import numpy as np
 
     from bayesieve.counts import CodedTable
+    from bayesieve.table.levels import smallest_unsigned
 
     n_features, n_rows = 12, 300
     rng = np.random.default_rng(0)
     classes = np.sort(rng.integers(0, 2, n_rows)).astype(np.uint8)
     codes = np.where(rng.random((n_features, n_rows)) < 0.4, classes, rng.integers(0, n_levels, (n_features, n_rows)))
     return CodedTable(
-        codes=codes.astype(np.uint8),
+        codes=codes.astype(smallest_unsigned(n_levels)),
         n_levels=np.full(n_features, n_levels),
         names=tuple(f"x{k}" for k in range(n_features)),
         class_codes=classes,
