@@ -62,4 +62,5 @@ from .table import (
 from .table.sources import (
     scan as scan,
 )
-from .version import __version__ as __version__
+
+__version__: str

@@ -21,9 +21,9 @@ from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.naive_bayes import Explanation
 from bayesieve.naive_bayes.fitting import fit_predictor
+from bayesieve.parts import with_shared_docs
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
-from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.indicator_levels import MISSING_LEVEL
 from bayesieve.table.rows import count_classes
+from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
     from bayesieve.counts.coded import CodedTable, Families

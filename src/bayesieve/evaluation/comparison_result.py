@@ -12,10 +12,10 @@ import numpy as np
 
 from bayesieve.evaluation.comparison_file import NUMBERS, Key
 from bayesieve.evaluation.folds import Split
-from bayesieve.short_repr import ShortRepr
 from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER
 from bayesieve.table.writing import check_html, refuse_other_format, write_atomically
+from bayesieve.words import ShortRepr
 
 _FIRST, _LAST = ("accuracy", "auc"), ("log_loss", "n_features")  # measures at the ends of `Comparison.summary`
 

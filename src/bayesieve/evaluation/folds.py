@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from bayesieve.selection.row_splits import pairs_of
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table import as_target
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import take_rows
+from bayesieve.words import ShortRepr
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from bayesieve.evaluation.fold_run import quiet_clone, raise_if_interrupted
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.row_splits import row_splits
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, silenced, weights_caution
 from bayesieve.table.frames import take_rows
+from bayesieve.words import ShortRepr
 
 
 @dataclass(frozen=True, repr=False)

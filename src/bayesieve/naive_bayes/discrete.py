@@ -15,8 +15,8 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.counts.probabilities import log_probabilities_of_all
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.naive_bayes.explanation import Explanation
+from bayesieve.parts import with_shared_docs
 from bayesieve.selection.base import with_classes
-from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.target import as_target
 
 

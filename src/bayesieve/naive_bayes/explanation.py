@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.short_repr import ShortRepr
+from bayesieve.words import ShortRepr
 
 
 @dataclass(frozen=True, repr=False)

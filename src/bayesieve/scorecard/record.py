@@ -15,13 +15,13 @@ from bayesieve.discretize.cells import coarser_codes
 from bayesieve.naive_bayes import DiscreteNB, Explanation
 from bayesieve.naive_bayes.fitting import counting_variances
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, is_row, one_row, text_of
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, polars_frame
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
+from bayesieve.words import ShortRepr
 
 UNSEEN = "(not seen in training)"
 
