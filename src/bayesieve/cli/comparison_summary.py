@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.cli.screen import Column, Screen, numbers
-from bayesieve.evaluation.comparison_result import standings
+from bayesieve.evaluation.results import standings
 from bayesieve.report.measures import Measure
 from bayesieve.report.sections.comparison_ranks import fewest_data_sets
 from bayesieve.statistics import average_ranks, critical_difference, friedman, wilcoxon_holm

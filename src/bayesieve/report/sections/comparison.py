@@ -11,8 +11,7 @@ import numpy as np
 
 from bayesieve.report.figures.strips import StripPlot, strip_plot
 from bayesieve.report.measures import Measure
-from bayesieve.statistics import average_ranks, corrected_resampled_t, paired_t
-from bayesieve.statistics.fold_tests import PairedTest
+from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t, paired_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 from bayesieve.words import format_number, format_seconds, format_signed, p_text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison
 from bayesieve.report.figure import Figure
 from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, strips_between
 from bayesieve.report.figures.scale import Point, Scale, Tick, value_ticks
