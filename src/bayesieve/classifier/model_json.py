@@ -23,7 +23,7 @@ from bayesieve.classifier.model_parts import (
 from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
-from bayesieve.decision.benefit_rule import BenefitRule
+from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
 from bayesieve.discretize.cells import coarser_codes
 from bayesieve.discretize.column_coder import ColumnCoder

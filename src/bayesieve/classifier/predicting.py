@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier.model_parts import MEMORY
 from bayesieve.classifier.rows import predicted, with_predictions
-from bayesieve.decision.wrapped import Labelled
+from bayesieve.decision.benefits import Labelled
 from bayesieve.scorecard.record import probabilities
 from bayesieve.table.scanned import is_scan
 

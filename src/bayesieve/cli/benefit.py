@@ -12,7 +12,7 @@ from bayesieve.words import named, quoted, similar
 if TYPE_CHECKING:
     import polars as pl
 
-    from bayesieve.decision.benefit_rule import BenefitRule
+    from bayesieve.decision.benefit_classifier import BenefitRule
 
 
 def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:

@@ -67,7 +67,7 @@ def predict(given: Any) -> None:
     With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
     """
     from bayesieve.classifier.scored_files import ScoredRows
-    from bayesieve.decision.benefit_rule import BenefitRule
+    from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.frame_files import is_folder
 

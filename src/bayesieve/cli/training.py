@@ -21,7 +21,7 @@ from bayesieve.words import format_count, format_seconds, named, plural, quoted,
 if TYPE_CHECKING:
     import polars as pl
 
-    from bayesieve.decision.benefit_rule import BenefitRule
+    from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.table.sources import Source
     from bayesieve.table.target import Target
 
@@ -207,7 +207,7 @@ def _numbered(positions: Any) -> Iterator[None]:
 
 def rule_in(file: Path | None, data: TrainingTable | ScannedTraining) -> BenefitRule | None:
     """The benefits in a file; CommandError unless every row has an amount."""
-    from bayesieve.decision.benefit_rule import BenefitRule
+    from bayesieve.decision.benefit_classifier import BenefitRule
 
     rule = None if file is None else BenefitRule.read(file, data.target.classes)
     if rule is not None:

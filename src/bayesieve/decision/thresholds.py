@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.decision.benefits import positions_in
-from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
+from bayesieve.decision.benefits import Labelled, adopt_fitted, positions_in, refuse_scan, tags_of_wrapped
 from bayesieve.parts import with_shared_docs
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table.cautions import silenced
