@@ -12,6 +12,47 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Literal, TypeVar
 
 Part = TypeVar("Part", bound=type)
+_SHARED = """
+X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
+y : array-like, shape (n_rows,)
+    Class labels.
+sample_weight : array-like, shape (n_rows,), optional
+    Weights multiply counts: a weight of 2 equals the row repeated.
+benefit : array-like, shape (n_rows,), (n_rows, 2) or (n_rows, n_decisions, n_classes), optional
+    Amounts or benefits of the rows, for searches by the criterion `bayesieve.criteria.Benefit`.
+validation : str or Criterion, default={default}
+    The criterion that chooses the subset on the held-out rows, any that `WrapperSelector` takes. ``"auto"``:
+    ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or of their weight), for the error is blind
+    there; ``trace_.validation_name`` says which.
+validation_size : float, default={default}
+    Share of the rows held out, of every class.
+recode : bool or "auto", default={default}
+    Whether the levels of the ranking are learnt again from the rows that are not held out; those of the model are
+    learnt from all rows in any case. "auto": where the raw table is at hand and not too large, as in
+    `WrapperSelector`; ``trace_.recoded`` says whether it was done.
+n_starts : int or None, default={default}
+    Random starts of the search; None means log2(K N).
+max_iter : int, default={default}
+    Rounds of adding and dropping per start.
+exhaustive : bool or "auto", default={default}
+    True: every subset is evaluated (up to 25 features) and the result is exact. "auto": where that takes about a
+    second at most (up to 15 features).
+count : "distinct" or "evaluations", default={default}
+    How often a model counts in the average: once, or as often as the search evaluated it.
+max_seconds : float or None, default={default}
+    The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
+smoothing : "m-estimate" or float, default={default}
+    As `DiscreteNB` takes it.
+encoder : "modl", TableEncoder, IndicatorEncoder or None, default={default}
+    None: the table is coded already (integers from 0).
+random_state : int, RandomState, Generator or None, default={default}
+    Seed of all that is drawn at random; None is a fixed seed.
+n_jobs : int or None, default={default}
+    Threads; -1 means all cores. Results do not depend on it.
+verbose : int, default={default}
+    1 shows progress on the error stream.
+"""
+_SECTION = re.compile(r"\n\n(?=[A-Z]\w+\n-{3,}\n)")
 
 
 @cache
@@ -96,47 +137,6 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
 Documented = TypeVar("Documented")
 
-_SHARED = """
-X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
-y : array-like, shape (n_rows,)
-    Class labels.
-sample_weight : array-like, shape (n_rows,), optional
-    Weights multiply counts: a weight of 2 equals the row repeated.
-benefit : array-like, shape (n_rows,), (n_rows, 2) or (n_rows, n_decisions, n_classes), optional
-    Amounts or benefits of the rows, for searches by the criterion `bayesieve.criteria.Benefit`.
-validation : str or Criterion, default={default}
-    The criterion that chooses the subset on the held-out rows, any that `WrapperSelector` takes. ``"auto"``:
-    ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or of their weight), for the error is blind
-    there; ``trace_.validation_name`` says which.
-validation_size : float, default={default}
-    Share of the rows held out, of every class.
-recode : bool or "auto", default={default}
-    Whether the levels of the ranking are learnt again from the rows that are not held out; those of the model are
-    learnt from all rows in any case. "auto": where the raw table is at hand and not too large, as in
-    `WrapperSelector`; ``trace_.recoded`` says whether it was done.
-n_starts : int or None, default={default}
-    Random starts of the search; None means log2(K N).
-max_iter : int, default={default}
-    Rounds of adding and dropping per start.
-exhaustive : bool or "auto", default={default}
-    True: every subset is evaluated (up to 25 features) and the result is exact. "auto": where that takes about a
-    second at most (up to 15 features).
-count : "distinct" or "evaluations", default={default}
-    How often a model counts in the average: once, or as often as the search evaluated it.
-max_seconds : float or None, default={default}
-    The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
-smoothing : "m-estimate" or float, default={default}
-    As `DiscreteNB` takes it.
-encoder : "modl", TableEncoder, IndicatorEncoder or None, default={default}
-    None: the table is coded already (integers from 0).
-random_state : int, RandomState, Generator or None, default={default}
-    Seed of all that is drawn at random; None is a fixed seed.
-n_jobs : int or None, default={default}
-    Threads; -1 means all cores. Results do not depend on it.
-verbose : int, default={default}
-    1 shows progress on the error stream.
-"""
-
 
 def with_shared_docs(documented: Documented) -> Documented:
     """Describe the parameters that a docstring leaves out, where this module describes them; for classes and functions.
@@ -171,5 +171,4 @@ def _text(default: Any) -> str:
     return f'"{default}"' if isinstance(default, str) else repr(default)
 
 
-_SECTION = re.compile(r"\n\n(?=[A-Z]\w+\n-{3,}\n)")
 _PARAGRAPHS = _entries(_SHARED)

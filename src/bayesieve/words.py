@@ -20,6 +20,8 @@ _UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _MOST_NAMED, _LONGEST = 5, 200
 
 _MANY_DIGITS = re.compile(r"(?<!\d)\d{1,15}\.\d{5,}(e[+-]?\d{1,3})?", re.ASCII)
+_LONGEST_REPR, _LONGEST_VALUE = 400, 60
+_FEW = 4  # numbers that are shown as they are
 
 
 def _with_minus(text: str) -> str:
@@ -245,10 +247,6 @@ def similar(name: str, names: Sequence[str]) -> list[str]:
     folded = {other.casefold(): other for other in reversed(names)}
     close = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)
     return [folded[other] for other in close]
-
-
-_LONGEST_REPR, _LONGEST_VALUE = 400, 60
-_FEW = 4  # numbers that are shown as they are
 
 
 class ShortRepr:

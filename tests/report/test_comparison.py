@@ -7,17 +7,20 @@ import math
 import numpy as np
 import pytest
 
-from bayesieve.report.comparison import render_comparison
-from bayesieve.report.figures.strips import MAX_DOTS, strip_plot
-from bayesieve.report.sections.comparison import (
+from bayesieve.report.comparison import (
+    MAX_DOTS,
+    MAX_PAIRS,
     MAX_STRIP_DATA,
     Folds,
     FoldTests,
     data_tables,
     difference_table,
+    fewest_data_sets,
     means_table,
+    rank_parts,
+    render_comparison,
+    strip_plot,
 )
-from bayesieve.report.sections.comparison_ranks import MAX_PAIRS, fewest_data_sets, rank_parts
 from bayesieve.statistics import corrected_resampled_t, paired_t
 from tests.report.markup import drawings, read, texts
 from tests.report.sample import compared, rows_of

@@ -10,8 +10,8 @@ import numpy as np
 
 from bayesieve.cli.screen import Column, Screen, numbers
 from bayesieve.evaluation.results import standings
-from bayesieve.report.measures import Measure
-from bayesieve.report.sections.comparison_ranks import fewest_data_sets
+from bayesieve.report.comparison import fewest_data_sets
+from bayesieve.report.search import Measure
 from bayesieve.statistics import average_ranks, critical_difference, friedman, wilcoxon_holm
 from bayesieve.words import format_count, named, p_text, plural, quoted
 

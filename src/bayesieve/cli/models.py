@@ -279,7 +279,7 @@ def first_of(texts: Sequence[str]) -> str:
 
 def _kept(model: Any) -> str:
     """How many features are kept, and by what search: the selector, its evaluations and seconds."""
-    from bayesieve.report.measures import Measure
+    from bayesieve.report.search import Measure
 
     n_features, trace = plural(len(model.feature_weights_), "feature"), model.trace_
     early = "" if trace.complete else ", stopped early"

@@ -36,6 +36,8 @@ from bayesieve.table.scanned import ScannedTable, is_scan
 from bayesieve.table.sources import scan
 from bayesieve.table.writing import checked_path
 
+_EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions": ["leave", "call"]'
+
 
 @with_shared_docs
 class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -440,9 +442,6 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
             class_prior=None if prior is None else [prior[text] for text in texts],
             decisions=list(self.decisions),
         ).keep(model, class_count)
-
-
-_EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions": ["leave", "call"]'
 
 
 def _names(given: tuple[Any, ...], default: tuple[str, ...], what: str) -> tuple[str, ...]:

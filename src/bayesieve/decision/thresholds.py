@@ -27,6 +27,8 @@ _BLOCK = 2**14  # confusion matrices made at once, so that they stay in the cach
 _MOST_ROUNDS = 100
 _TOL = 1e-12
 _FAR = math.e  # from the last row to the weight beyond it
+OF_TWO_CLASSES = ("f1", "jaccard")
+_N_FOLDS = 5
 
 
 def accuracy(confusion: np.ndarray) -> np.ndarray:
@@ -69,7 +71,6 @@ def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
 MEASURES: dict[str, Measure] = {
     measure.__name__: measure for measure in (accuracy, balanced_accuracy, f1, f1_macro, jaccard, matthews_corrcoef)
 }
-OF_TWO_CLASSES = ("f1", "jaccard")
 
 
 def best_threshold(
@@ -230,9 +231,6 @@ def _checked(values: Any, n: int) -> np.ndarray:
             f"is given, got an array of shape {array.shape}{' with NaN' if np.isnan(array).any() else ''}."
         )
     return array
-
-
-_N_FOLDS = 5
 
 
 @with_shared_docs

@@ -24,6 +24,13 @@ from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import take_rows
 from bayesieve.words import ShortRepr
 
+NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
+"""Columns of numbers in `Comparison.frame`, and of every result."""
+_IRRELEVANT = frozenset(("n_jobs", "verbose"))  # results do not depend on them
+_LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+_SUM_TOLERANCE = 1e-3  # more than the rounding of single-precision models with many classes
+_LOWEST = -1e300  # log of a probability of 0: finite, so that scores can be compared
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -196,14 +203,6 @@ def out_of_fold_log_proba(
             part[:, present] = 0.0  # a single class is left in the training rows
         log_proba[test] = part
     return log_proba, codes, target.classes
-
-
-NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
-"""Columns of numbers in `Comparison.frame`, and of every result."""
-_IRRELEVANT = frozenset(("n_jobs", "verbose"))  # results do not depend on them
-_LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
-_SUM_TOLERANCE = 1e-3  # more than the rounding of single-precision models with many classes
-_LOWEST = -1e300  # log of a probability of 0: finite, so that scores can be compared
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from bayesieve.table.writing import check_html, checked_path, refuse_other_forma
 from bayesieve.words import ShortRepr
 
 _FIRST, _LAST = ("accuracy", "auc"), ("log_loss", "n_features")  # measures at the ends of `Comparison.summary`
+_MARK = b'{"comparison":'
 
 
 @dataclass(frozen=True, repr=False)
@@ -304,7 +305,6 @@ def standings(comparison: Comparison, measure: str, data: str | None = None) -> 
 Key = tuple[str, str, int, int]
 """Data, method, repeat, fold."""
 
-_MARK = b'{"comparison":'
 _Whole = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
 _Rows = Annotated[int, msgspec.Meta(gt=0, lt=2**53)]
 

@@ -1,4 +1,4 @@
-"""Figures of decisions: profit, gains and lift against the share contacted, and reliability."""
+"""Figures of decisions: profit, gains and lift by the share contacted, reliability, and the section of a report."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ from dataclasses import replace
 import numpy as np
 
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
+from bayesieve.report.drawing import (
+    Column,
+    Mark,
+    Panel,
+    PathDrawing,
+    Point,
+    Scale,
+    Table,
+    Tick,
+    band,
+    drawn_lines,
+    strips_between,
+    thinned,
+    value_ticks,
+)
 from bayesieve.report.figure import Figure
-from bayesieve.report.figures.panels import Mark, Panel, PathDrawing, band, drawn_lines, strips_between
-from bayesieve.report.figures.scale import Point, Scale, Tick, thinned, value_ticks
-from bayesieve.report.sections.decisions import SHARES, UNIT, profit_panel, roomy_scale
-from bayesieve.report.sections.tables import Column, Table
+from bayesieve.report.sections import SHARES, UNIT, profit_panel, roomy_scale
 from bayesieve.words import format_count, format_money, format_number, format_percent
 
 _MOST_POINTS, _MOST_ROWS = 400, 21

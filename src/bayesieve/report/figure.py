@@ -10,20 +10,18 @@ from typing import Any
 
 from bayesieve import words as formats
 from bayesieve.report.data import SearchSummary
-from bayesieve.report.figures.folds import fold_drawing
-from bayesieve.report.figures.panels import PathDrawing
-from bayesieve.report.figures.path import phase_drawing
-from bayesieve.report.figures.scale import Point
-from bayesieve.report.figures.spread import chosen_step, spread_drawing
+from bayesieve.report.drawing import PathDrawing, Point, Table
+from bayesieve.report.paths import phase_drawing, spread_drawing
 from bayesieve.report.render import fill
-from bayesieve.report.sections.search import path_sentence
-from bayesieve.report.sections.tables import Table, moves_table, sizes_table
-from bayesieve.report.traces import chosen_subset, summarise_trace
+from bayesieve.report.search import chosen_step, chosen_subset, moves_table, path_sentence, sizes_table, summarise_trace
 from bayesieve.table.writing import HTML, checked_path, write_atomically
 
 WIDTH = 960
 _LEFT, _RIGHT = 78, 28
 _PANEL, _PANEL_HEAD = 200, 46
+MAX_ROWS = 60
+MAX_FOLDS = 100
+_ROW_HEIGHT = 22  # pixels
 
 
 @dataclass(frozen=True)
@@ -249,3 +247,44 @@ def _frames(drawing: PathDrawing, top: float) -> list[Frame]:
     first = top + (26 if drawing.stretches else 0) + _PANEL_HEAD
     tops = [first + i * (_PANEL_HEAD + _PANEL) for i in range(len(drawing.panels))]
     return [Frame(_LEFT, at, WIDTH - _LEFT - _RIGHT, _PANEL) for at in tops]
+
+
+@dataclass(frozen=True)
+class FoldRow:
+    """One feature: its weights in the folds shown, how many of all folds select it, and its mean weight."""
+
+    name: str
+    weights: tuple[float, ...]
+    n_selected: int
+    mean_weight: float
+
+
+@dataclass(frozen=True)
+class FoldDrawing:
+    """Features, the most often selected first; `n_never` were in no fold, `n_hidden` are not shown for lack of room."""
+
+    rows: tuple[FoldRow, ...]
+    n_folds: int
+    n_folds_shown: int
+    n_never: int
+    n_hidden: int
+    weighted: bool
+    row_height: int = _ROW_HEIGHT
+
+    @property
+    def height(self) -> int:
+        return 70 + self.row_height * len(self.rows)
+
+
+def fold_drawing(names: Sequence[str], weights: Sequence[Sequence[float]]) -> FoldDrawing:
+    """Rows of cells from one list of weights per fold."""
+    n_folds, shown = len(weights), min(len(weights), MAX_FOLDS)
+    rows = []
+    for k, name in enumerate(names):
+        own = tuple(float(fold[k]) for fold in weights)
+        rows.append(FoldRow(name, own[:shown], sum(w > 0 for w in own), sum(own) / max(1, n_folds)))
+    met = sorted((row for row in rows if row.n_selected), key=lambda row: (-row.n_selected, -row.mean_weight))
+    weighted = any(0 < w < 1 for fold in weights for w in fold)
+    return FoldDrawing(
+        tuple(met[:MAX_ROWS]), n_folds, shown, len(names) - len(met), max(0, len(met) - MAX_ROWS), weighted
+    )
