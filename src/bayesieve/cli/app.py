@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
+from bayesieve.cli.commands import DEBUG, NO_STUDIES, CommandError, Commands, command, plugins
 from bayesieve.cli.compare import compare
 from bayesieve.cli.compiling import compile_kernels
-from bayesieve.cli.errors import NO_STUDIES, CommandError, Commands
 from bayesieve.cli.fit import fit
 from bayesieve.cli.models import explain, info, predict
-from bayesieve.cli.options import DEBUG, command, plugins
 
 
 @command({})

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bayesieve.cli import compiling, files, options
-from bayesieve.cli.errors import NO_STUDIES, CommandError, interruptible
+from bayesieve.cli import commands, compiling, files
+from bayesieve.cli.commands import (
+    NO_STUDIES,
+    CommandError,
+    Option,
+    Screen,
+    command,
+    interruptible,
+    names_in,
+    plugins,
+    require_choice,
+)
 from bayesieve.cli.files import shown
-from bayesieve.cli.options import Option, command, names_in, plugins, require_choice
-from bayesieve.cli.screen import Screen
-from bayesieve.cli.training import Columns, TrainingTable
+from bayesieve.cli.fit import Columns, TrainingTable
 from bayesieve.words import named, plural, quoted, visible
 
 _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
@@ -23,10 +31,10 @@ _PEERS = (
 _MEASURES = "accuracy, auc, compression_rate, log_loss, brier or balanced_accuracy"
 
 OPTIONS = {
-    "": [options.TABLES],
+    "": [commands.TABLES],
     "Columns": [
         Option("--target -t NAME", "Column to predict; may be repeated, once for each TABLE.", ..., list[str]),
-        *options.COLUMNS,
+        *commands.COLUMNS,
     ],
     "Methods and folds": [
         Option("--selectors -s A,B,...", "Selectors to compare.", default_in_words="all"),
@@ -35,9 +43,9 @@ OPTIONS = {
         Option("--repeats N", "Repeats, each with a different shuffle.", 1),
         Option("--seed N", "Seed of the folds and of the searches.", 0),
         Option("--measure NAME", f"Measure to order, rank and test methods by: {_MEASURES}.", "accuracy"),
-        options.JOBS,
+        commands.JOBS,
     ],
-    "Output": [options.folder("bayesieve-comparison"), options.QUIET],
+    "Output": [commands.folder("bayesieve-comparison"), commands.QUIET],
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.cli.screen import Column, Screen, numbers
+from bayesieve.cli.commands import Column, Screen, numbers
 from bayesieve.evaluation.results import standings
 from bayesieve.report.comparison import fewest_data_sets
 from bayesieve.report.search import Measure

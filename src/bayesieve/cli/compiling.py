@@ -12,10 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bayesieve.cli import options
-from bayesieve.cli.errors import CommandError
-from bayesieve.cli.options import Option, command, require_choice
-from bayesieve.cli.screen import Screen
+from bayesieve.cli import commands
+from bayesieve.cli.commands import CommandError, Option, Screen, command, require_choice
 
 COMPILING = "Compiling the kernels of coding, search and prediction, once after installation: about 10 seconds ..."
 _TRIAL_ROWS = 60
@@ -23,7 +21,7 @@ _PATIENCE = 1.0  # seconds, so that a command that fails at once shows its error
 
 OPTIONS = {
     "": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])],
-    "Output": [options.QUIET],
+    "Output": [commands.QUIET],
 }
 
 

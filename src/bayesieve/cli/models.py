@@ -10,16 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.cli import compiling, files, options
-from bayesieve.cli.benefit import decision_columns
-from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.options import Option, command
-from bayesieve.cli.screen import Column, Screen, numbers
+from bayesieve.cli import commands, compiling, files
+from bayesieve.cli.commands import Column, CommandError, Option, Screen, command, interruptible, numbers
+from bayesieve.cli.files import amounts_of
 from bayesieve.words import format_count, plural, quoted, shorten, visible
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.table.sources import Source
 
 _MOST_CLASSES = 6
@@ -31,8 +30,8 @@ _MOST_VALUE, _MOST_LEVEL, _MOST_TITLE = 24, 32, 16  # characters
 _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 PREDICT = [
-    options.MODEL,
-    options.TABLE,
+    commands.MODEL,
+    commands.TABLE,
     Option(
         "--output -o FILE",
         "File to write; its extension chooses CSV, TSV, Parquet or Arrow. Without extension: a folder, for one "
@@ -40,13 +39,13 @@ PREDICT = [
         type=Path,
     ),
     Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
-    options.BENEFIT,
+    commands.BENEFIT,
     Option("--memory-limit SIZE", "Memory to stay within, such as 2GiB; 4GiB by default."),
-    options.QUIET,
+    commands.QUIET,
 ]
 EXPLAIN = [
-    options.MODEL,
-    options.TABLE,
+    commands.MODEL,
+    commands.TABLE,
     Option("--rows ROWS", f"Rows, from 0, such as 0,5,10-12; by default the first {_FIRST}, or all with --output."),
     Option(
         "--output -o FILE",
@@ -221,7 +220,7 @@ def _value(value: str | None) -> str:
         return value
 
 
-@command({"": [options.MODEL, Option("--all", "List features of weight 0 as well.")]})
+@command({"": [commands.MODEL, Option("--all", "List features of weight 0 as well.")]})
 def info(given: Any) -> None:
     """Show the target, classes, features and weights of MODEL."""
     from bayesieve.classifier.description import smoothing_in_words, weights_in_words
@@ -318,3 +317,19 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
     more = model.n_features_selected_ - len(rows)
     if more > 0:
         screen.line(f"and {plural(more, 'more feature')}", "dim")
+
+
+def decision_columns(
+    rule: BenefitRule, model: Any, path: Path, block: pl.DataFrame, probability: Any, first: int
+) -> list[pl.Series]:
+    """The decision of each row of a block, the first of which has this number, and the expected benefit of each
+    decision.
+    """
+    import polars as pl
+
+    classifier = rule.around(model, model.scorecard_.class_counts)
+    benefits = classifier.benefits_of(None, amounts_of(rule, block, path, first), len(probability))
+    expected = benefits.expected(classifier.corrected(probability))
+    names = pl.Series("decision", list(rule.decisions))
+    columns = [pl.Series(f"benefit({name})", expected[:, i]) for i, name in enumerate(rule.decisions)]
+    return [names.gather(expected.argmax(axis=1)), *columns]
