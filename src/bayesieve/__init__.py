@@ -2,7 +2,5 @@
 
 import lazy_loader
 
-__version__ = "0.1.0"
-
 # Public names are listed in __init__.pyi.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

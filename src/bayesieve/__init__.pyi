@@ -62,5 +62,4 @@ from .table import (
 from .table.sources import (
     scan as scan,
 )
-
-__version__: str
+from .version import __version__ as __version__

@@ -63,7 +63,7 @@ def report_data(
     title: str | None = None,
 ) -> ReportData:
     """Collect the data of `SelectiveNB.report`."""
-    from bayesieve import __version__
+    from bayesieve.version import __version__
 
     if not isinstance(n_explained, Integral) or n_explained < 0:
         raise ValueError(f"n_explained must be a number of rows, at least 0, got {n_explained!r:.80}.")

@@ -21,7 +21,7 @@ def reproduce(_: object) -> None:
 
 def _show_version(is_given: bool) -> None:
     if is_given:
-        from bayesieve import __version__
+        from bayesieve.version import __version__
 
         typer.echo(f"bayesieve {__version__}")
         raise typer.Exit

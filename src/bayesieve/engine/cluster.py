@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve import __version__
 from bayesieve.engine.base import Parts, Total
 from bayesieve.engine.mapped import Mapped
+from bayesieve.version import __version__
 
 _POLL = 0.5  # seconds between two looks whether a worker is there
 _PATIENCE = 30.0  # seconds to wait for a worker if all are gone

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from bayesieve import __version__
 from bayesieve.engine import effective_jobs, map_in_abandonable_threads
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.folds import (
@@ -34,6 +33,7 @@ from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.backends.arrays import as_array
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.scanned import is_scan, scanned_rows
+from bayesieve.version import __version__
 
 _TEN_FOLDS = RepeatedFolds()
 

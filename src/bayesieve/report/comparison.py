@@ -75,7 +75,7 @@ def render_comparison(
     ValueError
         If there is no method `reference` or measure `measure`.
     """
-    from bayesieve import __version__
+    from bayesieve.version import __version__
 
     if measure not in MEASURES:
         raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(MEASURES)}.")

@@ -315,7 +315,7 @@ def make_waveform(
 
     ``load`` returns the table and the classes; it is called only if the study is computed.
     """
-    from bayesieve import __version__
+    from bayesieve.version import __version__
 
     made_by = {"seed": seed, "bayesieve": __version__}
     known = None if results is None else read_waveform(results, made_by)
