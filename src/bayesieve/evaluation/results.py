@@ -214,7 +214,8 @@ def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
     for mean, values in zip(means, folds, strict=True):
         known = values[~np.isnan(values).all(axis=1)]
         if len(known):
-            mean[:] = known.mean(axis=0)
+            with np.errstate(invalid="ignore"):  # of infinities of both signs
+                mean[:] = known.mean(axis=0)
     return means
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -82,47 +81,36 @@ def render_comparison(
     names = comparison.methods
     if reference is not None and reference not in names:
         raise ValueError(f"There is no method {reference!r} to compare with; there are {', '.join(names)}.")
-    folds = Folds(comparison, measure)
-    measures = folds.measures
-    order = _order(folds)
-    chosen = order[0] if reference is None else names.index(reference)
-    tests = FoldTests(folds, chosen)
-    several = len(folds.data) > 1
-    strips = [
-        (name, panels) for i, name in enumerate(folds.data[:MAX_STRIP_DATA]) if (panels := fold_panels(folds, i, order))
-    ]
-    failures = Counter(
-        (row["data"], row["method"], row["error"]) for row in comparison.rows if row.get("error") is not None
-    )
+    compared = Compared(comparison, measure, reference)
+    measures, several = compared.measures, len(compared.data) > 1
+    shown = compared.data[:MAX_STRIP_DATA]
     return fill(
         "comparison.html",
         title=title,
         comparison=comparison,
         split=comparison.protocol,
-        headline=headline(tests, order[0]) if measures else "No method has a value on any fold.",
-        means=means_table(tests, order) if measures else None,
-        tests=difference_table(tests, order) if measures and len(names) > 1 else None,
-        reference=names[chosen],
-        is_best=chosen == order[0] and len(measures) > 0,
+        headline=headline(compared) if measures else "No method has a value on any fold.",
+        means=means_table(compared) if measures else None,
+        tests=difference_table(compared) if measures and len(names) > 1 else None,
+        reference=names[compared.reference],
+        is_best=compared.reference == compared.order[0] and len(measures) > 0,
         first=measures[0].title if measures else "",
-        no_ranks=why_no_ranks(folds),
-        ranks=rank_parts(folds),
+        no_ranks=why_no_ranks(compared),
+        ranks=rank_parts(compared),
         n_open=FIRST_MEASURES,
-        tables=data_tables(tests, order) if several else [],
-        strips=strips,
-        strip_names=[names[j] for j in order],
-        n_strips_hidden=max(0, len(folds.data) - MAX_STRIP_DATA),
+        tables=data_tables(compared) if several else [],
+        strips=[(name, strips) for i, name in enumerate(shown) if (strips := fold_strips(compared, i))],
+        n_strips_hidden=len(compared.data) - len(shown),
         several=several,
-        failures=failures.items(),
+        failures=comparison.errors(),
         level=format_percent(ALPHA, 0),
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
     )
 
 
-def headline(tests: FoldTests, best: int) -> str:
-    folds = tests.folds
-    measure = folds.measures[0]
+def headline(folds: Compared) -> str:
+    measure, best = folds.measures[0], folds.order[0]
     matrix = folds.matrix(measure.name)
     if len(folds.methods) == 1:
         means = folds.means(measure.name)
@@ -142,9 +130,9 @@ def headline(tests: FoldTests, best: int) -> str:
         return sentence + (_critical_finding(ranks, n_sets) if len(tied) == 1 and n_sets > 1 else "")
     extreme = "highest" if measure.higher_is_better else "lowest"
     sentence = f"{subject} the {extreme} mean {measure.title}, {measure.text(float(matrix[0, best]))}."
-    if len(tied) > 1 or folds.n_splits < 2 or tests.reference != best:
+    if len(tied) > 1 or folds.n_splits < 2 or folds.reference != best:
         return sentence
-    n_worse = sum(tests.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
+    n_worse = sum(folds.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
     return sentence + f" It is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
 
 
@@ -162,17 +150,6 @@ def _some_of(number: int, n_others: int) -> str:
     if number == 0:
         return "no other method"
     return f"{'all' if number == n_others > 1 else number} of {plural(n_others, 'other method')}"
-
-
-def _order(folds: Folds) -> list[int]:
-    """Best first by the first measure; equal methods keep their order."""
-    n_methods = len(folds.methods)
-    for measure in folds.measures:
-        matrix = folds.matrix(measure.name)
-        if not np.isnan(matrix).all():
-            ranks = average_ranks(matrix, measure.higher_is_better)
-            return sorted(range(n_methods), key=lambda j: (ranks[j], j))
-    return list(range(n_methods))
 
 
 @dataclass(frozen=True)
@@ -199,23 +176,19 @@ class Grid:
     lines: tuple[GridLine, ...]
 
 
-@dataclass(frozen=True)
-class FoldPanel:
-    """Strips of one measure on one data set, in the order of the methods."""
+class Compared:
+    """The numbers of a `Comparison`, and tests of every method against the reference by the folds.
 
-    title: str
-    plot: StripPlot
-    means: tuple[str, ...]
-
-
-class Folds:
-    """The numbers of a `Comparison` as arrays (n_data, n_methods, n_splits), NaN if unknown; the measure `first` orders
-    methods.
+    Attributes
+    ----------
+    measures : those with known values, the one that orders methods first.
+    order : positions of the methods, the best first; equal methods keep their order.
+    reference : position of the method that others are tested against.
     """
 
-    def __init__(self, comparison: Any, first: str) -> None:
-        self.data, self.methods = comparison.data, comparison.methods
-        self.test_share = 1 / max(comparison.protocol.n_folds - 1, 1)
+    def __init__(self, comparison: Any, first: str, reference: str | None = None) -> None:
+        self.data, self.methods, self.test_share = comparison.data, comparison.methods, comparison.test_share
+        self.matrix = comparison.matrix
         splits = sorted({row["repeat"] * comparison.protocol.n_folds + row["fold"] for row in comparison.rows})
         self.n_splits = len(splits)
         self._arrays = {
@@ -224,9 +197,20 @@ class Folds:
         }
         known = sorted((name for name in MEASURES if self.known(name).any()), key=lambda name: name != first)
         self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3, of_methods=True) for name in known]
-        """Measures with known values, the chosen one first."""
+        self.order = self._order()
+        self.reference = self.order[0] if reference is None else self.methods.index(reference)
+        self._tests: dict[tuple[str, int, int], PairedTest] = {}
+
+    def _order(self) -> list[int]:
+        for measure in self.measures:
+            matrix = self.matrix(measure.name)
+            if not np.isnan(matrix).all():
+                ranks = average_ranks(matrix, measure.higher_is_better)
+                return sorted(range(len(self.methods)), key=lambda j: (ranks[j], j))
+        return list(range(len(self.methods)))
 
     def values(self, name: str) -> np.ndarray:
+        """(n_data, n_methods, n_splits) values of a measure on the folds, NaN if unknown."""
         return self._arrays[name]
 
     def known(self, name: str) -> np.ndarray:
@@ -241,12 +225,22 @@ class Folds:
         """(n_data, n_methods) standard deviation over folds (n - 1); NaN for fewer than two."""
         return _over_known(self.values(name), 2, lambda own: own.std(ddof=1) if np.isfinite(own).all() else np.nan)
 
-    def matrix(self, name: str) -> np.ndarray:
-        """Comparable means: NaN if a method lacks a fold that another one has, because other folds may be easier."""
-        values = self.values(name)
-        finished = ~np.isnan(values).all(axis=1, keepdims=True)  # by any method
-        lacking = (np.isnan(values) & finished).any(axis=2)
-        return np.where(lacking, np.nan, self.means(name))
+    def corrected(self, name: str, i: int, j: int) -> PairedTest:
+        """Method `j` against the reference on data set `i`, corrected for overlapping training sets."""
+        if (name, i, j) not in self._tests:
+            values = self.values(name)[i]
+            self._tests[name, i, j] = corrected_resampled_t(values[j], values[self.reference], self.test_share)
+        return self._tests[name, i, j]
+
+    def student(self, name: str, i: int, j: int) -> PairedTest:
+        values = self.values(name)[i]
+        return paired_t(values[j], values[self.reference])
+
+    def mark(self, measure: Measure, i: int, j: int) -> str:
+        if j == self.reference:
+            return ""
+        sign = self.corrected(measure.name, i, j).sign(ALPHA)
+        return "" if not sign else "better" if (sign > 0) == measure.higher_is_better else "worse"
 
 
 def _over_known(values: np.ndarray, fewest: int, summary: Any) -> np.ndarray:
@@ -259,84 +253,46 @@ def _over_known(values: np.ndarray, fewest: int, summary: Any) -> np.ndarray:
     return summaries
 
 
-class FoldTests:
-    """Every method against the reference on every data set, by the folds."""
-
-    def __init__(self, folds: Folds, reference: int) -> None:
-        self.folds = folds
-        self.reference = reference
-        self._tests: dict[tuple[str, int, int], PairedTest] = {}
-
-    def corrected(self, name: str, i: int, j: int) -> PairedTest:
-        """Method `j` against the reference on data set `i`, corrected for overlapping training sets."""
-        if (name, i, j) not in self._tests:
-            values = self.folds.values(name)[i]
-            self._tests[name, i, j] = corrected_resampled_t(values[j], values[self.reference], self.folds.test_share)
-        return self._tests[name, i, j]
-
-    def student(self, name: str, i: int, j: int) -> PairedTest:
-        values = self.folds.values(name)[i]
-        return paired_t(values[j], values[self.reference])
-
-    def mark(self, measure: Measure, i: int, j: int) -> str:
-        if j == self.reference:
-            return ""
-        sign = self.corrected(measure.name, i, j).sign(ALPHA)
-        return "" if not sign else "better" if (sign > 0) == measure.higher_is_better else "worse"
-
-
-def means_table(tests: FoldTests, order: Sequence[int]) -> Grid:
+def means_table(folds: Compared) -> Grid:
     """One line per method. One data set: mean and deviation over folds; several: mean over them and average rank."""
-    folds = tests.folds
     single = len(folds.data) == 1
-    columns = [_own_cells(measure, tests, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
+    columns = [_own_cells(measure, folds, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
     columns += [_effort_cells(folds, name) for name in EFFORTS]
     head = ("Method", *(m.capitalised for m in folds.measures), "Features", "Fit", "Predict")
-    lines = tuple(GridLine(folds.methods[j], tuple(own[j] for own in columns), j == tests.reference) for j in order)
+    lines = tuple(
+        GridLine(folds.methods[j], tuple(own[j] for own in columns), j == folds.reference) for j in folds.order
+    )
     return Grid("Methods", head, lines)
 
 
-def difference_table(tests: FoldTests, order: Sequence[int]) -> Grid:
+def difference_table(folds: Compared) -> Grid:
     """Every other method against the reference. One data set: difference and p-value; several: wins and losses of the
     reference, by the corrected test and below by Student's.
     """
-    folds, measures = tests.folds, tests.folds.measures
     make = _difference_cell if len(folds.data) == 1 else _wins_cell
     lines = tuple(
-        GridLine(folds.methods[j], tuple(make(measure, tests, j) for measure in measures))
-        for j in order
-        if j != tests.reference
+        GridLine(folds.methods[j], tuple(make(measure, folds, j) for measure in folds.measures))
+        for j in folds.order
+        if j != folds.reference
     )
-    return Grid("Tests", ("Method", *(m.capitalised for m in measures)), lines)
+    return Grid("Tests", ("Method", *(m.capitalised for m in folds.measures)), lines)
 
 
-def data_tables(tests: FoldTests, order: Sequence[int]) -> list[Grid]:
+def data_tables(folds: Compared) -> list[Grid]:
     """For every measure one line per data set, one column per method; then features and seconds."""
-    folds = tests.folds
     tables = []
     for measure in folds.measures:
-        rows = [_own_cells(measure, tests, i) for i in range(len(folds.data))]
-        tables.append(_by_data(measure.capitalised, folds, rows, order))
+        rows = [_own_cells(measure, folds, i) for i in range(len(folds.data))]
+        tables.append(_by_data(measure.capitalised, folds, rows))
     for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
         if folds.known(name).any():
             rows = [[Cell(_effort_text(value, name)) for value in row] for row in folds.means(name)]
-            tables.append(_by_data(title, folds, rows, order))
+            tables.append(_by_data(title, folds, rows))
     return tables
 
 
-def fold_panels(folds: Folds, i: int, order: Sequence[int], most: int = 3) -> list[FoldPanel]:
-    """Strips of the first measures on data set `i`."""
-    panels = []
-    for measure in folds.measures[:most]:
-        values, means = folds.values(measure.name)[i], folds.means(measure.name)[i]
-        plot = strip_plot([values[j].tolist() for j in order])
-        if plot is not None:
-            panels.append(FoldPanel(measure.capitalised, plot, tuple(measure.text(means[j]) for j in order)))
-    return panels
-
-
-def _own_cells(measure: Measure, tests: FoldTests, i: int) -> list[Cell]:
-    folds, name = tests.folds, measure.name
+def _own_cells(measure: Measure, folds: Compared, i: int) -> list[Cell]:
+    name = measure.name
     means, deviations, known = folds.means(name)[i], folds.deviations(name)[i], folds.known(name)[i]
     best = _best(folds.matrix(name)[i], measure)
     n_folds = int((~np.isnan(folds.values(name)[i]).all(axis=0)).sum())
@@ -345,12 +301,11 @@ def _own_cells(measure: Measure, tests: FoldTests, i: int) -> list[Cell]:
         under = f"± {measure.text(deviations[j])}" if known[j] > 1 else ""
         if known[j] < n_folds:
             under = f"{known[j]} of {n_folds} folds"
-        mark = tests.mark(measure, i, j)
-        cells.append(Cell(measure.text(mean), under, bool(best[j]), mark))
+        cells.append(Cell(measure.text(mean), under, bool(best[j]), folds.mark(measure, i, j)))
     return cells
 
 
-def _mean_cells(measure: Measure, folds: Folds) -> list[Cell]:
+def _mean_cells(measure: Measure, folds: Compared) -> list[Cell]:
     """Over data sets: the mean of a method that lacks one is over the others, and is never called best."""
     matrix = folds.matrix(measure.name)
     matrix = matrix[~np.isnan(matrix).all(axis=1)]
@@ -369,7 +324,7 @@ def _mean_cells(measure: Measure, folds: Folds) -> list[Cell]:
     return cells
 
 
-def _effort_cells(folds: Folds, name: str) -> list[Cell]:
+def _effort_cells(folds: Compared, name: str) -> list[Cell]:
     means = folds.means(name)
     cells = []
     for own in means.T:
@@ -378,23 +333,23 @@ def _effort_cells(folds: Folds, name: str) -> list[Cell]:
     return cells
 
 
-def _difference_cell(measure: Measure, tests: FoldTests, j: int) -> Cell:
-    test = tests.corrected(measure.name, 0, j)
-    return Cell(format_signed(test.difference, measure.digits), p_text(test.p_value), mark=tests.mark(measure, 0, j))
+def _difference_cell(measure: Measure, folds: Compared, j: int) -> Cell:
+    test = folds.corrected(measure.name, 0, j)
+    return Cell(format_signed(test.difference, measure.digits), p_text(test.p_value), mark=folds.mark(measure, 0, j))
 
 
-def _wins_cell(measure: Measure, tests: FoldTests, j: int) -> Cell:
+def _wins_cell(measure: Measure, folds: Compared, j: int) -> Cell:
     better = 1 if measure.higher_is_better else -1
     counts = []
-    for test_of in (tests.corrected, tests.student):
-        signs = [test_of(measure.name, i, j).sign(ALPHA) * better for i in range(len(tests.folds.data))]
+    for test_of in (folds.corrected, folds.student):
+        signs = [test_of(measure.name, i, j).sign(ALPHA) * better for i in range(len(folds.data))]
         counts.append(f"{signs.count(-1)}/{signs.count(1)}")
     return Cell(counts[0], f"Student {counts[1]}")
 
 
-def _by_data(title: str, folds: Folds, rows: Sequence[Sequence[Cell]], order: Sequence[int]) -> Grid:
-    lines = tuple(GridLine(name, tuple(row[j] for j in order)) for name, row in zip(folds.data, rows, strict=True))
-    return Grid(title, ("Data set", *(folds.methods[j] for j in order)), lines)
+def _by_data(title: str, folds: Compared, rows: Sequence[Sequence[Cell]]) -> Grid:
+    lines = [GridLine(name, tuple(row[j] for j in folds.order)) for name, row in zip(folds.data, rows, strict=True)]
+    return Grid(title, ("Data set", *(folds.methods[j] for j in folds.order)), tuple(lines))
 
 
 def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
@@ -412,43 +367,52 @@ def _effort_text(value: float, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class StripRow:
-    """Dots of one method; `mean` is a position, None if no fold has a value; `n_out` have no place on the axis."""
+class Strip:
+    """The folds of one method: its dots, at the same height in every strip; `mean` is a position, None if no fold has a
+    value; `n_out` dots have no place on the axis.
+    """
 
+    name: str
     dots: tuple[Point, ...]
     mean: float | None
+    mean_text: str
     n_out: int
 
 
 @dataclass(frozen=True)
-class StripPlot:
-    """Rows in the order given, on one axis; a fold has the same height in every row."""
+class Strips:
+    """Strips of one measure on one data set, in the order of the methods."""
 
-    rows: tuple[StripRow, ...]
+    title: str
+    rows: tuple[Strip, ...]
     ticks: tuple[Tick, ...]
 
 
-def strip_plot(values: Sequence[Sequence[float]]) -> StripPlot | None:
-    """Lay out one row per method from its values by fold (NaN if unknown); None if nothing can be drawn.
+def fold_strips(folds: Compared, i: int, most: int = 3) -> list[Strips]:
+    """The folds by the first measures on data set `i`, without those of which nothing can be drawn.
 
     Of more than `MAX_DOTS` folds the first are drawn; means are of all.
     """
-    known = [v for row in values for v in row if drawable(v)]
-    if not known:
-        return None
-    low, high = min(known), max(known)
-    pad = 0.04 * (high - low) if high > low else max(abs(high) * 0.01, 1e-6)
-    scale = Scale(low - pad, high + pad)
-    return StripPlot(tuple(_row(row, scale) for row in values), value_ticks(scale))
+    drawn = []
+    for measure in folds.measures[:most]:
+        values, means = folds.values(measure.name)[i], folds.means(measure.name)[i]
+        known = [v for v in values.ravel().tolist() if drawable(v)]
+        if known:
+            low, high = min(known), max(known)
+            pad = 0.04 * (high - low) if high > low else max(abs(high) * 0.01, 1e-6)
+            scale = Scale(low - pad, high + pad)
+            rows = (_strip(folds.methods[j], values[j].tolist(), measure.text(means[j]), scale) for j in folds.order)
+            drawn.append(Strips(measure.capitalised, tuple(rows), value_ticks(scale)))
+    return drawn
 
 
-def _row(values: Sequence[float], scale: Scale) -> StripRow:
-    shown = list(values)[:MAX_DOTS]
+def _strip(name: str, values: Sequence[float], mean: str, scale: Scale) -> Strip:
+    shown = values[:MAX_DOTS]
     pitch = 70 / max(len(shown) - 1, 1)
     dots = [Point(scale(v), round(15 + pitch * i, 2)) for i, v in enumerate(shown) if drawable(v)]
     own = [v for v in values if drawable(v)]
     out = sum(math.isinf(v) for v in values)
-    return StripRow(tuple(dots), scale(sum(own) / len(own)) if own and not out else None, out)
+    return Strip(name, tuple(dots), scale(sum(own) / len(own)) if own and not out else None, mean, out)
 
 
 @dataclass(frozen=True)
@@ -460,7 +424,7 @@ class RankPart:
     note: str
 
 
-def why_no_ranks(folds: Folds) -> str | None:
+def why_no_ranks(folds: Compared) -> str | None:
     if len(folds.methods) < 2:
         return "There is only one method, so there is nothing to rank."
     if not folds.measures:
@@ -468,7 +432,7 @@ def why_no_ranks(folds: Folds) -> str | None:
     return None
 
 
-def rank_parts(folds: Folds) -> list[RankPart]:
+def rank_parts(folds: Compared) -> list[RankPart]:
     """One part for every measure: over the folds of a single data set, or over those of several that have values of it
     where these are two or more.
     """
@@ -530,7 +494,7 @@ def _part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankP
     return RankPart(measure.capitalised, figure, friedman_text, table, note)
 
 
-def _fold_part(measure: Measure, folds: Folds) -> RankPart:
+def _fold_part(measure: Measure, folds: Compared) -> RankPart:
     """Ranks over the folds of the only data set, and the tests of all pairs by them."""
     values, methods = folds.values(measure.name)[0].T, folds.methods
     values = values[~np.isnan(values).all(axis=1)]
