@@ -12,27 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bayesieve.cli import commands
-from bayesieve.cli.commands import CommandError, Option, Screen, command, require_choice
+from bayesieve import compiling
+from bayesieve.cli.commands import CommandError, Screen, require_choice
 
 COMPILING = "Compiling the kernels of coding, search and prediction, once after installation: about 10 seconds ..."
 _TRIAL_ROWS = 60
 _PATIENCE = 1.0  # seconds, so that a command that fails at once shows its error only
 
-OPTIONS = {
-    "": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])],
-    "Output": [commands.QUIET],
-}
 
-
-@command(OPTIONS)
 def compile_kernels(given: Any) -> None:
-    """Compile ahead of the first fit, in one process for each core.
-
-    Without it, a fit compiles kernels when it needs them, once after an installation or an update.
-    """
-    from bayesieve import compiling
-
+    """Compile families of kernels."""
     for family in given.family or []:
         require_choice(family, FAMILIES, "family")
     screen = Screen(given.quiet)
@@ -52,16 +41,12 @@ def compile_kernels(given: Any) -> None:
 
 
 def _compile_elsewhere(screen: Screen, family: str) -> None:
-    from bayesieve import compiling
-
     screen.note(f"Compiling kernels of {family} ...")
     if compiling.start(family).wait():
         raise CommandError(f"The kernels of {family} cannot be compiled; see `bayesieve compile {family} --debug`")
 
 
 def _compiled(family: str) -> None:
-    from bayesieve import compiling
-
     file = compiling.stamp(family)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -12,91 +12,30 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bayesieve.cli import commands, compiling, files
-from bayesieve.cli.commands import CommandError, Option, Screen, command, interruptible, plugins, require_choice
+import polars as pl
+from sklearn.base import clone
+
+from bayesieve import RandomSums, RepeatedFolds, SelectiveNB, TableEncoder
+from bayesieve.cli import compiling, files
+from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.cli.models import show_summary
+from bayesieve.decision.benefit_classifier import BenefitRule
+from bayesieve.discretize.scanned_columns import QUANTILES
+from bayesieve.engine.memory_limit import bytes_of
+from bayesieve.naive_bayes.calibration import drawn_rows
+from bayesieve.selection import SELECTORS
+from bayesieve.table import as_table, as_target
+from bayesieve.table.cautions import Caution, silenced
+from bayesieve.table.columns import ValueInRow
+from bayesieve.table.scanned import ScannedTable, scanned_rows
+from bayesieve.table.sources import Source, scan
+from bayesieve.table.target import Target, normalized_weights
 from bayesieve.words import format_count, format_seconds, named, plural, quoted, similar
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from bayesieve.decision.benefit_classifier import BenefitRule
-    from bayesieve.table.sources import Source
-    from bayesieve.table.target import Target
-
-SELECTOR_TITLES = {
-    "all": "every feature",
-    "map": "the most probable subset",
-    "bayesian": "average of models by posterior probability",
-    "compression": "average of models by compression",
-    "wrapper": "search by the classifier's own performance",
-    "boosted": "boosted search by confident features",
-    "clusters": "search in clusters of dependent features",
-    "accuracy": "forward search by training accuracy",
-    "auc": "forward search by training AUC",
-    "information-gain": "filter by information gain",
-    "imprecise-information-gain": "filter by imprecise information gain",
-    "mrmr": "filter by minimal redundancy, maximal relevance",
-    "cfs": "filter by correlations",
-}
-"""Title of each selector of bayesieve. The help shows them without importing the selectors, which takes a second."""
-
-_SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
-_SELECTORS += sorted(point.name for point in plugins("selectors"))
 _SIGNS = "a column and +1 or -1, such as income=+1"
-_CALIBRATIONS = ("auto", "weights", "levels", "cells", "none")
-
-OPTIONS = {
-    "": [commands.TABLE],
-    "Columns": [
-        commands.TARGET,
-        *commands.COLUMNS,
-        Option(
-            "--pairs PAIRS", "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.", "auto"
-        ),
-        Option("--sums N", "Sums of two columns of numbers, drawn at random, to try as features.", 0),
-        Option("--quantiles N", "In pieces: quantiles of a column of over 100,000 different numbers.", 65_535),
-    ],
-    "Search": [
-        Option("--selector -s NAME", f"Method to weigh features: {'; '.join(_SELECTORS)}.", "compression"),
-        Option(
-            "--constraint MEASURE=BOUND",
-            "Bound that a measure must beat, such as recall:bad=0.85, for the selectors clusters and wrapper; may be "
-            "repeated.",
-            [],
-        ),
-        Option("--refit", "Selector clusters: learn from all rows in the end, not only from two thirds of them."),
-        Option(
-            "--max-seconds SECONDS",
-            "Time limit of the search, which returns its best result so far; if reading takes too long, fewer pieces "
-            "of TABLE are read.",
-            type=float,
-        ),
-        Option("--calibrate NAME", f"What is fitted after the search: {', '.join(_CALIBRATIONS)}.", "auto"),
-        Option(
-            "--monotone COLUMN=SIGN",
-            "Let fitted evidence of the second of two classes never fall (+1) or never rise (-1) with the numbers of "
-            "COLUMN; may be repeated.",
-            [],
-        ),
-        Option("--seed N", "Seed of the search.", 0),
-        commands.JOBS,
-        Option("--engine WHERE", "Where rows live: memory, disk, or a Dask cluster: dask://host:8786.", "memory"),
-        Option("--cache DIR", "Folder for the coded rows, to save memory; later fits use them again.", type=Path),
-        Option("--memory-limit SIZE", "Read TABLE in pieces within this memory, such as 4GiB; folders always are."),
-        Option("--dry-run", "Print what a fit in pieces would read, write and take, and end."),
-    ],
-    "Options": [commands.BENEFIT],
-    "Output": [
-        commands.folder("bayesieve-output"),
-        Option("--folds N", "Cross-validation folds for the report's measures; 0: none.", 5),
-        Option("--no-report", "Skip report.html and its measures."),
-        commands.QUIET,
-    ],
-}
 
 _MOST_NUMERIC_CLASSES = 100
 _FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
@@ -105,17 +44,8 @@ _MEASURED_ROWS = 50_000
 _TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 
 
-@command(OPTIONS)
 def fit(given: Any) -> None:
-    """Learn a model from TABLE.
-
-    Writes model.json, features.csv and report.html, and prints a summary.
-
-    Ctrl-C during the search keeps the best model so far.
-    """
-    from bayesieve import RepeatedFolds
-    from bayesieve.selection import SELECTORS
-
+    """Learn a model, and write it with its features and a report."""
     require_choice(given.selector, SELECTORS, "selector")
     if given.folds:
         RepeatedFolds(given.folds)  # refuses other numbers
@@ -158,10 +88,6 @@ def _training(given: Any, columns: Columns, screen: Screen) -> Any:
 
 def _model(given: Any, data: Any) -> Any:
     """The classifier, not fitted yet."""
-    from bayesieve import RandomSums, SelectiveNB, TableEncoder
-    from bayesieve.discretize.scanned_columns import QUANTILES
-    from bayesieve.selection import SELECTORS
-
     selector, encoder = SELECTORS[given.selector], {"kinds": data.columns.kinds or None, "n_quantiles": given.quantiles}
     changed = _changed_options(selector, given)
     monotone = _assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
@@ -343,7 +269,6 @@ class TrainingTable:
 
     @cached_property
     def target(self) -> Target:
-        from bayesieve.table import as_target
 
         try:
             return as_target(self.y)
@@ -352,7 +277,6 @@ class TrainingTable:
 
     @property
     def weights(self) -> Any:
-        from bayesieve.table.target import normalized_weights
 
         weights = None if self.columns.weight is None else self.frame[self.columns.weight].alias("")
         return normalized_weights(weights) if self.columns.normalize else weights
@@ -368,7 +292,6 @@ class TrainingTable:
 
     def check_kinds(self) -> None:
         """ValueInRow if a column that is to be read as numbers holds something else."""
-        from bayesieve.table import as_table
 
         with _numbered(self.positions):
             for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
@@ -415,8 +338,6 @@ def refuse_other_than_classes(target: Target, name: str) -> None:
 @contextmanager
 def _numbered(positions: Any) -> Iterator[None]:
     """Rows in errors are those at these positions of the table; None: as they are."""
-    from bayesieve.table.columns import ValueInRow
-
     try:
         yield
     except ValueInRow as error:
@@ -427,8 +348,6 @@ def _numbered(positions: Any) -> Iterator[None]:
 
 def rule_in(file: Path | None, data: TrainingTable | ScannedTraining) -> BenefitRule | None:
     """The benefits in a file; CommandError unless every row has an amount."""
-    from bayesieve.decision.benefit_classifier import BenefitRule
-
     rule = None if file is None else BenefitRule.read(file, data.target.classes)
     if rule is not None:
         first = 0
@@ -471,8 +390,6 @@ class ScannedTraining:
 
     def measured(self, model: Any) -> TrainingTable:
         """Draw the rows that a report measures, and add a caution to the model if these are not all rows."""
-        from bayesieve.naive_bayes.calibration import drawn_rows
-        from bayesieve.table.cautions import Caution
 
         rows = self._rows
         drawn = drawn_rows(rows.table.n_rows, _MEASURED_ROWS)
@@ -489,7 +406,6 @@ class ScannedTraining:
 
     def frames_with(self, rule: BenefitRule) -> Iterator[pl.DataFrame]:
         """The amounts of a rule, block by block; none if it has no amounts."""
-        import polars as pl
 
         if rule.amount is not None:
             yield pl.DataFrame(schema=self.whole.schema)
@@ -497,14 +413,11 @@ class ScannedTraining:
 
     def _columns(self, names: Sequence[str]) -> Any:
         """Columns of the rows whose target is known."""
-        from bayesieve.table.scanned import ScannedTable
 
         return ScannedTable(self.whole.select(names), self._rows.table.known)
 
     @cached_property
     def _rows(self) -> Any:
-        from bayesieve.table.cautions import silenced
-        from bayesieve.table.scanned import scanned_rows
 
         with silenced():
             return scanned_rows(self.source, self.columns.target, self.columns.weight)
@@ -521,8 +434,6 @@ class ScannedTraining:
 
     def plan(self, model: Any) -> list[tuple[str, str]]:
         """What a fit reads, writes and takes."""
-        from bayesieve.discretize.scanned_columns import QUANTILES
-        from bayesieve.engine.memory_limit import bytes_of
 
         n_columns, size = len(self.names), _size(self.source.n_bytes)
         target, seconds = quoted(self.columns.target), format_seconds(self._seconds(model))
@@ -544,10 +455,6 @@ class ScannedTraining:
 
     def _seconds(self, model: Any) -> float:
         """How long a fit may take, from fits of some of the first rows."""
-        from sklearn.base import clone
-
-        from bayesieve.table.cautions import silenced
-        from bayesieve.table.sources import scan
 
         began = time.perf_counter()
         frame = next(self.source.blocks())

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.cli import commands, compiling, files
-from bayesieve.cli.commands import Column, CommandError, Option, Screen, command, interruptible, numbers
+from bayesieve.cli import compiling, files
+from bayesieve.cli.commands import Column, CommandError, Screen, interruptible, numbers
 from bayesieve.cli.files import amounts_of
 from bayesieve.words import format_count, plural, quoted, shorten, visible
 
@@ -25,46 +25,13 @@ _MOST_CLASSES = 6
 _COLUMNS = [*map(Column, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
 _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
 _BLOCK_ROWS = 1 << 13  # each becomes a line for every feature and class
-_FIRST = 3  # rows shown by default
+_FIRST = 3  # rows shown by default, as the help of `explain` says
 _MOST_VALUE, _MOST_LEVEL, _MOST_TITLE = 24, 32, 16  # characters
 _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
-PREDICT = [
-    commands.MODEL,
-    commands.TABLE,
-    Option(
-        "--output -o FILE",
-        "File to write; its extension chooses CSV, TSV, Parquet or Arrow. Without extension: a folder, for one "
-        "Parquet file for each file of TABLE. By default, and for -, CSV goes to standard output.",
-        type=Path,
-    ),
-    Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
-    commands.BENEFIT,
-    Option("--memory-limit SIZE", "Memory to stay within, such as 2GiB; 4GiB by default."),
-    commands.QUIET,
-]
-EXPLAIN = [
-    commands.MODEL,
-    commands.TABLE,
-    Option("--rows ROWS", f"Rows, from 0, such as 0,5,10-12; by default the first {_FIRST}, or all with --output."),
-    Option(
-        "--output -o FILE",
-        "CSV, TSV, Parquet or Arrow file to write, a line per row, class and feature; - is CSV on standard output.",
-        type=Path,
-    ),
-]
 
-
-@command({"": PREDICT})
 def predict(given: Any) -> None:
-    """Predict the class of every row of TABLE, with the probability of each class.
-
-    Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern in
-    quotes such as 'claims/*.parquet': Parquet and Arrow files of any size are predicted block by block. Run a command
-    that was killed while it wrote a folder again to continue where it stopped.
-
-    With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
-    """
+    """Predict every row of a table."""
     from bayesieve.classifier.scored_files import ScoredRows
     from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.engine.progress import RowProgress
@@ -95,12 +62,8 @@ def predict(given: Any) -> None:
         screen.line(f"{plural(source.n_rows, 'prediction')} in {output}")
 
 
-@command({"": EXPLAIN})
 def explain(given: Any) -> None:
-    """Explain the prediction of rows of TABLE.
-
-    Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
-    """
+    """Explain rows of a table."""
     from bayesieve.classifier.rows import own_columns
 
     files.check_output(given.output)
@@ -220,9 +183,8 @@ def _value(value: str | None) -> str:
         return value
 
 
-@command({"": [commands.MODEL, Option("--all", "List features of weight 0 as well.")]})
 def info(given: Any) -> None:
-    """Show the target, classes, features and weights of MODEL."""
+    """Show what a model is."""
     from bayesieve.classifier.description import smoothing_in_words, weights_in_words
 
     screen = Screen()

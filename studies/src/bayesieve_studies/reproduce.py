@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.cli import commands, compiling, files
+from bayesieve.cli import commands
 from bayesieve.cli.commands import (
     Column,
     CommandError,
@@ -144,6 +144,8 @@ def _smoothing(text: str | None) -> Smoothing | None:
 
 
 def _run(study: Study, results: Path | None, screen: Screen) -> Report:
+    from bayesieve.cli import compiling, files
+
     with interruptible(lambda: files.finished_in(results)), compiling.announced(screen):
         return study.run(results, verbose=int(not screen.quiet))
 
