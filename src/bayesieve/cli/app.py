@@ -103,7 +103,7 @@ FIT = {
 }
 
 
-@command(FIT)
+@command(FIT, "bayesieve.cli.fit")
 def fit(given: Any) -> None:
     """Learn a model from TABLE.
 
@@ -111,9 +111,6 @@ def fit(given: Any) -> None:
 
     Ctrl-C during the search keeps the best model so far.
     """
-    from bayesieve.cli.fit import fit
-
-    fit(given)
 
 
 PREDICT = {
@@ -134,7 +131,7 @@ PREDICT = {
 }
 
 
-@command(PREDICT)
+@command(PREDICT, "bayesieve.cli.models")
 def predict(given: Any) -> None:
     """Predict the class of every row of TABLE, with the probability of each class.
 
@@ -144,9 +141,6 @@ def predict(given: Any) -> None:
 
     With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
     """
-    from bayesieve.cli.models import predict
-
-    predict(given)
 
 
 EXPLAIN = {
@@ -163,23 +157,17 @@ EXPLAIN = {
 }
 
 
-@command(EXPLAIN)
+@command(EXPLAIN, "bayesieve.cli.models")
 def explain(given: Any) -> None:
     """Explain the prediction of rows of TABLE.
 
     Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
     """
-    from bayesieve.cli.models import explain
-
-    explain(given)
 
 
-@command({"": [MODEL, Option("--all", "List features of weight 0 as well.")]})
+@command({"": [MODEL, Option("--all", "List features of weight 0 as well.")]}, "bayesieve.cli.models")
 def info(given: Any) -> None:
     """Show the target, classes, features and weights of MODEL."""
-    from bayesieve.cli.models import info
-
-    info(given)
 
 
 COMPARE = {
@@ -206,7 +194,7 @@ COMPARE = {
 }
 
 
-@command(COMPARE)
+@command(COMPARE, "bayesieve.cli.compare")
 def compare(given: Any) -> None:
     """Compare selectors on one TABLE or several by repeated stratified cross-validation.
 
@@ -215,25 +203,20 @@ def compare(given: Any) -> None:
 
     Run an interrupted command again to continue where it stopped.
     """
-    from bayesieve.cli.compare import compare
-
-    compare(given)
 
 
 @command(
     {
         "": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])],
         "Output": [QUIET],
-    }
+    },
+    "bayesieve.cli.compiling",
 )
 def compile_kernels(given: Any) -> None:
     """Compile ahead of the first fit, in one process for each core.
 
     Without it, a fit compiles kernels when it needs them, once after an installation or an update.
     """
-    from bayesieve.cli.compiling import compile_kernels
-
-    compile_kernels(given)
 
 
 @command({})

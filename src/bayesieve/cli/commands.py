@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
@@ -191,13 +192,19 @@ class Option(NamedTuple):
         )
 
 
-def command(options: Mapping[str, Iterable[Option]]) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
-    """Make a command of a function that takes the values of its options, listed by their panel in the help."""
+def command(
+    options: Mapping[str, Iterable[Option]], module: str = ""
+) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
+    """Make a command of a function that takes the values of its options, listed by their panel in the help.
+
+    The docstring is the help. With a ``module``, the function of this name there is run, which is imported only then.
+    """
     parameters = [option.parameter(panel) for panel, rows in options.items() for option in rows]
 
     def decorate(function: Callable[[Any], None]) -> Callable[..., None]:
         def run(**values: Any) -> None:
-            function(SimpleNamespace(**values))
+            runs = getattr(import_module(module), function.__name__) if module else function
+            runs(SimpleNamespace(**values))
 
         run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
         run.__signature__ = inspect.Signature([*parameters, DEBUG.parameter("")])  # type: ignore[attr-defined]
