@@ -18,9 +18,9 @@ from bayesieve.report.drawing import (
     tick_values,
     waterfall,
 )
-from bayesieve.report.paths import MAX_LINES, path_chart
+from bayesieve.report.paths import MAX_LINES, MAX_POINTS, path_chart
 from bayesieve.report.search import best_start
-from bayesieve.report.sections import MAX_POINTS, reliability_chart, roc_area, roc_points
+from bayesieve.report.sections import reliability_chart, roc_area, roc_points
 from bayesieve.statistics.metrics import Bin
 
 anything = st.floats(allow_nan=True, allow_infinity=True)

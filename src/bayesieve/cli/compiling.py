@@ -78,14 +78,14 @@ def _fit() -> None:
     import numpy as np
 
     from bayesieve import DiscreteNB
-    from bayesieve.naive_bayes.calibration import calibrate
+    from bayesieve.evidence.calibration import calibrate
     from bayesieve.selection import make_selector
 
     coded = _coded(3)
     weights = make_selector("compression").set_params(encoder=None).fit_coded(coded).weights_
     for rows in (coded, _coded(300)):  # codes of one byte, and of two as those of cells often are
         predictor = DiscreteNB(feature_weights=weights).fit(rows)
-        calibrate(rows, predictor.feature_count_, predictor.class_log_prior_, weights, "m-estimate")
+        calibrate(rows, weights, "m-estimate")
         predictor.predict_proba(rows)
     DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
 
@@ -148,7 +148,7 @@ FAMILIES: dict[str, Callable[[], None]] = {
 
 def kernels_are_compiled() -> bool:
     """Whether Numba's cache holds kernels of the naive Bayes, which every command runs."""
-    from bayesieve.naive_bayes import _kernels
+    from bayesieve.evidence import _kernels
 
     kernels = [kernel for kernel in vars(_kernels).values() if hasattr(kernel, "py_func")]
     folders = {kernel.stats.cache_path for kernel in kernels} - {None}

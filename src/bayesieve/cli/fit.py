@@ -25,7 +25,7 @@ from bayesieve.cli.models import show_summary
 from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize.scanned_columns import QUANTILES
 from bayesieve.engine.memory_limit import bytes_of
-from bayesieve.naive_bayes.calibration import drawn_rows
+from bayesieve.evidence.calibration import drawn_rows
 from bayesieve.selection import SELECTORS
 from bayesieve.table import as_table, as_target
 from bayesieve.table.cautions import Caution, silenced

@@ -64,7 +64,7 @@ def predict(given: Any) -> None:
 
 def explain(given: Any) -> None:
     """Explain rows of a table."""
-    from bayesieve.classifier.rows import own_columns
+    from bayesieve.classifier.predicting import own_columns
 
     files.check_output(given.output)
     screen, table, output = Screen(), given.table, given.output
@@ -94,7 +94,7 @@ def explain(given: Any) -> None:
 
 def _write_all(model: Any, source: Source, output: Path) -> None:
     """Explain all rows, block by block."""
-    from bayesieve.classifier.rows import own_columns
+    from bayesieve.classifier.predicting import own_columns
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.columns import rows_from
 
@@ -185,7 +185,7 @@ def _value(value: str | None) -> str:
 
 def info(given: Any) -> None:
     """Show what a model is."""
-    from bayesieve.classifier.description import smoothing_in_words, weights_in_words
+    from bayesieve.classifier.describing import smoothing_in_words, weights_in_words
 
     screen = Screen()
     model, version = files.read_model(given.model, screen), files.written_by(given.model)

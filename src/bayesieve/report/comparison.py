@@ -153,7 +153,7 @@ def _some_of(number: int, n_others: int) -> str:
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """A number, the text below it, and whether it is best or significantly better or worse than the reference."""
 
     text: str
@@ -165,7 +165,7 @@ class Cell:
 @dataclass(frozen=True)
 class GridLine:
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     is_reference: bool = False
 
 
@@ -286,12 +286,12 @@ def data_tables(folds: Compared) -> list[Grid]:
         tables.append(_by_data(measure.capitalised, folds, rows))
     for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
         if folds.known(name).any():
-            rows = [[Cell(_effort_text(value, name)) for value in row] for row in folds.means(name)]
+            rows = [[GridCell(_effort_text(value, name)) for value in row] for row in folds.means(name)]
             tables.append(_by_data(title, folds, rows))
     return tables
 
 
-def _own_cells(measure: Measure, folds: Compared, i: int) -> list[Cell]:
+def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
     name = measure.name
     means, deviations, known = folds.means(name)[i], folds.deviations(name)[i], folds.known(name)[i]
     best = _best(folds.matrix(name)[i], measure)
@@ -301,16 +301,16 @@ def _own_cells(measure: Measure, folds: Compared, i: int) -> list[Cell]:
         under = f"± {measure.text(deviations[j])}" if known[j] > 1 else ""
         if known[j] < n_folds:
             under = f"{known[j]} of {n_folds} folds"
-        cells.append(Cell(measure.text(mean), under, bool(best[j]), folds.mark(measure, i, j)))
+        cells.append(GridCell(measure.text(mean), under, bool(best[j]), folds.mark(measure, i, j)))
     return cells
 
 
-def _mean_cells(measure: Measure, folds: Compared) -> list[Cell]:
+def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
     """Over data sets: the mean of a method that lacks one is over the others, and is never called best."""
     matrix = folds.matrix(measure.name)
     matrix = matrix[~np.isnan(matrix).all(axis=1)]
     if not len(matrix):
-        return [Cell(format_number(None)) for _ in folds.methods]
+        return [GridCell(format_number(None)) for _ in folds.methods]
     lacking = np.isnan(matrix).sum(axis=0)
     means = np.array([row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in matrix.T])
     best = _best(np.where(lacking > 0, np.nan, means), measure)
@@ -320,34 +320,36 @@ def _mean_cells(measure: Measure, folds: Compared) -> list[Cell]:
         under = f"rank {format_number(ranks[j], 2)}"
         if lacking[j]:
             under += f"\n{len(matrix) - lacking[j]} of {len(matrix)} sets"
-        cells.append(Cell(measure.text(mean), under, bool(best[j])))
+        cells.append(GridCell(measure.text(mean), under, bool(best[j])))
     return cells
 
 
-def _effort_cells(folds: Compared, name: str) -> list[Cell]:
+def _effort_cells(folds: Compared, name: str) -> list[GridCell]:
     means = folds.means(name)
     cells = []
     for own in means.T:
         own = own[~np.isnan(own)]
-        cells.append(Cell(_effort_text(float(own.mean()) if own.size else math.nan, name)))
+        cells.append(GridCell(_effort_text(float(own.mean()) if own.size else math.nan, name)))
     return cells
 
 
-def _difference_cell(measure: Measure, folds: Compared, j: int) -> Cell:
+def _difference_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
     test = folds.corrected(measure.name, 0, j)
-    return Cell(format_signed(test.difference, measure.digits), p_text(test.p_value), mark=folds.mark(measure, 0, j))
+    return GridCell(
+        format_signed(test.difference, measure.digits), p_text(test.p_value), mark=folds.mark(measure, 0, j)
+    )
 
 
-def _wins_cell(measure: Measure, folds: Compared, j: int) -> Cell:
+def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
     better = 1 if measure.higher_is_better else -1
     counts = []
     for test_of in (folds.corrected, folds.student):
         signs = [test_of(measure.name, i, j).sign(ALPHA) * better for i in range(len(folds.data))]
         counts.append(f"{signs.count(-1)}/{signs.count(1)}")
-    return Cell(counts[0], f"Student {counts[1]}")
+    return GridCell(counts[0], f"Student {counts[1]}")
 
 
-def _by_data(title: str, folds: Compared, rows: Sequence[Sequence[Cell]]) -> Grid:
+def _by_data(title: str, folds: Compared, rows: Sequence[Sequence[GridCell]]) -> Grid:
     lines = [GridLine(name, tuple(row[j] for j in folds.order)) for name, row in zip(folds.data, rows, strict=True)]
     return Grid(title, ("Data set", *(folds.methods[j] for j in folds.order)), tuple(lines))
 
@@ -367,7 +369,7 @@ def _effort_text(value: float, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Strip:
+class FoldStrip:
     """The folds of one method: its dots, at the same height in every strip; `mean` is a position, None if no fold has a
     value; `n_out` dots have no place on the axis.
     """
@@ -380,15 +382,15 @@ class Strip:
 
 
 @dataclass(frozen=True)
-class Strips:
-    """Strips of one measure on one data set, in the order of the methods."""
+class FoldStrips:
+    """FoldStrips of one measure on one data set, in the order of the methods."""
 
     title: str
-    rows: tuple[Strip, ...]
+    rows: tuple[FoldStrip, ...]
     ticks: tuple[Tick, ...]
 
 
-def fold_strips(folds: Compared, i: int, most: int = 3) -> list[Strips]:
+def fold_strips(folds: Compared, i: int, most: int = 3) -> list[FoldStrips]:
     """The folds by the first measures on data set `i`, without those of which nothing can be drawn.
 
     Of more than `MAX_DOTS` folds the first are drawn; means are of all.
@@ -402,17 +404,17 @@ def fold_strips(folds: Compared, i: int, most: int = 3) -> list[Strips]:
             pad = 0.04 * (high - low) if high > low else max(abs(high) * 0.01, 1e-6)
             scale = Scale(low - pad, high + pad)
             rows = (_strip(folds.methods[j], values[j].tolist(), measure.text(means[j]), scale) for j in folds.order)
-            drawn.append(Strips(measure.capitalised, tuple(rows), value_ticks(scale)))
+            drawn.append(FoldStrips(measure.capitalised, tuple(rows), value_ticks(scale)))
     return drawn
 
 
-def _strip(name: str, values: Sequence[float], mean: str, scale: Scale) -> Strip:
+def _strip(name: str, values: Sequence[float], mean: str, scale: Scale) -> FoldStrip:
     shown = values[:MAX_DOTS]
     pitch = 70 / max(len(shown) - 1, 1)
     dots = [Point(scale(v), round(15 + pitch * i, 2)) for i, v in enumerate(shown) if drawable(v)]
     own = [v for v in values if drawable(v)]
     out = sum(math.isinf(v) for v in values)
-    return Strip(name, tuple(dots), scale(sum(own) / len(own)) if own and not out else None, mean, out)
+    return FoldStrip(name, tuple(dots), scale(sum(own) / len(own)) if own and not out else None, mean, out)
 
 
 @dataclass(frozen=True)
