@@ -23,7 +23,7 @@ from bayesieve.discretize import criterion, modl
 from bayesieve.discretize.criterion import Intervals, interval_prior, pays, price_of_cuts, total_costs
 from bayesieve.discretize.modl import search_bounds
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
-from bayesieve.evaluation.fold_run import DataSet, FoldRun
+from bayesieve.evaluation.folds import DataSet, FoldRun
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
 from bayesieve_studies.data_sets import DataSets

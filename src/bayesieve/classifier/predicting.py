@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.describing import agreeing
 from bayesieve.classifier.model_parts import MEMORY
 from bayesieve.counts import CodedTable
-from bayesieve.decision.wrapped import Labelled
+from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evidence.calibration import drawn_rows
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row

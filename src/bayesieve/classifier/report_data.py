@@ -36,7 +36,7 @@ from bayesieve.report.data import (
     SearchSummary,
     ValueRow,
 )
-from bayesieve.report.traces import summarise_trace
+from bayesieve.report.search import summarise_trace
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import take_rows

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.indicator_levels import MISSING_LEVEL
 from bayesieve.table.rows import count_classes
+from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -17,7 +17,7 @@ from bayesieve.discretize.column_coder import TableCoder, read_classes
 from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
-from bayesieve.shared_docs import with_shared_docs
+from bayesieve.parts import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.choices import is_choice
 from bayesieve.table.estimator_input import new_table, remember_features
