@@ -385,7 +385,13 @@ def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
     names = getattr(model, "feature_names_in_", None)
     if names is None or not nw.dependencies.is_into_dataframe(X) or len(X) != 1 or list(X.columns) != names.tolist():
         return None
-    return reader.read_row(dict(zip(X.columns, nw.from_native(X, eager_only=True).rows()[0], strict=True)))
+    try:
+        row = nw.from_native(X, eager_only=True).rows()[0]
+    except BaseException as error:  # polars panics at dates that Python cannot hold; a table can
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
+    return reader.read_row(dict(zip(X.columns, row, strict=True)))
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
