@@ -13,9 +13,9 @@ from scipy.stats import chisquare
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.criteria import Accuracy, Recall, row_steps
+from bayesieve.criteria import Accuracy, Recall, row_ratios
 from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem, subset_values
-from bayesieve.search.objective import Constraint
+from bayesieve.search.problem import Constraint
 from tests.criteria.coded_tables import coded_table
 
 
@@ -148,7 +148,7 @@ def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest
     monkeypatch.setattr(subset_values, "_PIECE", 7)
     monkeypatch.setattr(subset_values, "_MOST_SUMMED", 7)
     monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
-    monkeypatch.setattr(row_steps, "_MOST_BYTES", summed << 20)
+    monkeypatch.setattr(row_ratios, "_MOST_BYTES", summed << 20)
     alone, several = (ClusterSearch(n_jobs=n, dependence="spearman").explore(problem_of(coded)) for n in (1, 3))
     np.testing.assert_array_equal(several.values.values, alone.values.values)
 

@@ -29,7 +29,6 @@ from bayesieve.search import (
     evaluate_subsets,
     exhaustive,
     greedy,
-    multi_start,
     subset_values,
 )
 from bayesieve.search.trace import Point
@@ -58,7 +57,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches look at the clock, and start threads, in small problems, too."""
     for module, name, value in (
         *((exhaustive, "_MOVES_AT_ONCE", 8), (exhaustive, "_PIECE_WORK", 320), (exhaustive, "_AT_ONCE", 2)),
-        *((multi_start, "_PARALLEL_WORK", 0), (subset_values, "_MOST_SUMMED", 7)),
+        *((greedy, "_PARALLEL_WORK", 0), (subset_values, "_MOST_SUMMED", 7)),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -212,8 +211,8 @@ def test_neither_threads_nor_rows_left_out_change_anything(
     problem = problem_of(kind)
     alone = {"leave_out": False} if isinstance(search, GreedySearch) else {}
     plain = replace(search, n_jobs=1, **alone).run(problem)
-    monkeypatch.setattr("bayesieve.search.objective._PARALLEL_WORK", 1)
-    monkeypatch.setattr("bayesieve.search.objective._CANDIDATES_AT_ONCE", 2)
+    monkeypatch.setattr("bayesieve.search.problem._PARALLEL_WORK", 1)
+    monkeypatch.setattr("bayesieve.search.problem._CANDIDATES_AT_ONCE", 2)
     monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
     monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
     threads = replace(search, n_jobs=3).run(problem)

@@ -9,9 +9,9 @@ import pytest
 
 from bayesieve import IndicatorEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import CRITERIA, make_criterion, row_steps
+from bayesieve.criteria import CRITERIA, make_criterion, row_ratios
 from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
-from bayesieve.search.objective import Constraint
+from bayesieve.search.problem import Constraint
 from bayesieve.search.subset_values import in_short_steps
 from tests.criteria.coded_tables import coded_table
 
@@ -36,7 +36,7 @@ def one_by_one(objective: Objective, coded: CodedTable, subsets: np.ndarray) -> 
 def test_values_are_those_of_each_subset_by_itself(
     coded: CodedTable, criterion: str, share: float, summed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_steps, "_MOST_BYTES", summed << 20)
+    monkeypatch.setattr(row_ratios, "_MOST_BYTES", summed << 20)
     subsets = np.random.default_rng(1).random((120, 12)) < share
     objective = Objective.of(coded, criterion, 1.0)
     evaluated = evaluate_subsets(objective, subsets)

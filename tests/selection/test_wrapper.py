@@ -131,8 +131,8 @@ def test_a_criterion_of_ones_own_that_returns_nonsense(value: Any, told: str) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"criterion": "gini"}, "criterion must be one of 'error', .* got 'gini'"),
-        ({"criterion": 3}, "criterion must be one of .* got 3"),
+        ({"criterion": "gini"}, "criterion: 'gini' must be one of 'error', "),
+        ({"criterion": 3}, "criterion: 3 must be one of"),
         ({"criterion": Recall("maybe")}, r"Recall was asked for the class 'maybe', but the target has the classes"),
         ({"criterion": Precision(7)}, "Precision was asked for the class 7"),
         ({"criterion": ExpectedCost([[0, 1], [1, 0]])}, "costs must be a matrix of 3 x 3 finite numbers"),
@@ -150,7 +150,7 @@ def test_a_criterion_of_ones_own_that_returns_nonsense(value: Any, told: str) ->
         ),
         ({"evaluation": [(np.arange(5), np.array([], int))]}, "and some in every fold"),
         ({"n_features_to_select": 9}, "n_features_to_select=9 is more than the 5 features"),
-        ({"validation": "loss"}, "criterion must be one of"),
+        ({"validation": "loss"}, "validation: 'loss' must be one of"),
     ],
 )
 def test_bad_options_say_what_to_do(options: dict[str, Any], message: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from bayesieve.criteria.benefit import as_benefits, with_amounts
+from bayesieve.criteria.decisions import as_benefits, with_amounts
 from bayesieve.table import Column, as_sample_weight, as_target
 from bayesieve.table.backends.arrays import unmasked
 from bayesieve.table.columns import column_of_series

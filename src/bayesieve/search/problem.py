@@ -1,24 +1,145 @@
-"""What every search works with: a problem, the state of the current subset, and the record of the moves."""
+"""What every search works with: a problem, what it is after and on which rows, and the state of the current subset."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from numbers import Real
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.criteria import Criterion, MAPCost
+from bayesieve.criteria import Criterion, MAPCost, RatioTables, ScoredRows, check_criterion, make_criterion
+from bayesieve.criteria.row_ratios import VERY_MANY_CLASSES
+from bayesieve.engine import IN_MEMORY, Parts, effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress
-from bayesieve.search.objective import Constraint, Measured, Objective
-from bayesieve.search.scored_rows import ScoredRows
 from bayesieve.search.trace import SearchTrace, TraceRecorder
 
+_TIE = 1e-12  # that rounding may add to a measure, and the distance of one on its bound
+_PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
+_CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
 _MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _PENALTY = 1e6  # times the cost of the empty subset, for a constraint missed by 1: more than any criterion gains
 _MISSED = 1e-3  # added to what subsets miss their constraints by, so that those on a bound lose to all that beat it
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A bound that a measure must beat: more than ``bound``, or less where lower is better."""
+
+    name: str
+    measure: Criterion
+    bound: float
+
+    def violation(self, values: np.ndarray) -> np.ndarray:
+        """(n,) how far values are from beating the bound: 0 if they do, infinity for NaN, 1e-12 for values on the
+        bound, to within rounding.
+        """
+        short = values - self.bound if self.measure.lower_is_better else self.bound - values
+        return np.where(np.isnan(short), np.inf, np.where(short >= -_TIE, np.maximum(short, _TIE), 0.0))
+
+    def __str__(self) -> str:
+        return f"{self.name} {'<' if self.measure.lower_is_better else '>'} {self.bound:g}"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A criterion, the rows it is measured on, and constraints on other measures of the same rows.
+
+    Attributes
+    ----------
+    criterion : Criterion
+    rows : ScoredRows
+    constraints : tuple of Constraint
+        A subset that keeps them all beats one that does not; of two that do not, the one that is less far from them
+        (the sum over the constraints) is better.
+
+    Examples
+    --------
+    >>> from bayesieve import TableEncoder
+    >>> from bayesieve.search import Objective, evaluate_subsets
+    >>> from sklearn.datasets import load_iris
+    >>> coded = TableEncoder().fit_transform_coded(*load_iris(return_X_y=True, as_frame=True))
+    >>> objective = Objective.of(coded, "log_loss", constraints={"recall:2": 0.95})
+    >>> evaluated = evaluate_subsets(objective, [[0], [2], [2, 3], [0, 1, 2, 3]])
+    >>> evaluated.values.round(3).tolist(), evaluated.feasible.tolist(), evaluated.best
+    ([0.626, 0.159, 0.122, 0.154], [False, True, False, False], 1)
+    """
+
+    criterion: Criterion
+    rows: ScoredRows
+    constraints: tuple[Constraint, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        coded: CodedTable,
+        criterion: str | Criterion = "map",
+        smoothing: Smoothing = "m-estimate",
+        constraints: Mapping[str | Criterion, float] | None = None,
+    ) -> Objective:
+        """The criterion on the rows that the probabilities are learnt from.
+
+        Parameters
+        ----------
+        coded : CodedTable with classes
+        criterion : name or Criterion, as `WrapperSelector` takes it
+        smoothing : of the probabilities
+        constraints : bounds by measures, as `WrapperSelector` takes them
+        """
+        made = make_criterion(criterion, coded.n_features, coded.classes)
+        return cls(made, ScoredRows.training(coded, coded.counts, smoothing), make_constraints(constraints, coded))
+
+    @property
+    def sign(self) -> float:
+        """What turns costs into values of the criterion."""
+        return 1.0 if self.criterion.lower_is_better else -1.0
+
+    @property
+    def total(self) -> float:
+        """Rows measured, or the sum of their weights."""
+        return float(self.rows.class_totals.sum())
+
+    def measured(self, *, leave_out: bool = False, n_jobs: int | None = None) -> Measured:
+        """The criterion for the current subset of a search, the empty one; ``leave_out``: rows that no move can change
+        may leave the scan.
+        """
+        return Measured(self.rows, self.criterion, leave_out, n_jobs)
+
+    def by(self, criterion: Criterion) -> Objective:
+        """Another criterion on the same rows."""
+        return replace(self, criterion=criterion)
+
+
+def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
+    """Constraints from bounds by measures, as `make_criterion` takes them."""
+    return tuple(
+        Constraint(
+            measure if isinstance(measure, str) else repr(measure),
+            make_criterion(measure, coded.n_features, coded.classes, "constraints"),
+            float(bound),
+        )
+        for measure, bound in (constraints or {}).items()
+    )
+
+
+def check_constraints(constraints: object) -> None:
+    """Raise ValueError unless ``constraints`` maps measures to numbers."""
+    if constraints is None:
+        return
+    if not isinstance(constraints, Mapping):
+        raise ValueError(
+            f"constraints must map measures to bounds, such as {{'recall:yes': 0.9}}, got {constraints!r}."
+        )
+    for measure, bound in constraints.items():
+        check_criterion(measure, "constraints")
+        if isinstance(bound, bool) or not isinstance(bound, Real) or not np.isfinite(float(bound)):
+            raise ValueError(f"constraints: the bound of {measure!r} must be a finite number, got {bound!r}.")
 
 
 @dataclass(frozen=True)
@@ -156,6 +277,20 @@ class SubsetProblem:
         return trace
 
 
+class Search(ABC):
+    """A way through the subsets of a problem; its options are its attributes."""
+
+    @abstractmethod
+    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
+        """Search; the trace names the subset chosen (``trace.chosen``). Ctrl-C keeps the best so far."""
+
+
+def first_record(state: SearchState) -> TraceRecorder:
+    """The record of a walk that starts from the current subset."""
+    start = np.flatnonzero(state.selected)
+    return TraceRecorder(state.problem.sign * state.cost, start, state.validation(), state.violation())
+
+
 class SearchState:
     """A subset of features with its cost; one pass over the rows scores a batch of moves, another applies one.
 
@@ -203,7 +338,7 @@ class SearchState:
         elif changed.size:
             if changed.size >= _MANY_MOVES:
                 for measured in self._guiding:
-                    measured.expect_moves()
+                    measured.forget()
             self._apply(changed.tolist(), selected[changed].tolist())
             self.selected[:] = selected
             self.n_selected = int(self.selected.sum())
@@ -309,47 +444,123 @@ def _counted(violations: Any) -> Any:
     return violations + _MISSED * (violations > 0.0)
 
 
-class Search(ABC):
-    """A way through the subsets of a problem; its options are its attributes."""
+class Measured:
+    """A criterion on some rows, for the current subset: it is told the moves, and asked for costs."""
 
-    @abstractmethod
-    def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
-        """Search; the trace names the subset chosen (``trace.chosen``). Ctrl-C keeps the best so far."""
+    def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
+        effective_jobs(n_jobs)  # refuses other values before anything runs
+        self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
+        self.sign = 1.0 if criterion.lower_is_better else -1.0
+        self._move_work = rows.n_rows * (rows.tables.n_classes - 1)
+        can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
+        start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
+        engine, block = (rows.engine, rows.block) if criterion.additive else (IN_MEMORY, rows.block.here)
+        self._is_remote = engine.is_remote
+        self._sums = np.zeros((0, 0))  # of subsets that a cluster was asked about together
+        self._taken: int | None = None
+        self._state: Parts[Any] = engine.parts(start, [block], rows.tables, rows.priors)
+
+    def reset(self) -> None:
+        self._taken = None
+        self._state.update(methodcaller("reset", self._rows.priors))
+
+    def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        assert self._taken is None  # workers are at the empty subset
+        self._state.update(_multiply, self._rows.tables, features, adding)
+
+    def forget(self) -> None:
+        """Several moves follow: the rows are not brought up to date after each."""
+        self._state.update(methodcaller("forget"))
+
+    def sum_subsets(self, subsets: np.ndarray) -> bool:
+        """Prepare `take_subset` for these subsets (n_subsets, n_features); False if that is not possible."""
+        if self._is_remote:  # one question for all, whatever they keep of the rows
+            rows = self._rows
+            self._sums = self._state.reduce(_own_sums_of, self._criterion, rows.tables, rows.priors, subsets)
+            return True
+        return not self._state.reduce(_cannot_sum, self._rows.tables, subsets)
+
+    def take_subset(self, number: int) -> None:
+        if self._is_remote:
+            self._taken = number
+        else:
+            self._state.update(methodcaller("take_subset", number))
+
+    def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        def part(chosen: slice) -> np.ndarray:
+            return self._state.reduce(self._criterion.sums, self._rows.tables, features[chosen], adding[chosen])
+
+        pieces = self._pieces(features.size)
+        if self._is_remote:
+            moves = (self._rows.tables, features, adding, pieces)
+            sums = self._state.reduce(_sums_of_pieces, self._criterion, *moves)
+        elif len(pieces) == 1:
+            sums = part(pieces[0])
+        else:
+            self._state.update(methodcaller("scan"))  # what threads share
+            # Threads would not end at Ctrl-C before their piece is done.
+            n_jobs = 1 if self._rows.tables.n_classes > VERY_MANY_CLASSES else self._n_jobs
+            sums = np.concatenate(map_in_threads(part, pieces, n_jobs))
+        return self._costs(sums, sizes)
+
+    def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Add features one after another; the costs of the subsets on the way."""
+        sums = self._state.reduce(self._criterion.path_sums, self._rows.tables, features)  # type: ignore[attr-defined]
+        return self._costs(sums, sizes)
+
+    def own(self, size: int) -> float:
+        if self._taken is not None:
+            sums = self._sums[self._taken]
+        else:
+            sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
+        return float(self._costs(sums[None, :], np.array([size]))[0])
+
+    def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        values = self._criterion.values(sums, sizes, self._rows.class_totals)
+        if self._criterion.of_empty is not None:
+            values = np.where((sizes == 0) & ~np.isnan(values), self._criterion.of_empty, values)
+        return self.sign * values
+
+    def _pieces(self, n: int) -> list[slice]:
+        """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""
+        if self._rows.tables.n_classes > VERY_MANY_CLASSES:
+            return [slice(a, a + 1) for a in range(max(1, n))]
+        work = self._move_work * n
+        if n <= _CANDIDATES_AT_ONCE and work < _PARALLEL_WORK:
+            return [slice(0, n)]
+        n_pieces = -(-n // _CANDIDATES_AT_ONCE)
+        if work >= _PARALLEL_WORK and not self._is_remote:
+            workers = effective_jobs(self._n_jobs)
+            n_pieces = min(n, max(workers, -(-n_pieces // workers) * workers))
+        ends = np.linspace(0, n, max(1, n_pieces) + 1).astype(int)
+        return [slice(a, b) for a, b in pairwise(ends.tolist())]
 
 
-def first_record(state: SearchState) -> TraceRecorder:
-    """The record of a walk that starts from the current subset."""
-    start = np.flatnonzero(state.selected)
-    return TraceRecorder(state.problem.sign * state.cost, start, state.validation(), state.violation())
+def _sums_of_pieces(
+    block: Any, criterion: Criterion, tables: RatioTables, features: np.ndarray, adding: np.ndarray, pieces: list[slice]
+) -> np.ndarray:
+    return np.concatenate([criterion.sums(block, tables, features[piece], adding[piece]) for piece in pieces])
 
 
-class StepRecorder:
-    """Records all moves scored from a subset; the one that was made, if any, comes last."""
+def _own_sums_of(
+    block: Any, criterion: Criterion, tables: RatioTables, priors: np.ndarray, subsets: np.ndarray
+) -> np.ndarray:
+    """(n_subsets, n_sums), each subset from the one before; the empty one is where the state comes from and goes to."""
+    sums, current = [], np.zeros(subsets.shape[1], dtype=bool)
+    for subset in subsets:
+        changed = np.flatnonzero(subset != current)
+        block.forget()
+        _multiply(block, tables, changed.tolist(), subset[changed].tolist())
+        sums.append(criterion.own_sums(block, tables))
+        current = subset
+    block.reset(priors)
+    return np.array(sums)
 
-    def __init__(self, problem: SubsetProblem) -> None:
-        self._sign = problem.sign
-        self._keys = np.random.default_rng(0).integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
 
-    def record(
-        self,
-        walk: TraceRecorder,
-        subset: np.ndarray,
-        moves: np.ndarray,
-        costs: np.ndarray,
-        at: int,
-        seconds: float,
-        validation: float = float("nan"),
-        violation: float = 0.0,
-    ) -> None:
-        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``validation`` and
-        ``violation`` : after the move.
-        """
-        order = np.arange(moves.size)
-        accepted = order == at
-        if at >= 0:
-            order = np.append(np.delete(order, at), at)
-        moves = moves[order]
-        key = np.bitwise_xor.reduce(self._keys[subset], initial=np.uint64(0)) ^ self._keys[moves]
-        walk.record(
-            moves, ~subset[moves], self._sign * costs[order], accepted[order], key, seconds, validation, violation
-        )
+def _multiply(block: Any, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
+    for feature, add in zip(features, adding, strict=True):
+        block.multiply(tables, feature, add)
+
+
+def _cannot_sum(block: Any, tables: RatioTables, subsets: np.ndarray) -> int:
+    return int(not block.sum_subsets(tables, subsets))

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.row_steps import most_subsets
+from bayesieve.criteria.row_ratios import most_subsets
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Clock
-from bayesieve.search.objective import Objective
-from bayesieve.search.problem import SubsetProblem
+from bayesieve.search.problem import Objective, SubsetProblem
 
 _PIECE = 64  # subsets that a thread walks through before it takes up others
 _MOST_SUMMED = 256  # of those whose logarithms are summed at once

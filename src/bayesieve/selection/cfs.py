@@ -215,7 +215,7 @@ class SubsetMerits:
     def reset(self) -> None:
         self._selected = np.zeros(self.n_features, dtype=bool)
 
-    def expect_moves(self) -> None:
+    def forget(self) -> None:
         """Moves cost nothing before the merit is asked for."""
 
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:

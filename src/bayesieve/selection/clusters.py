@@ -11,13 +11,12 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Dependence, Smoothing
 from bayesieve.counts.dependence import make_dependence
-from bayesieve.criteria import Criterion
+from bayesieve.criteria import Criterion, check_criterion, make_criterion
 from bayesieve.engine.progress import Progress
 from bayesieve.search import ClusterSearch, SearchTrace, SubsetProblem
 from bayesieve.search.clusters import LINKAGES
-from bayesieve.search.objective import check_measure, make_measure
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
-from bayesieve.selection.evaluation_rows import n_held_out
+from bayesieve.selection.row_splits import n_held_out
 from bayesieve.selection.wrapper import SubsetSelector
 from bayesieve.table.choices import Allowed
 from bayesieve.table.frames import polars_frame
@@ -145,7 +144,7 @@ class DependenceClusterSelector(SubsetSelector):
         seed = seed_of(self.random_state)
         rows = self._rows(coded, seed, groups, "validation" if self._holds_out else self.evaluation)
         self._learnt = rows.learnt if self.learns_from_part else None
-        problem = self._problem(coded, rows, make_measure(self.scoring, coded, "scoring"))
+        problem = self._problem(coded, rows, make_criterion(self.scoring, coded.n_features, coded.classes, "scoring"))
         if rows.learnt is not None and coded.levels is not None:  # features of one level there add nothing
             varied = (rows.learnt.n_levels > 1) & (coded.n_levels > (1 if self.refit else 0))
             problem = replace(problem, candidates=np.flatnonzero(varied))
@@ -201,4 +200,4 @@ class DependenceClusterSelector(SubsetSelector):
     def _check_options(self) -> None:
         super()._check_options()
         make_dependence(self.dependence, grows=True)
-        check_measure(self.scoring, "scoring")
+        check_criterion(self.scoring, "scoring")

@@ -26,15 +26,15 @@ from bayesieve.search import (
     SubsetProblem,
     evaluate_subsets,
 )
-from bayesieve.search.objective import check_constraints, make_constraints
+from bayesieve.search.problem import check_constraints, make_constraints
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
-from bayesieve.selection.evaluation_rows import (
+from bayesieve.selection.row_splits import (
     EvaluationRows,
     check_evaluation,
     evaluation_rows,
+    takes_groups,
     validation_criterion,
 )
-from bayesieve.selection.row_splits import takes_groups
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.choices import Allowed
 
