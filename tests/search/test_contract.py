@@ -57,7 +57,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches look at the clock, and start threads, in small problems, too."""
     for module, name, value in (
         *((exhaustive, "_MOVES_AT_ONCE", 8), (exhaustive, "_PIECE_WORK", 320), (exhaustive, "_AT_ONCE", 2)),
-        *((greedy, "_PARALLEL_WORK", 0), (subset_values, "_MOST_SUMMED", 7)),
+        *((greedy, "_PARALLEL_WORK", 0), (subset_values, "_PIECE", 7)),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -197,8 +197,8 @@ def test_other_errors_come_through(search: Search, small_pieces: None, monkeypat
         raise MemoryError("no room")
 
     problem = problem_of("weights")
-    for method in ("candidates", "each"):
-        monkeypatch.setattr(SearchState, method, broken)
+    for owner, method in ((SearchState, "candidates"), (Objective, "of_subsets")):
+        monkeypatch.setattr(owner, method, broken)
     with pytest.raises(MemoryError, match="no room"):
         search.run(problem)
 

@@ -125,7 +125,7 @@ def _auc(n_levels: int, n_selected: int) -> None:
     criterion = AUC()
     scores = criterion.start(block, tables, np.ones((block.n_segments, 1)))
     for feature in range(8):
-        scores.multiply(tables, feature, True)
+        scores.multiply([feature], [True])
         if feature >= n_selected:
             criterion.sums(scores, tables, np.arange(8, 12), np.ones(4, dtype=bool))
 

@@ -18,7 +18,6 @@ from bayesieve.compiling import jit, jit_inner, jit_sum
 from bayesieve.criteria.row_ratios import THREE_WAY
 
 BLOCK = 512
-_STEP_ROWS = 128  # whose logarithms by all features stay in the second-level cache
 LANES = 32
 _GROUP = 8 * LANES  # a lane multiplies eight factors before its exponent is set aside: they must not overflow together
 _MANTISSA = (1 << 52) - 1
@@ -90,12 +89,8 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
                 total[i] += ratio[i] * level[code[i]]
 
 
-NO_PRODUCTS = np.empty((0, 2, LANES))
-"""For `log_loss_sums` of all rows at once."""
-
-
 def new_products(n_candidates: int) -> np.ndarray:
-    """Running products of no rows, and their exponents, for `log_loss_sums` of several blocks."""
+    """Running products of no rows, and their exponents, for `log_loss_sums`."""
     products = np.ones((n_candidates, 2, LANES))
     products[:, 1] = 0.0
     return products
@@ -109,13 +104,10 @@ def log_loss_sums(
     """sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
 
     The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
-    lane after the last block of rows instead of one per row. The products so far come in ``products`` (`new_products`,
-    or `NO_PRODUCTS`). ``by_row``: a ``log`` per row, for factors too large to multiply.
+    lane after the last block of rows instead of one per row. ``products`` are those so far (`new_products`).
+    ``by_row``: a ``log`` per row, for factors too large to multiply.
     """
     n_candidates = columns.size
-    if products.shape[0] == 0:
-        products = np.ones((n_candidates, 2, LANES))
-        products[:, 1] = 0.0
     bits = products.view(np.int64)  # exponents are whole numbers: 0 has the bits of 0.0
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
@@ -204,46 +196,6 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
 
 
 @jit
-def sum_steps(codes, offsets, columns, lows, highs, kinds, n_codes, starts, table, start, ends, features, steps):
-    """steps[s, o, i] = start[segment of i, o] + sum over the features of subset s of the logarithm of row i.
-
-    Subset s has ``features[ends[s - 1] : ends[s]]``.
-    """
-    of_feature = np.empty((columns.size, _STEP_ROWS), dtype=np.int64)
-    for segment in range(offsets.size - 1):
-        for begin in range(offsets[segment], offsets[segment + 1], _STEP_ROWS):
-            n = min(_STEP_ROWS, offsets[segment + 1] - begin)
-            for other in range(steps.shape[1]):
-                for k in range(columns.size):
-                    first = starts[k] + (segment * steps.shape[1] + other) * n_codes[k]
-                    level = table[first : first + n_codes[k]]
-                    code, line = codes[columns[k], begin : begin + n], of_feature[k]
-                    if kinds[k] > THREE_WAY:
-                        for i in range(n):
-                            line[i] = level[code[i]]
-                    else:
-                        low, high, l0, l1, l2 = lows[k], highs[k], level[0], level[1], level[2]
-                        for i in range(n):
-                            line[i] = l0 if code[i] <= low else (l1 if code[i] < high else l2)
-                at = 0
-                for s in range(ends.size):
-                    total = steps[s, other, begin : begin + n]
-                    for i in range(n):
-                        total[i] = start[segment, other]
-                    while at + 4 <= ends[s]:
-                        a, b = of_feature[features[at]], of_feature[features[at + 1]]
-                        c, d = of_feature[features[at + 2]], of_feature[features[at + 3]]
-                        for i in range(n):
-                            total[i] += (a[i] + b[i]) + (c[i] + d[i])
-                        at += 4
-                    while at < ends[s]:
-                        a = of_feature[features[at]]
-                        for i in range(n):
-                            total[i] += a[i]
-                        at += 1
-
-
-@jit
 def classify(steps, offsets, right, wrong, margin, kept, states):
     """Which rows no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0, plus 4 for rows
     within the ``margin`` of mattering.
@@ -279,11 +231,12 @@ def walk_path(
     The ratios are multiplied by every feature but the one that comes after ``most`` others. Stops after that one, or
     when a ratio is beyond ``highest``; returns how many features were added.
     """
+    products = np.empty((1, 2, LANES))
     for c in range(columns.size):
+        products[:, 0], products[:, 1] = 1.0, 0.0
         log_loss_sums(
             ratios, base, codes, offsets, weights, columns[c : c + 1], lows[c : c + 1], highs[c : c + 1],
-            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, np.empty((0, 2, LANES)), True,
-            sums[c],
+            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, products, True, sums[c],
         )  # fmt: skip
         if c == most:
             return c + 1

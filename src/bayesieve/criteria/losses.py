@@ -6,13 +6,13 @@ A criterion is a figure of a subset of features, computed for all candidate move
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
 
-from bayesieve.criteria.row_ratios import IMPOSSIBLE, SURE, TWO_WAY, ClassBlock, RowRatios, Saturation, Scan
+from bayesieve.criteria.row_ratios import IMPOSSIBLE, MANY_MOVES, SURE, TWO_WAY, ClassBlock, RowRatios, Saturation, Scan
 from bayesieve.criteria.scored_rows import RatioTables
 
 _MOST_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
@@ -130,18 +130,18 @@ class LogLoss(ScanCriterion):
         sums = np.zeros((features.size, 1))
         for at, feature in enumerate(features.tolist()):
             sums[at] = self.sums(rows, tables, features[at : at + 1], np.array([True]))  # type: ignore[arg-type]
-            rows.multiply(tables, feature, True)
+            rows.multiply([feature], [True])
         rows.forget()  # as after a path
         return sums
 
     def of_scan(self, rows: RowRatios | RowJoints, scan: Any, moves: tuple[Any, ...]) -> np.ndarray:
-        from bayesieve.criteria._kernels import NO_PRODUCTS, log_loss_sums, new_products
+        from bayesieve.criteria._kernels import log_loss_sums, new_products
 
         if isinstance(rows, RowJoints):
             return rows.sums(moves)
         block, losses = scan.block, np.zeros(moves[0].size)
         by_row = rows.tables.largest_log_factor > _MOST_MULTIPLIED
-        products = NO_PRODUCTS if block.is_in_one(len(scan.ratios)) else new_products(losses.size)
+        products = new_products(losses.size)
         for bounds in scan.blocks(moves):
             is_last = bool(bounds[-1] == block.offsets[-1])
             of_rows = scan.ratios, scan.base, block.codes, bounds, block.weights
@@ -198,7 +198,7 @@ class RowJoints:
 
     def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
         assert tables.by_class is not None
-        self.block, self._logs = block, tables.by_class
+        self.block, self.tables, self._logs = block, tables, tables.by_class
         n_classes = self._logs.shape[1]
         self._starts = np.concatenate([[0], np.cumsum(block.n_codes)]).astype(np.int64)
         factors = np.exp(self._logs)
@@ -225,23 +225,23 @@ class RowJoints:
         """Take the probabilities from the logarithms when they are needed next."""
         self._left = 0
 
-    def sum_subsets(self, tables: RatioTables, subsets: np.ndarray) -> bool:
-        return False
-
-    def multiply(self, tables: RatioTables, feature: int, add: bool) -> None:
-        """Add a feature to the subset, or drop it."""
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
         from bayesieve.criteria._kernels import multiply_joint
 
-        self._selected[feature] = add
-        if self._left == 0:
-            return
-        self._left -= 1
-        move, own = self.moves(tables, np.array([feature]), np.array([add]))
-        place = [values[0] for values in move]
-        rows = self._joint, self.block.codes
-        for bounds in self._blocks(1):
-            multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
-        self._lead[0] -= own[0]
+        self._selected[list(features)] = adding
+        if len(features) >= MANY_MOVES:
+            self.forget()
+        for feature, add in zip(features, adding, strict=True):
+            if self._left == 0:
+                return
+            self._left -= 1
+            move, own = self.moves(self.tables, np.array([feature]), np.array([add]))
+            place = [values[0] for values in move]
+            rows = self._joint, self.block.codes
+            for bounds in self._blocks(1):
+                multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
+            self._lead[0] -= own[0]
 
     def scan(self) -> RowJoints:
         """The same, with probabilities of the current subset."""

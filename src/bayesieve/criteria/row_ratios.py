@@ -4,7 +4,7 @@ per row the ratio of every other class to the true one under the current subset.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise
@@ -33,8 +33,6 @@ SURE = 33.0
 1e-14."""
 
 _MOST_RATIOS = 1 << 22  # of one of the parts that work of very many classes is cut into
-_MOST_BYTES = 64 << 20  # of the logarithms of all subsets
-_MOST_SUMMED = 1 << 33  # logarithms: Python hears signals in between
 _NEVER = 2**61  # beyond all limits, in steps
 _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
 _HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
@@ -42,6 +40,7 @@ _CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in r
 _LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
 _REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
 _MOST_MOVES = 64  # and their number, for the sake of rounding
+MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of those scanned matter
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
 
@@ -218,10 +217,6 @@ class ClassBlock:
             return blocks
         return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
 
-    def is_in_one(self, n_others: int) -> bool:
-        """Whether `blocks` are one, with ratios to so many other classes."""
-        return self.is_whole and n_others < VERY_MANY_CLASSES
-
     @cached_property
     def is_whole(self) -> bool:
         """Whether the engine has all rows in one block."""
@@ -283,12 +278,6 @@ def _classes(coded: CodedTable) -> np.ndarray:
     return np.asarray(coded.class_codes)
 
 
-def most_subsets(block: ClassBlock, n_classes: int) -> int:
-    """Subsets whose logarithms are summed at once; 0 if rows or classes are too many for that."""
-    n_ratios = max(1, block.n_rows * (n_classes - 1))
-    return min(_MOST_BYTES // (8 * n_ratios), _MOST_SUMMED // (n_ratios * max(1, block.n_features)))
-
-
 class RowSteps:
     """State of one block of rows under the current subset: for each row and other class, the logarithm of its ratio to
     the true class.
@@ -304,8 +293,6 @@ class RowSteps:
         self._steps = block.engine.array((self.n_others, block.n_rows), np.int64)
         self._start: np.ndarray | None = None  # steps of the segments, for rows that do not have them yet
         self._pending: list[tuple[int, bool]] = []
-        self._subsets = np.zeros((0, 0), dtype=bool)
-        self._sums = np.zeros((0, 0, 0), dtype=np.int64)
         self.reset(priors)
 
     def reset(self, priors: np.ndarray) -> None:
@@ -315,7 +302,7 @@ class RowSteps:
         # What is impossible stays so whatever the features say.
         never = 2.0 * self.tables.log_reach
         logs = np.where(priors > 0.0, logs + np.where(priors > IMPOSSIBLE * 1e-20, never, 0.0), -never)
-        self._empty = self._start = np.rint(logs / self.tables.log_unit).astype(np.int64)
+        self._start = np.rint(logs / self.tables.log_unit).astype(np.int64)
         self.n_selected = 0
         self._pending.clear()
         self.forget()
@@ -323,36 +310,10 @@ class RowSteps:
     def forget(self) -> None:
         """Take what a criterion reads from the logarithms when it is needed next."""
 
-    def multiply(self, tables: RatioTables, feature: int, adding: bool) -> None:
-        """Add ``feature`` to the subset, or drop it."""
-        self._pending.append((feature, adding))
-        self.n_selected += 1 if adding else -1
-        self.forget()
-
-    def sum_subsets(self, tables: RatioTables, subsets: np.ndarray) -> bool:
-        """Sum up the logarithms of subsets (n_subsets, n_features), which `take_subset` then goes to; False: not here.
-        Only the empty subset may come before.
-        """
-        block = self.block
-        too_many = len(subsets) > most_subsets(block, tables.n_classes)
-        if too_many or not (block.is_whole and tables.has_all_log_steps):
-            return False
-        from bayesieve.criteria._kernels import sum_steps
-
-        used = np.flatnonzero(subsets.any(axis=0))
-        number, feature = np.nonzero(subsets[:, used])
-        ends = np.cumsum(np.bincount(number, minlength=len(subsets)))
-        self._subsets, self._sums = subsets, np.empty((len(subsets), self.n_others, block.n_rows), dtype=np.int64)
-        places = (block.columns[used], block.lows[used], block.highs[used], block.kinds[used], block.n_codes[used])
-        table = tables.starts[used], tables.all_log_steps()
-        sum_steps(block.codes, block.offsets, *places, *table, self._empty, ends, feature, self._sums)
-        return True
-
-    def take_subset(self, number: int) -> None:
-        """Go to one of the subsets that `sum_subsets` was called with."""
-        self._steps, self.n_selected = self._sums[number], int(self._subsets[number].sum())
-        self._start = None
-        self._pending.clear()
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
+        self._pending += zip(features, adding, strict=True)
+        self.n_selected += 2 * sum(adding) - len(adding)
         self.forget()
 
     def settle(self) -> np.ndarray:
@@ -494,25 +455,27 @@ class RowRatios(RowSteps):
     def forget(self) -> None:
         self._scan = None
 
-    def multiply(self, tables: RatioTables, feature: int, adding: bool) -> None:
-        """Add ``feature`` to the subset, or drop it."""
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
         scan = self._scan
-        super().multiply(tables, feature, adding)  # without a scan until all segments are done
-        if scan is None or self._saturation is not None or self._clipped or self._n_multiplied >= self._most_moves:
+        super().multiply(features, adding)  # without a scan until all segments are done
+        if scan is None or self._saturation is not None or len(features) >= MANY_MOVES:
             return
         from bayesieve.criteria._kernels import multiply_ratios
 
-        move = scan.moves(tables, np.array([feature]), np.array([adding]))
-        column, *place = (values[0] for values in move[:-1])
-        self._n_multiplied += 1
-        beyond = False
-        for bounds in scan.blocks(move):
-            code = scan.block.codes[column]
-            beyond |= multiply_ratios(scan.ratios, code, bounds, *place, move[-1], np.exp(self._highest))
-        self._scan = None if beyond else scan
-
-    def sum_subsets(self, tables: RatioTables, subsets: np.ndarray) -> bool:
-        return self._saturation is None and super().sum_subsets(tables, subsets)
+        for feature, add in zip(features, adding, strict=True):
+            if self._clipped or self._n_multiplied >= self._most_moves:
+                return
+            move = scan.moves(self.tables, np.array([feature]), np.array([add]))
+            column, *place = (values[0] for values in move[:-1])
+            self._n_multiplied += 1
+            beyond = False
+            for bounds in scan.blocks(move):
+                code = scan.block.codes[column]
+                beyond |= multiply_ratios(scan.ratios, code, bounds, *place, move[-1], np.exp(self._highest))
+            if beyond:
+                return
+        self._scan = scan
 
     def path(self, tables: RatioTables, features: np.ndarray, by_row: bool) -> np.ndarray:
         """Add features one after another; (n_features, 1) sums over the rows of log(sum over classes of the ratios)."""

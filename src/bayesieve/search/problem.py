@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -23,7 +23,6 @@ from bayesieve.search.trace import SearchTrace, TraceRecorder
 _TIE = 1e-12  # that rounding may add to a measure, and the distance of one on its bound
 _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _CANDIDATES_AT_ONCE = 1024  # the kernels keep a few cache lines for each
-_MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _PENALTY = 1e6  # times the cost of the empty subset, for a constraint missed by 1: more than any criterion gains
 _MISSED = 1e-3  # added to what subsets miss their constraints by, so that those on a bound lose to all that beat it
 
@@ -114,6 +113,12 @@ class Objective:
     def by(self, criterion: Criterion) -> Objective:
         """Another criterion on the same rows."""
         return replace(self, criterion=criterion)
+
+    def of_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(n_subsets,) values, and (n_subsets, n_constraints) measures under constraints."""
+        every = [self, *(self.by(bound.measure) for bound in self.constraints)]
+        values, *measures = (each.sign * each.measured().of_subsets(subsets) for each in every)
+        return values, np.array(measures).reshape(len(measures), len(subsets)).T
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
@@ -315,10 +320,7 @@ class SearchState:
         self.selected = np.zeros(problem.n_features, dtype=bool)
         self.n_selected = 0
         self.cost = self._guide.own(0)
-        if np.isnan(self.cost):
-            raise ValueError(
-                f"{problem.criterion.name!r} cannot be measured on these rows: they lack a class that it needs."
-            )
+        refuse_unmeasurable(problem.criterion, self.cost)
         self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
     def reset(self, selected: np.ndarray | None = None) -> None:
@@ -336,32 +338,10 @@ class SearchState:
         if changed.size > np.count_nonzero(selected):
             self.reset(selected)
         elif changed.size:
-            if changed.size >= _MANY_MOVES:
-                for measured in self._guiding:
-                    measured.forget()
             self._apply(changed.tolist(), selected[changed].tolist())
             self.selected[:] = selected
             self.n_selected = int(self.selected.sum())
             self.cost = self._guide.own(self.n_selected)
-
-    def each(self, subsets: np.ndarray) -> Iterator[bool]:
-        """Go to one subset (n_subsets, n_features) after another, from the empty one.
-
-        Yields whether one pass over the rows has summed up the logarithms of all: values then do not depend on the way.
-        """
-        every = (*self._guiding, *self._judging)
-        summed = all(measured.sum_subsets(subsets) for measured in every)
-        sizes = subsets.sum(axis=1).tolist()
-        for number, selected in enumerate(subsets):
-            if not summed:
-                self.go_to(selected)
-                yield False
-                continue
-            for measured in every:
-                measured.take_subset(number)
-            self.selected[:], self.n_selected = selected, sizes[number]
-            self.cost = self._guide.own(self.n_selected)
-            yield True
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
         """Costs of the subsets that differ from the current one by each of ``features`` (added if absent, else
@@ -378,7 +358,7 @@ class SearchState:
         """What a search compares: the cost, plus a large multiple of how far the subset is from its constraints."""
         if not self._bounds:
             return self.cost
-        return self.cost + self._penalty * _counted(_violation(self._bounds, self.measures()))
+        return self.cost + self._penalty * _counted(self._missed(self._bounds))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
         """Ranks of the subsets whose ``costs`` `candidates` returned for ``features``."""
@@ -395,17 +375,15 @@ class SearchState:
             return float("nan")
         return self._validation.sign * self._validation.own(self.n_selected)
 
-    def measures(self) -> list[float]:
-        """Measures of the current subset that are under constraints, on the rows that guide the search."""
-        return [measured.sign * measured.own(self.n_selected) for _, measured in self._bounds]
-
-    def violation(self, measures: Sequence[float] | None = None) -> float:
+    def violation(self) -> float:
         """How far the current subset is from its constraints, on the rows that choose the subset; 0 if it satisfies
-        them. ``measures`` are those of the rows that guide the search, if known.
+        them.
         """
-        if self._judged is not self._bounds or measures is None:
-            measures = [measured.sign * measured.own(self.n_selected) for _, measured in self._judged]
-        return _violation(self._judged, measures)
+        return self._missed(self._judged)
+
+    def _missed(self, bounds: list[tuple[Constraint, Measured]]) -> float:
+        measures = [measured.sign * measured.own(self.n_selected) for _, measured in bounds]
+        return float(violation([bound for bound, _ in bounds], measures))
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
         """Add features one after another, by a criterion made of log losses; the costs of the subsets on the way."""
@@ -435,9 +413,15 @@ def _bounds(objective: Objective, leave_out: bool, n_jobs: int | None) -> list[t
     return list(zip(objective.constraints, measured, strict=True))
 
 
-def _violation(bounds: list[tuple[Constraint, Measured]], measures: Sequence[float]) -> float:
-    values = zip(bounds, measures, strict=True)
-    return float(sum(float(bound.violation(np.array(value))) for (bound, _), value in values))
+def violation(constraints: Sequence[Constraint], measures: Sequence[Any]) -> Any:
+    """How far subsets are from their constraints, from a number or an array of each measure."""
+    return sum(bound.violation(np.asarray(value)) for bound, value in zip(constraints, measures, strict=True))
+
+
+def refuse_unmeasurable(criterion: Criterion, costs: Any) -> None:
+    """Raise ValueError if the rows lack a class that a criterion needs, which makes its values NaN."""
+    if np.isnan(costs).any():
+        raise ValueError(f"{criterion.name!r} cannot be measured on these rows: they lack a class that it needs.")
 
 
 def _counted(violations: Any) -> Any:
@@ -456,46 +440,27 @@ class Measured:
         start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
         engine, block = (rows.engine, rows.block) if criterion.additive else (IN_MEMORY, rows.block.here)
         self._is_remote = engine.is_remote
-        self._sums = np.zeros((0, 0))  # of subsets that a cluster was asked about together
-        self._taken: int | None = None
         self._state: Parts[Any] = engine.parts(start, [block], rows.tables, rows.priors)
 
     def reset(self) -> None:
-        self._taken = None
         self._state.update(methodcaller("reset", self._rows.priors))
 
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        assert self._taken is None  # workers are at the empty subset
-        self._state.update(_multiply, self._rows.tables, features, adding)
+        self._state.update(methodcaller("multiply", features, adding))
 
-    def forget(self) -> None:
-        """Several moves follow: the rows are not brought up to date after each."""
-        self._state.update(methodcaller("forget"))
-
-    def sum_subsets(self, subsets: np.ndarray) -> bool:
-        """Prepare `take_subset` for these subsets (n_subsets, n_features); False if that is not possible."""
-        if self._is_remote:  # one question for all, whatever they keep of the rows
-            rows = self._rows
-            self._sums = self._state.reduce(_own_sums_of, self._criterion, rows.tables, rows.priors, subsets)
-            return True
-        return not self._state.reduce(_cannot_sum, self._rows.tables, subsets)
-
-    def take_subset(self, number: int) -> None:
-        if self._is_remote:
-            self._taken = number
-        else:
-            self._state.update(methodcaller("take_subset", number))
+    def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
+        """Costs of subsets (n_subsets, n_features), asked for together; the current one is then the last of them."""
+        sums = self._state.reduce(_sums_of_subsets, self._criterion, self._rows.tables, subsets)
+        return self._costs(sums, subsets.sum(axis=1))
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         def part(chosen: slice) -> np.ndarray:
             return self._state.reduce(self._criterion.sums, self._rows.tables, features[chosen], adding[chosen])
 
         pieces = self._pieces(features.size)
-        if self._is_remote:
+        if self._is_remote or len(pieces) == 1:
             moves = (self._rows.tables, features, adding, pieces)
             sums = self._state.reduce(_sums_of_pieces, self._criterion, *moves)
-        elif len(pieces) == 1:
-            sums = part(pieces[0])
         else:
             self._state.update(methodcaller("scan"))  # what threads share
             # Threads would not end at Ctrl-C before their piece is done.
@@ -509,10 +474,7 @@ class Measured:
         return self._costs(sums, sizes)
 
     def own(self, size: int) -> float:
-        if self._taken is not None:
-            sums = self._sums[self._taken]
-        else:
-            sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
+        sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
         return float(self._costs(sums[None, :], np.array([size]))[0])
 
     def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -542,25 +504,13 @@ def _sums_of_pieces(
     return np.concatenate([criterion.sums(block, tables, features[piece], adding[piece]) for piece in pieces])
 
 
-def _own_sums_of(
-    block: Any, criterion: Criterion, tables: RatioTables, priors: np.ndarray, subsets: np.ndarray
-) -> np.ndarray:
-    """(n_subsets, n_sums), each subset from the one before; the empty one is where the state comes from and goes to."""
+def _sums_of_subsets(block: Any, criterion: Criterion, tables: RatioTables, subsets: np.ndarray) -> np.ndarray:
+    """(n_subsets, n_sums), each subset from the one before, and by the logarithms: the way makes no difference."""
     sums, current = [], np.zeros(subsets.shape[1], dtype=bool)
     for subset in subsets:
         changed = np.flatnonzero(subset != current)
         block.forget()
-        _multiply(block, tables, changed.tolist(), subset[changed].tolist())
+        block.multiply(changed.tolist(), subset[changed].tolist())
         sums.append(criterion.own_sums(block, tables))
         current = subset
-    block.reset(priors)
     return np.array(sums)
-
-
-def _multiply(block: Any, tables: RatioTables, features: Sequence[int], adding: Sequence[bool]) -> None:
-    for feature, add in zip(features, adding, strict=True):
-        block.multiply(tables, feature, add)
-
-
-def _cannot_sum(block: Any, tables: RatioTables, subsets: np.ndarray) -> int:
-    return int(not block.sum_subsets(tables, subsets))
