@@ -454,17 +454,19 @@ class Measured:
         return self._costs(sums, subsets.sum(axis=1))
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        def part(chosen: slice) -> np.ndarray:
-            return self._state.reduce(self._criterion.sums, self._rows.tables, features[chosen], adding[chosen])
-
-        pieces = self._pieces(features.size)
-        if self._is_remote or len(pieces) == 1:
-            moves = (self._rows.tables, features, adding, pieces)
-            sums = self._state.reduce(_sums_of_pieces, self._criterion, *moves)
+        tables, pieces = self._rows.tables, self._pieces(features.size)
+        if len(pieces) == 1:
+            sums = self._state.reduce(self._criterion.sums, tables, features, adding)
+        elif self._is_remote:
+            sums = self._state.reduce(_sums_of_pieces, self._criterion, tables, features, adding, pieces)
         else:
+
+            def part(chosen: slice) -> np.ndarray:
+                return self._state.reduce(self._criterion.sums, tables, features[chosen], adding[chosen])
+
             self._state.update(methodcaller("scan"))  # what threads share
             # Threads would not end at Ctrl-C before their piece is done.
-            n_jobs = 1 if self._rows.tables.n_classes > VERY_MANY_CLASSES else self._n_jobs
+            n_jobs = 1 if tables.n_classes > VERY_MANY_CLASSES else self._n_jobs
             sums = np.concatenate(map_in_threads(part, pieces, n_jobs))
         return self._costs(sums, sizes)
 

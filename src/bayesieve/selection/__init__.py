@@ -7,14 +7,13 @@ from bayesieve.selection.averaging import AllFeatures, BayesianAveraging, Compre
 from bayesieve.selection.base import CodedSelector, make_selector
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.cfs import CFSSelector
-from bayesieve.selection.clusters import DependenceClusterSelector
+from bayesieve.selection.clusters import DependenceClusterSelector, pair_statistics
 from bayesieve.selection.filters import (
     FilterSelector,
     ImpreciseInformationGainSelector,
     InformationGainSelector,
     MRMRSelector,
 )
-from bayesieve.selection.pair_statistics import pair_statistics
 from bayesieve.selection.wrapper import AccuracySelector, AUCSelector, WrapperSelector
 
 __all__ = [
