@@ -89,25 +89,20 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
                 total[i] += ratio[i] * level[code[i]]
 
 
-def new_products(n_candidates: int) -> np.ndarray:
-    """Running products of no rows, and their exponents, for `log_loss_sums`."""
-    products = np.ones((n_candidates, 2, LANES))
-    products[:, 1] = 0.0
-    return products
-
-
 @jit
 def log_loss_sums(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
-    products, is_last, sums,
+    products, is_first, is_last, sums,
 ):  # fmt: skip
     """sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
 
     The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
-    lane after the last block of rows instead of one per row. ``products`` are those so far (`new_products`).
+    lane after the last block of rows instead of one per row. ``products`` (n_candidates, 2, LANES) are those so far.
     ``by_row``: a ``log`` per row, for factors too large to multiply.
     """
     n_candidates = columns.size
+    if is_first:
+        products[:, 0], products[:, 1] = 1.0, 0.0
     bits = products.view(np.int64)  # exponents are whole numbers: 0 has the bits of 0.0
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
@@ -233,10 +228,9 @@ def walk_path(
     """
     products = np.empty((1, 2, LANES))
     for c in range(columns.size):
-        products[:, 0], products[:, 1] = 1.0, 0.0
         log_loss_sums(
             ratios, base, codes, offsets, weights, columns[c : c + 1], lows[c : c + 1], highs[c : c + 1],
-            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, products, True, sums[c],
+            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, products, True, True, sums[c],
         )  # fmt: skip
         if c == most:
             return c + 1

@@ -135,17 +135,17 @@ class LogLoss(ScanCriterion):
         return sums
 
     def of_scan(self, rows: RowRatios | RowJoints, scan: Any, moves: tuple[Any, ...]) -> np.ndarray:
-        from bayesieve.criteria._kernels import log_loss_sums, new_products
+        from bayesieve.criteria._kernels import LANES, log_loss_sums
 
         if isinstance(rows, RowJoints):
             return rows.sums(moves)
         block, losses = scan.block, np.zeros(moves[0].size)
         by_row = rows.tables.largest_log_factor > _MOST_MULTIPLIED
-        products = new_products(losses.size)
-        for bounds in scan.blocks(moves):
+        products = np.empty((losses.size, 2, LANES))
+        for number, bounds in enumerate(scan.blocks(moves)):
             is_last = bool(bounds[-1] == block.offsets[-1])
             of_rows = scan.ratios, scan.base, block.codes, bounds, block.weights
-            log_loss_sums(*of_rows, *moves, by_row, products, is_last, losses)
+            log_loss_sums(*of_rows, *moves, by_row, products, number == 0, is_last, losses)
         return (losses + scan.log_scale)[:, None]
 
 
