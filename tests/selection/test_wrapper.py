@@ -20,7 +20,7 @@ from bayesieve import (
     TableEncoder,
     WrapperSelector,
 )
-from bayesieve.criteria import AUC, ExpectedCost, Precision, Recall, RowLoss
+from bayesieve.criteria import AUC, Criterion, ExpectedCost, Precision, Recall, RowLoss, Scorer
 from bayesieve.search import MultiStart, SubsetProblem
 
 
@@ -233,6 +233,18 @@ def test_accuracy_and_auc_are_forward_wrappers_on_training_rows() -> None:
         selector = kind().fit(frame, y)
         np.testing.assert_array_equal(selector.weights_, wrapper.weights_)
         assert selector.trace_.to_frame().drop("seconds").equals(wrapper.trace_.to_frame().drop("seconds"))
+
+
+@pytest.mark.parametrize(
+    ("name", "criterion"),
+    [("recall:yes", Recall("yes")), ("precision:no", Precision("no")), ("f1_macro", Scorer("f1_macro"))],
+)
+def test_criteria_of_a_class_and_scorers_by_name(name: str, criterion: Criterion) -> None:
+    frame, y = mixed_frame()
+    options = {"direction": "forward", "evaluation": 3}
+    by_name, given = (WrapperSelector(one, **options).fit(frame, y) for one in (name, criterion))
+    assert by_name.trace_.to_frame().drop("seconds").equals(given.trace_.to_frame().drop("seconds"))
+    assert WrapperSelector(validation=name).fit(frame, y).trace_.validation_name == criterion.name
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -48,7 +48,12 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
 
 
 def smoothed_logs(
-    counts: np.ndarray, class_counts: np.ndarray, n_levels: int, n_classes: int, total: float, smoothing: Smoothing
+    counts: np.ndarray,
+    class_counts: np.ndarray,
+    n_levels: int | np.ndarray,
+    n_classes: int,
+    total: float,
+    smoothing: Smoothing,
 ) -> np.ndarray:
     """log P(level | class) from counts of a level and class and the counts of the class over all levels."""
     if smoothing == "m-estimate":

@@ -192,8 +192,8 @@ class _Learnt:
         of_feature = np.repeat(np.arange(n_levels.size), n_levels)
         sums = np.array([np.bincount(of_feature, column, n_levels.size) for column in counts.T]).T
         left, class_left = left_over(counts, self.weight), left_over(sums, self.weight)[of_feature]
-        facts = n_levels[of_feature, None], n_classes, self._total, self.smoothing
-        return self._placed(smoothed_logs(left, class_left, *facts), n_codes)
+        n_levels = n_levels[of_feature, None]
+        return self._placed(smoothed_logs(left, class_left, n_levels, n_classes, self._total, self.smoothing), n_codes)
 
     def _placed(self, logs: np.ndarray, n_codes: np.ndarray) -> np.ndarray:
         placed = np.zeros((int(n_codes.sum()), logs.shape[1]))

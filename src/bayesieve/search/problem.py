@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -413,7 +413,7 @@ def _bounds(objective: Objective, leave_out: bool, n_jobs: int | None) -> list[t
     return list(zip(objective.constraints, measured, strict=True))
 
 
-def violation(constraints: Sequence[Constraint], measures: Sequence[Any]) -> Any:
+def violation(constraints: Sequence[Constraint], measures: Iterable[Any]) -> Any:
     """How far subsets are from their constraints, from a number or an array of each measure."""
     return sum(bound.violation(np.asarray(value)) for bound, value in zip(constraints, measures, strict=True))
 
