@@ -429,7 +429,7 @@ def rank_by_mrmr(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesieve.selection.mrmr import rank_by_mrmr
+    >>> from bayesieve.selection.filters import rank_by_mrmr
     >>> from bayesieve.counts import CodedTable
     >>> codes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 1, 0]], dtype=np.uint8)
     >>> target = {"class_codes": np.array([0, 0, 1, 1], dtype=np.uint8), "classes": np.array(["no", "yes"])}
