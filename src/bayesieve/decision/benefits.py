@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils import get_tags
 
-from bayesieve.criteria.benefit import as_benefits, with_amounts
+from bayesieve.criteria.decisions import as_benefits, with_amounts
 from bayesieve.table import Column, Target, as_sample_weight, as_target
 from bayesieve.table.backends.arrays import unmasked
 from bayesieve.table.columns import column_of_series

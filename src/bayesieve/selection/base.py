@@ -289,6 +289,19 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def make_selector(selector: str | CodedSelector) -> CodedSelector:
+    """A fresh selector from its name, or a clone of the one given; ValueError for a name that does not exist."""
+    from bayesieve.selection import SELECTORS  # whose classes this module is the base of
+
+    if isinstance(selector, CodedSelector):
+        return clone(selector)
+    if isinstance(selector, str) and selector in SELECTORS:
+        return SELECTORS[selector]()
+    raise ValueError(
+        f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}."
+    )
+
+
 def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
     """A fresh encoder from ``"modl"``, or from a `TableEncoder` or `IndicatorEncoder` with options."""
     if isinstance(encoder, (TableEncoder, IndicatorEncoder)):

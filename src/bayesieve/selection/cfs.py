@@ -215,9 +215,6 @@ class SubsetMerits:
     def reset(self) -> None:
         self._selected = np.zeros(self.n_features, dtype=bool)
 
-    def expect_moves(self) -> None:
-        """Moves cost nothing before the merit is asked for."""
-
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         self._selected[list(features)] = adding
 
