@@ -16,17 +16,16 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 import bayesieve
-from bayesieve.table import as_table, read_table
-from bayesieve.table.csv_files import sniff_separator
+from bayesieve.table import as_table, read_table, sources, text_files
 from bayesieve.table.reading import read_header
-from bayesieve.table.sources import base, text_files
+from bayesieve.table.text_files import sniff_separator
 from bayesieve.table.text_types import typed_text
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Text is scanned in blocks of a few rows."""
-    for module in (base, text_files):
+    for module in (sources, text_files):
         monkeypatch.setattr(module, "BLOCK_ROWS", 23)
 
 

@@ -26,8 +26,7 @@ from bayesieve.table.frames import whole_frame
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import columns_of
 from bayesieve.table.scanned import is_scan, scanned_rows
-from bayesieve.table.sources import Source, scan
-from bayesieve.table.sources.scanning import scan_to_score
+from bayesieve.table.sources import Source, scan, scan_to_score
 from bayesieve.table.values import canonical_text
 from bayesieve.words import listed, quoted_text
 

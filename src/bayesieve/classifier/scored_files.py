@@ -17,12 +17,10 @@ from bayesieve.classifier.rows import columns_to_read, in_memory, prediction_nam
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
+from bayesieve.table.column_files import File, FilePiece, files_of
 from bayesieve.table.columns import rows_from
 from bayesieve.table.frame_files import FrameFile, is_folder, mark_of
-from bayesieve.table.sources import Source
-from bayesieve.table.sources.base import Piece, Pieces, digest
-from bayesieve.table.sources.column_files import FilePiece
-from bayesieve.table.sources.files import File, files_of
+from bayesieve.table.sources import Piece, Pieces, Source, digest
 
 if TYPE_CHECKING:
     import polars as pl

@@ -64,9 +64,9 @@ def locating(path: Path, target: str | None = None, rows: Sequence[int] | None =
 
 
 def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
-    from bayesieve.table.csv_files import line_of
+    from bayesieve.table.column_files import files_of
     from bayesieve.table.reading import format_of, is_stream
-    from bayesieve.table.sources.files import files_of
+    from bayesieve.table.text_files import line_of
 
     files = [] if is_stream(path) else [Path(file) for file in files_of([path])] if is_several(path) else [path]
     for file in files:

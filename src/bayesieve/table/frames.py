@@ -14,7 +14,7 @@ from bayesieve.table.backends.base import Backend, refuse_duplicates
 from bayesieve.table.columns import KINDS, Column
 from bayesieve.table.raw_table import MatrixTable, Table
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.sources.base import Source
+from bayesieve.table.sources import Source
 from bayesieve.table.values import spelt_out
 
 

@@ -96,10 +96,10 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
 
     path = checked_path(path)
     if format_of(path) == "text" and path.is_file():
-        from bayesieve.table import csv_files
+        from bayesieve.table import text_files
 
         with contextlib.suppress(OSError):
-            return csv_files.read_header(path)
+            return text_files.read_header(path)
     if format_of(path) == "Parquet" and path.is_file() and is_utf8(path):
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             return list(pl.read_parquet_schema(path))
@@ -147,7 +147,7 @@ def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | N
         elif content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
             format = "Arrow"
         elif not content.startswith(b"\x1f\x8b"):
-            from bayesieve.table.csv_files import refuse_binary
+            from bayesieve.table.text_files import refuse_binary
 
             refuse_binary(name, content)  # before all of what may be endless is read
         return _parsed(name, _whole(content, file, name), format, levels)
@@ -178,7 +178,7 @@ def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, 
     import polars as pl
 
     if format == "text":
-        from bayesieve.table.csv_files import read_csv, read_csv_to_score
+        from bayesieve.table.text_files import read_csv, read_csv_to_score
 
         return read_csv(path, source) if levels is None else read_csv_to_score(path, source, levels)
     if format == "Parquet":

@@ -17,7 +17,7 @@ import numpy as np
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.raw_table import Table
 from bayesieve.table.rows import ClassRuns
-from bayesieve.table.sources.base import CELLS_AHEAD, Piece, Source
+from bayesieve.table.sources import CELLS_AHEAD, QUERIES, Piece, Source
 from bayesieve.table.target import Target, as_target
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bayesieve.table.columns import Column
 
-_LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
+_LAZY = (*QUERIES, "dask_dataframe")
 _MOST_CLASSES = 1 << 16
 _BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
 _BLOCK_COPIES = 8  # blocks that would fit in the memory for reading: a block, what it is put together of, and sorted
@@ -322,7 +322,7 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
     ValueError
         If a column does not exist, or the target holds no classes.
     """
-    from bayesieve.table.sources.scanning import scan
+    from bayesieve.table.sources import scan
 
     source = X if isinstance(X, Source) else scan(X)
     roles = {"y": target, "sample_weight": weight, "groups": groups}

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import narwhals as nw
 
 from bayesieve.table.backends.base import refuse_duplicates
-from bayesieve.table.sources.base import BLOCK_ROWS, Folder, Piece, Pieces, Source, digest, write_blocks, writing
-from bayesieve.table.sources.column_files import scan_files
-from bayesieve.table.sources.files import unified
+from bayesieve.table.column_files import scan_files, unified
+from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Pieces, Source, digest, write_blocks, writing
 from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:

@@ -1,19 +1,217 @@
-"""Parquet and Arrow files: row groups, which the footer lists, are pieces."""
+"""Parquet and Arrow files: which ones a path names, and their row groups, which are pieces."""
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from bayesieve.table.reading import format_of, is_utf8
-from bayesieve.table.sources.base import BLOCK_ROWS, Folder, Piece, Pieces, digest
-from bayesieve.table.sources.files import File, partitions, read_errors, unified
+from bayesieve.table.reading import KNOWN, format_of, is_stream, is_utf8
+from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Pieces, digest
+from bayesieve.table.text_types import typed_text
+from bayesieve.table.writing import checked_path
 
 if TYPE_CHECKING:
     import polars as pl
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it was at the time of the scan.
+
+    Attributes
+    ----------
+    path : Path
+    size : int
+        Bytes.
+    changed : int
+        Time of the last change in nanoseconds.
+    touched : int
+        Time of the last change that no program can set, also of rights and name: for caches.
+    """
+
+    path: Path
+    size: int
+    changed: int
+    touched: int = field(default=0, compare=False)
+
+    @classmethod
+    def at(cls, path: Path) -> File:
+        """The file as it is now."""
+        state = path.stat()
+        return cls(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+
+    def check_unchanged(self) -> None:
+        """ValueError if the file is gone or has changed."""
+        try:
+            now = File.at(self.path)
+        except OSError as error:
+            raise ValueError(
+                f"{self.path} cannot be read any more ({error.strerror}); scan the files again."
+            ) from error
+        if now != self:
+            raise ValueError(f"{self.path} has changed since it was scanned; scan the files again.")
+
+
+def read_errors() -> tuple[type[BaseException], ...]:
+    """The errors with which polars and the system refuse a file."""
+    import polars as pl
+
+    return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
+
+def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders, with all tables at any depth
+    whose name, and those of the folders inside, start with neither a point nor an underscore.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path or pattern names no file.
+    ValueError
+        If a folder holds no table, or a file is no table or named twice.
+    """
+    files: list[Path] = []
+    for path in map(checked_path, paths):
+        if path.is_dir():
+            files += _inside(path)
+        elif path.exists():
+            files.append(path)
+        else:
+            matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+            if not matches:
+                raise FileNotFoundError(f"There is no file {path}; check its name and folder.")
+            plain = [match for match in matches if not match.is_dir()]
+            files += plain or [file for folder in matches for file in _inside(folder)]
+    for path in files:
+        if is_stream(path):
+            raise ValueError(f"{path} can only be read once; save it as a file and scan that.")
+        if format_of(path) is None:
+            raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
+    ordered = sorted(files)
+    for path, after in pairwise(ordered):
+        if path == after:
+            raise ValueError(f"{path} is named twice; name every file once.")
+    return files
+
+
+def _inside(folder: Path) -> list[Path]:
+    tables = [path for path in sorted(folder.rglob("*")) if _counts(path.relative_to(folder)) and path.is_file()]
+    if not tables:
+        raise ValueError(f"The folder {folder} holds no table; name one with files that end in {KNOWN}.")
+    return tables
+
+
+def _counts(path: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
+    return format_of(path) is not None and not hidden
+
+
+def partitions(paths: Sequence[Path]) -> pl.DataFrame:
+    """The columns that folders named ``column=value`` stand for, one row a file, typed as in a text table.
+
+    Raises
+    ------
+    ValueError
+        If two files are in folders of different columns.
+    """
+    import polars as pl
+
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        pairs = [part.split("=", 1) for part in path.parent.parts if "=" in part.strip("=")]
+        rows.append({unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs})
+        if rows[-1].keys() != rows[0].keys():
+            raise ValueError(
+                f"{paths[0]} and {path} are in folders of different columns ({', '.join(rows[0]) or 'none'}; "
+                f"{', '.join(rows[-1]) or 'none'}); scan them one by one."
+            )
+    columns = [pl.Series([row[name] for row in rows], dtype=pl.String) for name in rows[0]]
+    return pl.DataFrame([typed_text(column).alias(name) for name, column in zip(rows[0], columns, strict=True)])
+
+
+def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
+    """The columns of the first file with types that hold the values of all files.
+
+    Raises
+    ------
+    ValueError
+        If a file lacks a column or has one more, or a column has types that do not go together; the message names the
+        two files.
+    """
+    import polars as pl
+
+    types = dict(schemas[0])
+    homes = dict.fromkeys(types, paths[0])  # of each type
+    for schema, path in zip(schemas[1:], paths[1:], strict=True):
+        if schema == schemas[0]:
+            continue
+        for these, those, lacking, having in ((types, schema, path, paths[0]), (schema, types, paths[0], path)):
+            for name in these:
+                if name not in those:
+                    raise ValueError(
+                        f"{lacking} has no column {name!r}, which {having} has; give all files the same columns."
+                    )
+        for name, dtype in schema.items():
+            both = common_type(types[name], dtype)
+            if both is None:
+                raise ValueError(
+                    f"Column {name!r} is {_said(types[name])} in {homes[name]} and {_said(dtype)} in {path}; "
+                    "give it one type in all files."
+                )
+            if _said(both) != _said(types[name]):
+                homes[name] = path
+            types[name] = both
+    return pl.Schema(types)
+
+
+def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """The type that holds the values of both, None if they do not go together."""
+    import polars as pl
+
+    if one == other or other == pl.Null:
+        return one
+    if one == pl.Null:
+        return other
+    if one.is_integer() and other.is_integer():
+        return pl.concat((pl.DataFrame(schema={"": dtype}) for dtype in (one, other)), how="vertical_relaxed").dtypes[0]
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64()
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    if one in texts and other in texts:
+        return pl.String() if pl.String in (one, other) else pl.Categorical()
+    if {type(one), type(other)} == {pl.Date, pl.Datetime}:
+        zone = getattr(one, "time_zone", None) or getattr(other, "time_zone", None)
+        return pl.Datetime("us") if zone is None else None
+    if isinstance(one, pl.Datetime) and isinstance(other, pl.Datetime):
+        if (one.time_zone is None) != (other.time_zone is None):
+            return None
+        return pl.Datetime("us", one.time_zone if one.time_zone == other.time_zone else "UTC")
+    if isinstance(one, pl.Duration) and isinstance(other, pl.Duration):
+        return pl.Duration("us")
+    return None
+
+
+def _said(dtype: pl.DataType) -> str:
+    """A type in words."""
+    import polars as pl
+
+    if dtype.is_numeric():
+        return "a number"
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return "text"
+    if isinstance(dtype, pl.Datetime):
+        return "a date and time" + (" with a time zone" if dtype.time_zone else "")
+    words = {pl.Boolean: "true or false", pl.Date: "a date", pl.Time: "a time of day", pl.Duration: "a duration"}
+    return words.get(type(dtype), str(dtype))
 
 
 _LARGEST = 1 << 28  # bytes of a piece, unpacked, that has more rows than a block

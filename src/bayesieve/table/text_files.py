@@ -1,4 +1,4 @@
-"""Text tables: which separator and encoding they use, and what their columns hold."""
+"""Text tables: their separator and encoding, the types of their columns, and tables of any size."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import gzip
 import io
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -18,8 +18,11 @@ from typing import IO, Any, TypeVar
 
 import polars as pl
 
+from bayesieve.table.column_files import File, FileSource, lazy_file, scan_files, unified, with_partitions
 from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.text_types import decimal_points, numbers_of_texts, typed_text
+from bayesieve.table.reading import is_utf8
+from bayesieve.table.sources import BLOCK_ROWS, Folder, digest, write_blocks
+from bayesieve.table.text_types import TextType, decimal_points, numbers_of_texts, typed_text
 
 Found = TypeVar("Found")
 Keep = Callable[[Iterable[bytes]], Path | bytes]
@@ -40,7 +43,7 @@ _BINARY_STARTS = {
 
 @dataclass(frozen=True)
 class Text:
-    """A text table in UTF-8: where it is (a path, or bytes in memory) and how it is cut into fields."""
+    """A text table in UTF-8: where it is (a path, or bytes in memory) and how it is cut_fields into fields."""
 
     path: Path
     source: Path | bytes
@@ -109,7 +112,7 @@ def read_csv(path: Path, source: Path | bytes) -> pl.DataFrame:
     source : Path or bytes
         Where the table is: the file, or its content.
     """
-    text, frame = cut(path, source, in_memory, _parse)
+    text, frame = cut_fields(path, source, in_memory, _parse)
     nameless = [name for name, given in zip(text.names, text.header, strict=True) if not given]
     empty = [name for name in nameless if frame[name].null_count() == frame.height and frame.width > 1]
     if len(empty) == frame.width:
@@ -133,7 +136,7 @@ def read_csv_to_score(path: Path, source: Path | bytes, levels: Mapping[str, Fea
     path, source : as `read_csv` takes them
     levels : mapping from the names of the model's columns to their levels
     """
-    text, frame = cut(path, source, in_memory, partial(_parse_to_score, levels=levels), levels)
+    text, frame = cut_fields(path, source, in_memory, partial(_parse_to_score, levels=levels), levels)
     blank = blank_lines(text, empty_rows(frame))
     return frame if blank is None else frame.filter(~blank)
 
@@ -173,13 +176,13 @@ def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[st
     if b"\r" in sample and b"\n" not in sample and not any(b"\n" in chunk for chunk in _chunks(source)):
         source = keep(chunk.replace(b"\r", b"\n") for chunk in _chunks(source))
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)  # the last character of the sample may be cut
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # the last character of the sample may be cut_fields
     except UnicodeDecodeError:
         source = source if b"\0" in sample else keep(_western(source))
     return look_at(path, source, names)
 
 
-def cut(
+def cut_fields(
     path: Path, source: Path | bytes, keep: Keep, look: Callable[[Text], Found], names: Collection[str] = ()
 ) -> tuple[Text, Found]:
     """Open a text table and look at its rows; once more if a later row is in the Western encoding.
@@ -196,7 +199,7 @@ def cut(
         if "utf-8" not in str(error):
             refuse_open_quote(text)
             refuse_ragged(text)
-            raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
+            raise ValueError(f"{path} cannot be cut_fields into columns; check its quotes and separators.") from error
     text = look_at(path, keep(_western(text.source)), names)
     return text, look(text)
 
@@ -264,7 +267,7 @@ def look_at(path: Path, source: Path | bytes, names: Collection[str] = ()) -> Te
     refuse_binary(path, sample)
     text = sample.decode("utf-8-sig", errors="replace")
     if is_cut and "\n" in text:
-        text = text[: text.rindex("\n")]  # the last line may be cut
+        text = text[: text.rindex("\n")]  # the last line may be cut_fields
     preferred = "\t" if ".tsv" in path.name.lower() else ","
     separator = _separator_of(text, names, preferred) or sniff_separator(text, preferred)
     header = next(iter(_rows(text, separator)), [])
@@ -448,6 +451,190 @@ def refuse_open_quote(text: Text) -> None:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
     if len(odd) % 2:
         raise ValueError(
-            f"{text.path} cannot be cut into columns; check its quotes and separators: "
+            f"{text.path} cannot be cut_fields into columns; check its quotes and separators: "
             f"a quotation mark in line {odd[-1]} is never closed."
         )
+
+
+_FORMAT = 1  # of copies that are used again
+
+
+def scan_text(
+    paths: Sequence[Path], parent: Path | None, levels: Mapping[str, FeatureLevels] | None = None
+) -> FileSource:
+    """The rows of text tables, with separators, encodings and types as `read_table` finds them.
+
+    A type is that of all values of its file; integers of one file and numbers of another are numbers.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    parent : path or None
+        A folder for the copies, which are used again for the same files; None for a temporary one.
+    levels : mapping from the names of a model's columns to their levels, optional
+        Values are text that levels read one by one, as `read_csv_to_score` has it: no types are inferred.
+
+    Raises
+    ------
+    ValueError
+        If a file is not a table or does not fit the others; the message names it and its defect.
+    """
+    files = [File.at(path) for path in paths]
+    name = digest(_FORMAT, [replace(file, path=file.path.resolve()) for file in files]).hex()[:32]
+    place = None if parent is None else parent / f"text-{name}"
+    folder, home = None, place
+    if home is None or not home.is_dir():
+        folder = Folder(parent)
+        home = folder.path
+        _convert(paths, home, parent, levels)
+        for file in files:
+            file.check_unchanged()
+        if place is not None:
+            with contextlib.suppress(OSError):  # another process was faster
+                home.rename(place)
+            home = place if place.is_dir() else home
+    copies = [sorted(home.glob(f"{i}/*.parquet")) for i in range(len(paths))]
+    inside = lazy_file(copies[0][0]).collect_schema()
+    schema, constants = with_partitions(inside, paths)
+    runs = [
+        replace(run, schema=schema, constants=values, origin=file)
+        for names, values, file in zip(copies, constants, files, strict=True)
+        for run in scan_files(names, inside, folder).runs
+    ]
+    return FileSource(schema, tuple(runs), tuple(files))
+
+
+def _convert(
+    paths: Sequence[Path], target: Path, parent: Path | None, levels: Mapping[str, FeatureLevels] | None
+) -> None:
+    """Write the rows of each text table as Parquet files, at least one, into a folder of its number."""
+    scratch = Folder(parent)
+    kind = _TextTable if levels is None else partial(_TextToScore, levels=levels)
+    tables = [kind(path, scratch.path / str(i)) for i, path in enumerate(paths)]
+    schema = unified([table.schema for table in tables], paths)
+    marked = {name for table in tables for name in table.marked}
+    for name, dtype in schema.items():
+        if dtype == pl.Null:
+            schema[name] = pl.Float64() if name in marked else pl.String()
+    for i, table in enumerate(tables):
+        folder = target / str(i)
+        folder.mkdir()
+        write_blocks(table.rows(schema), folder)
+        if not any(folder.iterdir()):
+            pl.DataFrame(schema=schema).write_parquet(folder / "none.parquet")
+
+
+class _TextTable:
+    """A text table that is read in blocks.
+
+    Parameters
+    ----------
+    path : Path
+    folder : Path
+        Where copies may be written.
+
+    Attributes
+    ----------
+    schema : polars.Schema
+        The types of all values; Null for columns without any.
+    marked : set of str
+        Columns that hold marks of missing numbers only.
+    """
+
+    def __init__(self, path: Path, folder: Path, names: Collection[str] = ()) -> None:
+        folder.mkdir()
+        source = path if is_utf8(path) else in_folder(folder, [path.read_bytes()])
+        self._text, _ = cut_fields(path, source, partial(in_folder, folder), self._look_through, names)
+
+    def _look_through(self, text: Text) -> None:
+        try:
+            self._learn_types(text, text.query(infer_schema_length=SAMPLE_ROWS))
+        except pl.exceptions.ComputeError:
+            self._learn_types(text, text.query(infer_schema=False))
+
+    def _learn_types(self, text: Text, query: pl.LazyFrame) -> None:
+        """Types as the query has them; the type of text as all its values suggest."""
+        self._query, types = query, dict(query.collect_schema())
+        decimal_comma = text.separator != ","
+        self._types = {name: TextType(decimal_comma=decimal_comma) for name in types if types[name] == pl.String}
+        present: set[str] = set()
+        for block in self._learn_rows(text):
+            present |= {column.name for column in block.get_columns() if column.null_count() < block.height}
+            for name, texts in self._types.items():
+                texts.add(block[name].alias(""))
+        rows = (~self._empty).arg_true()
+        self._n_rows = int(rows[-1]) + 1 if len(rows) else 0
+        nameless = {name for name, given in zip(text.names, text.header, strict=True) if not given}
+        columns = [name for name in types if name in present or name not in nameless or len(types) == 1]
+        if not columns:
+            raise ValueError(
+                f"{text.path} has columns without names and without values; check its header and separator."
+            )
+        self.marked = {name for name, texts in self._types.items() if texts.has_text and not texts.has_values}
+        self.schema = pl.Schema({name: self._type(name, types[name]) for name in columns})
+
+    def _learn_rows(self, text: Text) -> Iterator[pl.DataFrame]:
+        """All blocks; then, which rows are empty is known, and that none is short."""
+        self._empty, n_last = pl.Series([], dtype=pl.Boolean), 0
+        for block in self._blocks():
+            self._empty.append(empty_rows(block))
+            n_last += block[:, -1].null_count()
+            yield block
+        refuse_short_rows(text, self._empty, n_last)
+
+    def _type(self, name: str, dtype: pl.DataType) -> pl.DataType:
+        if name not in self._types:
+            return dtype
+        texts = self._types[name]
+        return texts.read(pl.Series(dtype=pl.String)).dtype if texts.has_values else pl.Null()
+
+    def _blocks(self) -> Iterator[pl.DataFrame]:
+        batches = self._query.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True, engine="streaming")
+        return (block for block in batches if block.height)
+
+    def _rows(self, left_out: pl.Series) -> Iterator[pl.DataFrame]:
+        first = 0
+        for block in self._blocks():
+            yield block.filter(~left_out[first : first + block.height])
+            first += block.height
+
+    def rows(self, schema: pl.Schema) -> Iterator[pl.DataFrame]:
+        """The rows in these types, without blank lines; in a single column only the last ones are none."""
+        is_single = len(self.schema) == 1
+        blank = pl.int_range(len(self._empty), eager=True) >= self._n_rows if is_single else self._empty
+        return (self._typed(block, schema) for block in self._rows(blank))
+
+    def _typed(self, block: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+        columns = []
+        for name, dtype in self.schema.items():
+            column = block[name].alias("")
+            if dtype == pl.Null:
+                column = pl.Series([None]).new_from_index(0, block.height)
+            elif name in self._types:
+                column = self._types[name].read(column)
+            columns.append(column.cast(schema[name]).alias(name))
+        return pl.DataFrame(columns)
+
+
+class _TextToScore(_TextTable):
+    """A text table whose values are read by the levels of a model; rows of separators only are rows, too."""
+
+    def __init__(self, path: Path, folder: Path, levels: Mapping[str, FeatureLevels]) -> None:
+        self._levels = levels
+        super().__init__(path, folder, levels)
+
+    def _look_through(self, text: Text) -> None:
+        self._query, self.marked = text.query(infer_schema=False), set()
+        for _ in self._learn_rows(text):
+            pass
+        blank = blank_lines(text, self._empty)
+        self._blank = pl.repeat(False, len(self._empty), dtype=pl.Boolean, eager=True) if blank is None else blank
+        self.schema = self._query.collect_schema()
+
+    def rows(self, schema: pl.Schema) -> Iterator[pl.DataFrame]:
+        for block in self._rows(self._blank):
+            columns = [column.alias("") for column in block.get_columns()]
+            for i, name in enumerate(block.columns):
+                if self._text.separator != "," and name in self._levels and self._levels[name].type == "number":
+                    columns[i] = decimal_points(columns[i])
+            yield pl.DataFrame([column.alias(name) for column, name in zip(columns, block.columns, strict=True)])
