@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from bayesieve.table.reading import KNOWN, format_of, is_stream, is_utf8
 from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Pieces, digest
-from bayesieve.table.text_types import typed_text
+from bayesieve.table.text_types import TextType
 from bayesieve.table.writing import checked_path
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def partitions(paths: Sequence[Path]) -> pl.DataFrame:
                 f"{', '.join(rows[-1]) or 'none'}); scan them one by one."
             )
     columns = [pl.Series([row[name] for row in rows], dtype=pl.String) for name in rows[0]]
-    return pl.DataFrame([typed_text(column).alias(name) for name, column in zip(rows[0], columns, strict=True)])
+    return pl.DataFrame([TextType().add(column).alias(name) for name, column in zip(rows[0], columns, strict=True)])
 
 
 def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:

@@ -178,9 +178,9 @@ def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, 
     import polars as pl
 
     if format == "text":
-        from bayesieve.table.text_files import read_csv, read_csv_to_score
+        from bayesieve.table.text_files import read_csv
 
-        return read_csv(path, source) if levels is None else read_csv_to_score(path, source, levels)
+        return read_csv(path, source, levels)
     if format == "Parquet":
         return pl.read_parquet(io.BytesIO(source) if isinstance(source, bytes) else source, glob=False)
     # A file whose place polars knows; it would take * and [1] in a name for a pattern.
