@@ -15,7 +15,7 @@ import numpy as np
 from bayesieve.classifier.rows import look_at_first_rows, prediction_names
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.table import FeatureLevels
-from bayesieve.table.backends.base import type_of_dtype
+from bayesieve.table.backends import type_of_dtype
 from bayesieve.table.choices import is_choice
 from bayesieve.table.columns import ALL_WHOLE, Categories
 from bayesieve.table.indicator_levels import IndicatorLevels

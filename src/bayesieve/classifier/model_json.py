@@ -49,7 +49,7 @@ from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
 from bayesieve.table.columns import KINDS
-from bayesieve.table.estimator_input import copy_features
+from bayesieve.table.frames import copy_features
 from bayesieve.table.indicator_levels import IndicatorLevels
 from bayesieve.table.pair_levels import columns_of, features_from_json, features_to_json
 from bayesieve.table.table_levels import TableLevels

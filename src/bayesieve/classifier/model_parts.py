@@ -31,10 +31,10 @@ from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
-from bayesieve.table.frames import apart_by_name
+from bayesieve.table.frames import apart_by_name, is_scan
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.rows import ClassRuns
-from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
+from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.target import Target, normalized_weights
 

@@ -15,7 +15,7 @@ from bayesieve.classifier.model_parts import MEMORY
 from bayesieve.classifier.rows import predicted, with_predictions
 from bayesieve.decision.wrapped import Labelled
 from bayesieve.scorecard.record import probabilities
-from bayesieve.table.scanned import is_scan
+from bayesieve.table.frames import is_scan
 
 
 class Predicting(ClassifierMixin, BaseEstimator):

@@ -26,8 +26,8 @@ from bayesieve.selection.base import with_benefit
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
-from bayesieve.table.estimator_input import copy_features
-from bayesieve.table.scanned import ScannedTable, is_scan
+from bayesieve.table.frames import copy_features, is_scan
+from bayesieve.table.scanned import ScannedTable
 
 if TYPE_CHECKING:
     from bayesieve.report.data import Performance

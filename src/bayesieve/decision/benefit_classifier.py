@@ -24,8 +24,8 @@ from bayesieve.decision.curves import ProfitCurve, profit_curve
 from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_table
-from bayesieve.table.frames import apart_by_name, take_rows
-from bayesieve.table.scanned import ScannedTable, is_scan
+from bayesieve.table.frames import apart_by_name, is_scan, take_rows
+from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.sources import scan
 
 

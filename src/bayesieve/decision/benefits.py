@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.criteria.benefit import as_benefits, with_amounts
 from bayesieve.table import Column, as_sample_weight, as_target
-from bayesieve.table.backends.arrays import unmasked
+from bayesieve.table.arrays import unmasked
 from bayesieve.table.columns import column_of_series
 
 _SHAPES = (

@@ -18,8 +18,7 @@ from bayesieve.selection.row_splits import row_splits
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.cautions import silenced
 from bayesieve.table.choices import is_choice
-from bayesieve.table.frames import apart_by_name, take_rows
-from bayesieve.table.scanned import is_scan
+from bayesieve.table.frames import apart_by_name, is_scan, take_rows
 
 Measure = Callable[[np.ndarray], np.ndarray]
 """From confusion matrices (n, true class, predicted class) to values (n,); higher is better."""

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from bayesieve.table import Target, as_sample_weight, as_target
-from bayesieve.table.scanned import is_scan, scanned_rows
+from bayesieve.table.frames import is_scan
+from bayesieve.table.scanned import scanned_rows
 
 
 def adopt_fitted(owner: Any, classifier: Any) -> None:

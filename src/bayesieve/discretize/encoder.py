@@ -43,11 +43,10 @@ from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
-from bayesieve.table.estimator_input import fit_table, new_table
-from bayesieve.table.frames import apart_by_name
+from bayesieve.table.frames import apart_by_name, fit_table, is_scan, new_table
 from bayesieve.table.marks import Mark, marks, rows_to_judge
 from bayesieve.table.rows import ClassRuns
-from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
+from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.table_levels import TableLevels
 
 _NUMERIC: dict[str, Any] = {

@@ -20,8 +20,7 @@ from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.choices import is_choice
-from bayesieve.table.estimator_input import new_table, remember_features
-from bayesieve.table.frames import apart_by_name, as_table
+from bayesieve.table.frames import apart_by_name, as_table, new_table, remember_features
 from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, score_values
 from bayesieve.table.levels import smallest_unsigned
 

@@ -29,8 +29,7 @@ from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.choices import Allowed, check_allowed
-from bayesieve.table.estimator_input import copy_features, new_table
-from bayesieve.table.frames import reader_of, whole_frame
+from bayesieve.table.frames import copy_features, new_table, reader_of, whole_frame
 from bayesieve.table.pair_levels import columns_behind
 from bayesieve.table.target import refuse_identifiers
 

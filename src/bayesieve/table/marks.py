@@ -10,7 +10,7 @@ from scipy.special import chdtr, pdtr
 from bayesieve.table.scanned import ScannedTable
 
 if TYPE_CHECKING:
-    from bayesieve.table.raw_table import Table
+    from bayesieve.table.columns import Table
     from bayesieve.table.table_levels import TableLevels
 
 Mark = Literal["counter", "identifier", "date"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
-from bayesieve.table.backends.base import refuse_duplicates
+from bayesieve.table.backends import refuse_duplicates
 from bayesieve.table.column_files import scan_files, unified
 from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Pieces, Source, digest, write_blocks, writing
 from bayesieve.table.values import canonical_text

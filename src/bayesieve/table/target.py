@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.short_repr import ShortRepr
-from bayesieve.table.backends.arrays import holds_exactly, unmasked
+from bayesieve.table.arrays import holds_exactly, unmasked
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, column_of_series, whole_offsets
 from bayesieve.table.levels import smallest_unsigned
