@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from bayesieve.table.frame_files import FrameFile
+from bayesieve.table.writing import FrameFile
 
 FRAME = pl.DataFrame({"text": ["a", None, 'x,"y"'] * 50, "number": [1.5, float("nan"), None] * 50})
 

@@ -13,7 +13,7 @@ import pytest
 import bayesieve
 from bayesieve import TableEncoder
 from bayesieve.engine.cache import Cache
-from bayesieve.table import marks as rule
+from bayesieve.table import cautions as rule
 
 FIRST = date(2020, 1, 1)
 

@@ -13,9 +13,8 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.naive_bayes.monotone import monotone_gain
 from bayesieve.table import FeatureLevels, Table, as_table
 from bayesieve.table.cautions import Caution
-from bayesieve.table.pair_levels import columns_behind
+from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.table_levels import TableLevels
 from bayesieve.words import named
 
 if TYPE_CHECKING:

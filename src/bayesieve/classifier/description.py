@@ -8,8 +8,8 @@ import numpy as np
 
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.filters import RankedSelector
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import TableLevels
 from bayesieve.words import listed, plural
 
 if TYPE_CHECKING:

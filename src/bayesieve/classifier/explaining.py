@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from bayesieve.classifier.rows import cells_of_row, read
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.naive_bayes import Explanation
+from bayesieve.parts import is_choice
 from bayesieve.scorecard.look_up import ScoreReader
 from bayesieve.scorecard.record import UNSEEN, columns_of_texts
-from bayesieve.table.choices import is_choice
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB

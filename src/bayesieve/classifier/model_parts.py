@@ -24,19 +24,17 @@ from bayesieve.engine.progress import Clock
 from bayesieve.naive_bayes.calibration import drawn_rows, rows_to_keep
 from bayesieve.naive_bayes.fitting import FitOptions, FittedPredictor
 from bayesieve.naive_bayes.shapes import leaves_room
-from bayesieve.parts import arguments
+from bayesieve.parts import arguments, is_choice
 from bayesieve.scorecard.record import Scorecard, features_of, scorecard_of
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
-from bayesieve.table.choices import is_choice
+from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, is_scan
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.rows import ClassRuns
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.table_levels import TableLevels
-from bayesieve.table.target import Target, normalized_weights
+from bayesieve.table.target import ClassRuns, Target, normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB

@@ -21,9 +21,9 @@ from bayesieve.scorecard.look_up import Cell, is_row, one_row
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.columns import Categories, rows_from
+from bayesieve.table.derived_levels import scores_of
 from bayesieve.table.frames import is_scan, new_table, whole_frame
-from bayesieve.table.indicator_levels import scores_of
-from bayesieve.table.pair_levels import columns_of
+from bayesieve.table.levels import columns_of
 from bayesieve.table.scanned import scanned_rows
 from bayesieve.table.sources import Source, scan, scan_to_score
 from bayesieve.table.values import canonical_text

@@ -19,8 +19,8 @@ from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
 from bayesieve.table.column_files import File, FilePiece, files_of
 from bayesieve.table.columns import rows_from
-from bayesieve.table.frame_files import FrameFile, is_folder, mark_of
 from bayesieve.table.sources import Piece, Pieces, Source, digest
+from bayesieve.table.writing import FrameFile, is_folder, mark_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,7 +14,7 @@ from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.rows import Rows
+from bayesieve.table.target import Rows
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

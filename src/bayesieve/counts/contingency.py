@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesieve.short_repr import ShortRepr
-from bayesieve.table.indicator_levels import MISSING_LEVEL
-from bayesieve.table.rows import count_classes
+from bayesieve.table.derived_levels import MISSING_LEVEL
+from bayesieve.table.target import count_classes
 
 if TYPE_CHECKING:
     from bayesieve.counts.coded import CodedTable, Families

@@ -10,7 +10,7 @@ import msgspec
 
 from bayesieve.decision.benefit_classifier import BenefitClassifier
 from bayesieve.plain_values import Damaged, converted
-from bayesieve.table.writing import checked_path
+from bayesieve.table.reading import checked_path
 
 _Number = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
 _Names = Annotated[tuple[str | int | bool, ...], msgspec.Meta(min_length=1)]

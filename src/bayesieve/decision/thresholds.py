@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.decision.benefits import positions_in
 from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
+from bayesieve.parts import is_choice
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.cautions import silenced
-from bayesieve.table.choices import is_choice
 from bayesieve.table.frames import apart_by_name, is_scan, take_rows
 
 Measure = Callable[[np.ndarray], np.ndarray]

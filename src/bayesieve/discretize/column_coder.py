@@ -18,7 +18,7 @@ from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_t
 from bayesieve.table.cautions import Caution, issue
 from bayesieve.table.columns import Kind
 from bayesieve.table.frames import apart_by_name, fit_table, new_table
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import refuse_identifiers
 from bayesieve.words import named
 

@@ -17,11 +17,11 @@ from bayesieve.discretize.criterion import interval_costs, level_scores as share
 from bayesieve.discretize.parametric_scores import as_parametric_scores, compute_table
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
+from bayesieve.parts import is_choice
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
-from bayesieve.table.choices import is_choice
+from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, score_values
 from bayesieve.table.frames import apart_by_name, as_table, new_table, remember_features
-from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, score_values
 from bayesieve.table.levels import smallest_unsigned
 
 

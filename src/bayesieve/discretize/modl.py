@@ -15,7 +15,7 @@ from bayesieve.discretize.criterion import Groups, Prior, check_prior, log_parti
 from bayesieve.discretize.grouping import group_values
 from bayesieve.discretize.intervals import search_intervals
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
-from bayesieve.table.choices import is_choice
+from bayesieve.parts import is_choice
 
 _LEAST_JOINED = 61
 """Distinct values from which neighbours of one class stay together with the prior by sizes. It falls beyond half as

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.table import Column, Table
-from bayesieve.table.indicator_levels import number_text
+from bayesieve.table.derived_levels import number_text
 
 
 class ParametricScore:

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from bayesieve.statistics.metrics import MEASURES
 from bayesieve.table import as_table
-from bayesieve.table.writing import checked_path
+from bayesieve.table.reading import checked_path
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
 """Columns of numbers in `Comparison.frame`, and of every result."""

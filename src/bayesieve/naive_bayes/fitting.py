@@ -21,9 +21,8 @@ from bayesieve.naive_bayes.shapes import N_WAVES, Shape, apart_within, most_dire
 from bayesieve.naive_bayes.sparsity import spread, worth_keeping
 from bayesieve.naive_bayes.surfaces import Surface, SurfacePart, find_surfaces, pairs_of
 from bayesieve.table import FeatureLevels
-from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import TableLevels, smallest_unsigned
 
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviation, or
 _LEAST_SHARE = 3e-4  # of what all features could save, if that is less

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels
 
 N_WAVES = 8
 """Cosines that a curve is made of."""

@@ -19,7 +19,8 @@ from bayesieve.report.render import fill
 from bayesieve.report.sections.search import path_sentence
 from bayesieve.report.sections.tables import Table, moves_table, sizes_table
 from bayesieve.report.traces import chosen_subset, summarise_trace
-from bayesieve.table.writing import HTML, checked_path, write_atomically
+from bayesieve.table.reading import checked_path
+from bayesieve.table.writing import HTML, write_atomically
 
 WIDTH = 960
 _LEFT, _RIGHT = 78, 28

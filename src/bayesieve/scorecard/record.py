@@ -17,10 +17,9 @@ from bayesieve.naive_bayes.fitting import counting_variances
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.derived_levels import PairLevels, scores_of
 from bayesieve.table.frames import as_table, polars_frame
-from bayesieve.table.indicator_levels import scores_of
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.values import canonical_text
 
 UNSEEN = "(not seen in training)"

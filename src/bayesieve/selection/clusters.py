@@ -13,13 +13,13 @@ from bayesieve.counts import CodedTable, Dependence, Smoothing
 from bayesieve.counts.dependence import make_dependence
 from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import Progress
+from bayesieve.parts import Allowed
 from bayesieve.search import ClusterSearch, SearchTrace, SubsetProblem
 from bayesieve.search.clusters import LINKAGES
 from bayesieve.search.objective import check_measure, make_measure
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.selection.evaluation_rows import n_held_out
 from bayesieve.selection.wrapper import SubsetSelector
-from bayesieve.table.choices import Allowed
 from bayesieve.table.frames import polars_frame
 
 

@@ -13,11 +13,10 @@ from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, class_imprecise_information
 from bayesieve.counts.information import class_information
 from bayesieve.criteria import Criterion
-from bayesieve.parts import Score
+from bayesieve.parts import Allowed, Score
 from bayesieve.search import Clock, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.selection.evaluation_rows import hold_out, recoder_for, validation_criterion
-from bayesieve.table.choices import Allowed
 
 _DIGITS = 12  # of scores that are compared: rounding must not decide between copies of a feature, nor keep one of 0
 

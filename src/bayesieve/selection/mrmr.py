@@ -13,10 +13,9 @@ from bayesieve.counts.dependence import MutualInformation, make_dependence
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.parts import Score
+from bayesieve.parts import Allowed, Score
 from bayesieve.selection.base import SHARED_OPTIONS
 from bayesieve.selection.filters import RankedSelector, leading
-from bayesieve.table.choices import Allowed
 
 Form = Literal["difference", "quotient"]
 FORMS = ("difference", "quotient")

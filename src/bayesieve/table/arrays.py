@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.temporal import COUNT, TYPES_OF_MOMENTS
-from bayesieve.table.values import canonical_value, is_missing, text_of_bytes
+from bayesieve.table.values import COUNT, TYPES_OF_MOMENTS, canonical_value, is_missing, text_of_bytes
 
 
 def as_array(X: Any) -> np.ndarray:

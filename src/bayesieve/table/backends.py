@@ -14,8 +14,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from bayesieve.parts import Registry
 from bayesieve.table.arrays import as_array, as_csc, encoded_objects, encoded_one_by_one, objects_round, plain_objects
-from bayesieve.table.temporal import count_moments
-from bayesieve.table.values import drop_unused, text_of_bytes
+from bayesieve.table.values import count_moments, drop_unused, text_of_bytes
 
 WIDE = 256
 """Columns of one type from which a frame is read as one matrix."""

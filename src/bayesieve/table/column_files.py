@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from bayesieve.table.reading import KNOWN, format_of, is_stream, is_utf8
+from bayesieve.table.reading import KNOWN, checked_path, format_of, is_stream, is_utf8
 from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Pieces, digest
 from bayesieve.table.text_types import TextType
-from bayesieve.table.writing import checked_path
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,12 +16,14 @@ import numpy as np
 from bayesieve.table.arrays import as_csc, column_of_csc, type_of_objects
 from bayesieve.table.backends import Backend, backend
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, format_temporal
 from bayesieve.table.values import (
+    MICROSECONDS_PER_DAY,
+    TEMPORAL,
     Scalar,
     canonical_text,
     canonical_value,
     drop_unused,
+    format_temporal,
     sort_codes,
     spelt_out,
 )

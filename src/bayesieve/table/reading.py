@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from bayesieve.table.writing import checked_path
-
 if TYPE_CHECKING:
     import polars as pl
 
@@ -104,6 +102,24 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             return list(pl.read_parquet_schema(path))
     return read_table(path).columns  # or its error
+
+
+def checked_path(path: object) -> Path:
+    """A valid path; TypeError or ValueError otherwise."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"A path must be text or a pathlib.Path, got {path!r}.")
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ValueError(f"A file cannot have the name {text!r}; give another path.")
+    try:
+        os.stat(text)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except UnicodeEncodeError:
+        raise ValueError(f"A file cannot have the name {text!r}; give another path.") from None
+    except OSError as error:
+        raise ValueError(f"{text[:100]} cannot be opened ({error.strerror}); give another path.") from None
+    return Path(text)
 
 
 def ending_of(path: Path) -> str:

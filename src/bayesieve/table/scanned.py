@@ -14,9 +14,8 @@ import numpy as np
 
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Table
-from bayesieve.table.rows import ClassRuns
 from bayesieve.table.sources import CELLS_AHEAD, Piece, Source
-from bayesieve.table.target import Target, as_target
+from bayesieve.table.target import ClassRuns, Target, as_target
 
 if TYPE_CHECKING:
     import polars as pl

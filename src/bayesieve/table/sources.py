@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
-from bayesieve.table.reading import format_of
-from bayesieve.table.writing import checked_path
+from bayesieve.table.reading import checked_path, format_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesieve.table.temporal import format_temporal, parse_number
-from bayesieve.table.values import Scalar, canonical_text
+from bayesieve.table.values import Scalar, canonical_text, format_temporal, parse_number
 
 if TYPE_CHECKING:
     import polars as pl

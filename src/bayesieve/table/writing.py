@@ -1,12 +1,23 @@
-"""Atomic writing of files."""
+"""Files written whole or not at all: at once, or frame after frame."""
 
 from __future__ import annotations
 
 import contextlib
+import glob
+import gzip
 import os
+import queue
 import secrets
+import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+from bayesieve.table.reading import ARROW, PARQUET, checked_path, ending_of, is_zipped
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -52,24 +63,6 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
             ) from error
         raise
     sync_folder(target.parent)
-
-
-def checked_path(path: object) -> Path:
-    """A valid path; TypeError or ValueError otherwise."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"A path must be text or a pathlib.Path, got {path!r}.")
-    text = os.fspath(path)
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise ValueError(f"A file cannot have the name {text!r}; give another path.")
-    try:
-        os.stat(text)
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except UnicodeEncodeError:
-        raise ValueError(f"A file cannot have the name {text!r}; give another path.") from None
-    except OSError as error:
-        raise ValueError(f"{text[:100]} cannot be opened ({error.strerror}); give another path.") from None
-    return Path(text)
 
 
 HTML = (".html", ".htm")
@@ -130,3 +123,194 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
+_ENDINGS = ".csv, .tsv, .parquet or .arrow"
+_MARK = "bayesieve"  # key of the metadata of a Parquet file
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a path to write is that of a folder: it has no ending, or is there under another than those of files."""
+    kind = ending_of(Path(path))
+    return not kind or (os.path.isdir(path) and kind not in (*SEPARATORS, *PARQUET, *ARROW))
+
+
+def mark_of(path: Path) -> str | None:
+    """The mark of a Parquet file; None for files without, and others."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet_metadata(path).get(_MARK)
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+
+
+class FrameFile:
+    """A CSV, TSV, Parquet or Arrow file that is written frame by frame; use as a context manager.
+
+    Rows go to a temporary file in the same folder, which replaces ``path`` when the block ends without an error; after
+    an error, and after Ctrl-C, nothing is left. What a killed process leaves is deleted by the next one that writes
+    the file. One frame at a time waits to be written.
+
+    Parameters
+    ----------
+    path : str or path
+        Its ending chooses the format; text may end in .gz.
+    mark : str or None, default=None
+        A text that a Parquet file keeps for `mark_of`.
+
+    Raises
+    ------
+    ValueError
+        If the ending is not one of these, ``path`` is a folder, or it cannot be written.
+    FileNotFoundError
+        If the folder does not exist.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, mark: str | None = None) -> None:
+        self.path, self._mark = checked_path(path), mark
+        self._target = Path(os.path.realpath(self.path))
+        self._kind = ending_of(self.path)
+        is_text = self._kind in SEPARATORS
+        if not is_text and (self._kind not in (*PARQUET, *ARROW) or is_zipped(self.path)):
+            raise ValueError(f"{path} has no known file extension; end the name in {_ENDINGS}.")
+        if self._target.is_dir():
+            raise ValueError(f"{path} is a folder; give the name of a file to write.")
+        if not self._target.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {self._target.parent} to write {self.path.name} in; create it first."
+            )
+        self._prefix = f".{self._target.name[:200]}."
+        self._temporary = self._target.with_name(f"{self._prefix}{secrets.token_hex(6)}.tmp")
+        self._writer: _Text | _Columns | None = None
+        self._schema: pl.Schema | None = None
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Add rows; the first frame fixes the columns and their types."""
+        if self._writer is not None and frame.schema != self._schema:
+            raise ValueError(f"A frame for {self.path} has other columns than the first one, or of other types.")
+        self._schema = frame.schema
+        with self._explained():
+            if self._writer is None:
+                self._delete_abandoned()
+                descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode_of(self._target))
+                file = os.fdopen(descriptor, "wb")
+                with contextlib.suppress(OSError):
+                    lock(file)
+                if self._kind in SEPARATORS:
+                    self._writer = _Text(file, SEPARATORS[self._kind], is_zipped(self.path))
+                else:
+                    self._writer = _Columns(file, frame, self._kind in PARQUET, self._mark)
+            self._writer.write(frame)
+
+    def __enter__(self) -> FrameFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._writer is not None:
+                with self._explained() if error is None else contextlib.suppress(Exception):
+                    self._writer.close(whole=error is None)
+                    if error is None:
+                        os.replace(self._temporary, self._target)
+                        sync_folder(self._target.parent)
+        finally:
+            with contextlib.suppress(OSError):
+                self._temporary.unlink()
+
+    def _delete_abandoned(self) -> None:
+        """Delete the temporary files of processes that were killed; those of others are locked."""
+        for path in self._target.parent.glob(f"{glob.escape(self._prefix)}{'?' * 12}.tmp"):
+            with contextlib.suppress(OSError), path.open("r+b") as file:
+                lock(file)
+                path.unlink()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        import polars as pl
+
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise ValueError(
+                f"{self.path} cannot be written ({reason}); check the folder's rights and space."
+            ) from error
+
+
+class _Text:
+    """Lines of text."""
+
+    def __init__(self, file: IO[bytes], separator: str, zipped: bool) -> None:
+        self._file, self._separator, self._has_header = file, separator, False
+        self._to: Any = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) if zipped else file
+
+    def write(self, frame: pl.DataFrame) -> None:
+        self._to.write(frame.write_csv(separator=self._separator, include_header=not self._has_header).encode())
+        self._has_header = True
+
+    def close(self, *, whole: bool) -> None:
+        with self._file:
+            if whole and self._to is not self._file:
+                self._to.close()
+            self._file.flush()
+            if whole:
+                os.fsync(self._file.fileno())
+
+
+class _Columns:
+    """A Parquet or Arrow file, which polars writes in a thread as frames come."""
+
+    def __init__(self, file: IO[bytes], first: pl.DataFrame, parquet: bool, mark: str | None) -> None:
+        self._file, self._parquet = file, parquet
+        self._metadata = None if mark is None else {_MARK: mark}
+        self._frames: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
+        self._abandoned = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._sink, args=(first.schema,), name="bayesieve-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, frame: pl.DataFrame) -> None:
+        while self._thread.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._frames.put(frame, timeout=0.2)
+                return
+        self._raise()
+
+    def close(self, *, whole: bool) -> None:
+        self._abandoned = not whole
+        while self._thread.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._frames.put(None, timeout=0.2)
+                break
+        self._thread.join()
+        with self._file:
+            if whole:
+                self._raise()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _given(self, *_: Any) -> Iterator[pl.DataFrame]:
+        while (frame := self._frames.get()) is not None:
+            yield frame
+        if self._abandoned:
+            raise InterruptedError("the file was abandoned")
+
+    def _sink(self, schema: pl.Schema) -> None:
+        from polars.io.plugins import register_io_source
+
+        lazy = register_io_source(self._given, schema=schema)
+        try:
+            if self._parquet:
+                lazy.sink_parquet(self._file, engine="streaming", metadata=self._metadata)
+            else:
+                lazy.sink_ipc(self._file, engine="streaming")
+        except BaseException as error:
+            self._error = error
