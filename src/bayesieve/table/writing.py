@@ -38,31 +38,21 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     ValueError
         If `path` is a folder, or cannot be written.
     """
-    target = Path(os.path.realpath(checked_path(path)))
-    if target.is_dir():
-        raise ValueError(f"{path} is a folder; give the name of a file to write.")
     data = content.encode() if isinstance(content, str) else content
-    if os.path.exists(path) and not os.path.isfile(path):
+    if checked_path(path).exists() and not os.path.isfile(path) and not os.path.isdir(path):
         try:
             Path(path).write_bytes(data)
         except OSError as error:
             raise ValueError(f"{path} cannot be written ({error.strerror}); give another path.") from error
         return
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent} to write {target.name} in; create it first.")
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
-    try:
-        _write_through(temporary, data, mode_of(target))
-        os.replace(temporary, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise ValueError(
-                f"{path} cannot be written ({error.strerror}); check the folder's rights and space."
-            ) from error
-        raise
-    sync_folder(target.parent)
+    new = _NewFile(path)
+    with new.explained():
+        file = new.open()
+        try:
+            file.write(data)
+            new.put(file)
+        finally:
+            new.discard(file)
 
 
 HTML = (".html", ".htm")
@@ -86,14 +76,6 @@ def refuse_other_format(path: object, format: str, ending: str) -> None:
         raise ValueError(f"{path} ends in {suffix}, but would hold {format}; end the name in {ending}.")
 
 
-def mode_of(target: Path) -> int:
-    """The access rights of the file to be replaced, or those of a new file (which the process's umask then cuts)."""
-    try:
-        return target.stat().st_mode & 0o777
-    except OSError:
-        return 0o666
-
-
 def lock(file: IO[bytes] | int) -> bool:
     """Lock an open file or folder until it is closed or the process ends; False on systems that cannot.
 
@@ -107,22 +89,71 @@ def lock(file: IO[bytes] | int) -> bool:
     return True
 
 
-def _write_through(path: Path, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+class _NewFile:
+    """A file that is written under a temporary name in its folder, and put in place when it is whole."""
 
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = checked_path(path)
+        self._target = Path(os.path.realpath(path))
+        if self._target.is_dir():
+            raise ValueError(f"{path} is a folder; give the name of a file to write.")
+        if not self._target.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {self._target.parent} to write {self.path.name} in; create it first."
+            )
+        self._prefix = f".{self._target.name[:200]}."
+        self._temporary = self._target.with_name(f"{self._prefix}{secrets.token_hex(6)}.tmp")
 
-def sync_folder(folder: Path) -> None:
-    """Make the new name itself survive a power cut, if the system can."""
-    with contextlib.suppress(OSError, AttributeError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    def open(self) -> IO[bytes]:
+        """The file under its temporary name, with the access rights of the one that it replaces."""
+        mode = 0o666  # which the process's umask cuts
+        with contextlib.suppress(OSError):
+            mode = self._target.stat().st_mode & 0o777
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        file = os.fdopen(os.open(self._temporary, flags, mode), "wb")
+        with contextlib.suppress(OSError):
+            lock(file)
+        return file
+
+    def put(self, file: IO[bytes]) -> None:
+        """Put the file in place, so that it survives a power cut."""
+        with file:
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(self._temporary, self._target)
+        with contextlib.suppress(OSError, AttributeError):
+            folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def discard(self, file: IO[bytes]) -> None:
+        """Delete the file, unless it is in place."""
+        with contextlib.suppress(OSError):
+            file.close()
+        with contextlib.suppress(OSError):
+            self._temporary.unlink()
+
+    def delete_abandoned(self) -> None:
+        """Delete the temporary files of processes that were killed; those of others are locked."""
+        for path in self._target.parent.glob(f"{glob.escape(self._prefix)}{'?' * 12}.tmp"):
+            with contextlib.suppress(OSError), path.open("r+b") as file:
+                lock(file)
+                path.unlink()
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn errors of the system and of polars into a sentence."""
         try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            yield
+        except Exception as error:
+            if not isinstance(error, OSError) and type(error).__module__ != "polars.exceptions":
+                raise
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise ValueError(
+                f"{self.path} cannot be written ({reason}); check the folder's rights and space."
+            ) from error
 
 
 SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
@@ -169,39 +200,29 @@ class FrameFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, mark: str | None = None) -> None:
-        self.path, self._mark = checked_path(path), mark
-        self._target = Path(os.path.realpath(self.path))
-        self._kind = ending_of(self.path)
-        is_text = self._kind in SEPARATORS
-        if not is_text and (self._kind not in (*PARQUET, *ARROW) or is_zipped(self.path)):
+        self._mark, self._kind = mark, ending_of(checked_path(path))
+        self._zipped = is_zipped(Path(path))
+        if self._kind not in SEPARATORS and (self._kind not in (*PARQUET, *ARROW) or self._zipped):
             raise ValueError(f"{path} has no known file extension; end the name in {_ENDINGS}.")
-        if self._target.is_dir():
-            raise ValueError(f"{path} is a folder; give the name of a file to write.")
-        if not self._target.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {self._target.parent} to write {self.path.name} in; create it first."
-            )
-        self._prefix = f".{self._target.name[:200]}."
-        self._temporary = self._target.with_name(f"{self._prefix}{secrets.token_hex(6)}.tmp")
-        self._writer: _Text | _Columns | None = None
+        self._new = _NewFile(path)
+        self.path = self._new.path
+        self._file: IO[bytes] | None = None
         self._schema: pl.Schema | None = None
 
     def write(self, frame: pl.DataFrame) -> None:
         """Add rows; the first frame fixes the columns and their types."""
-        if self._writer is not None and frame.schema != self._schema:
+        if self._file is not None and frame.schema != self._schema:
             raise ValueError(f"A frame for {self.path} has other columns than the first one, or of other types.")
         self._schema = frame.schema
-        with self._explained():
-            if self._writer is None:
-                self._delete_abandoned()
-                descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode_of(self._target))
-                file = os.fdopen(descriptor, "wb")
-                with contextlib.suppress(OSError):
-                    lock(file)
+        with self._new.explained():
+            if self._file is None:
+                self._new.delete_abandoned()
+                self._file = self._new.open()
+                self._writer: _Text | _Columns
                 if self._kind in SEPARATORS:
-                    self._writer = _Text(file, SEPARATORS[self._kind], is_zipped(self.path))
+                    self._writer = _Text(self._file, SEPARATORS[self._kind], self._zipped)
                 else:
-                    self._writer = _Columns(file, frame, self._kind in PARQUET, self._mark)
+                    self._writer = _Columns(self._file, frame, self._kind in PARQUET, self._mark)
             self._writer.write(frame)
 
     def __enter__(self) -> FrameFile:
@@ -210,35 +231,15 @@ class FrameFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._file is None:
+            return
         try:
-            if self._writer is not None:
-                with self._explained() if error is None else contextlib.suppress(Exception):
-                    self._writer.close(whole=error is None)
-                    if error is None:
-                        os.replace(self._temporary, self._target)
-                        sync_folder(self._target.parent)
+            with self._new.explained() if error is None else contextlib.suppress(Exception):
+                self._writer.close(whole=error is None)
+                if error is None:
+                    self._new.put(self._file)
         finally:
-            with contextlib.suppress(OSError):
-                self._temporary.unlink()
-
-    def _delete_abandoned(self) -> None:
-        """Delete the temporary files of processes that were killed; those of others are locked."""
-        for path in self._target.parent.glob(f"{glob.escape(self._prefix)}{'?' * 12}.tmp"):
-            with contextlib.suppress(OSError), path.open("r+b") as file:
-                lock(file)
-                path.unlink()
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        import polars as pl
-
-        try:
-            yield
-        except (OSError, pl.exceptions.PolarsError) as error:
-            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-            raise ValueError(
-                f"{self.path} cannot be written ({reason}); check the folder's rights and space."
-            ) from error
+            self._new.discard(self._file)
 
 
 class _Text:
@@ -253,12 +254,8 @@ class _Text:
         self._has_header = True
 
     def close(self, *, whole: bool) -> None:
-        with self._file:
-            if whole and self._to is not self._file:
-                self._to.close()
-            self._file.flush()
-            if whole:
-                os.fsync(self._file.fileno())
+        if whole and self._to is not self._file:
+            self._to.close()
 
 
 class _Columns:
@@ -287,11 +284,8 @@ class _Columns:
                 self._frames.put(None, timeout=0.2)
                 break
         self._thread.join()
-        with self._file:
-            if whole:
-                self._raise()
-                self._file.flush()
-                os.fsync(self._file.fileno())
+        if whole:
+            self._raise()
 
     def _raise(self) -> None:
         if self._error is not None:
