@@ -19,7 +19,7 @@ from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
 from bayesieve.table.column_files import File, FilePiece, files_of
 from bayesieve.table.columns import rows_from
-from bayesieve.table.sources import Piece, Pieces, Source, digest
+from bayesieve.table.sources import Piece, Source, digest
 from bayesieve.table.writing import FrameFile, is_folder, mark_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ScoredRows:
     """
 
     model: SelectiveNB
-    source: Pieces
+    source: Source
     keep: tuple[str, ...]
     block_rows: int
     piece_rows: int

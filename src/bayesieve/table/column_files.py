@@ -9,15 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
-from bayesieve.table.reading import KNOWN, checked_path, format_of, is_stream, is_utf8
-from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Pieces, digest
-from bayesieve.table.text_types import TextType
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
+from bayesieve.table.reading import KNOWN, checked_path, format_of, is_stream, is_utf8
+from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Source, digest
+from bayesieve.table.text_types import TextType
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -62,8 +61,6 @@ class File:
 
 def read_errors() -> tuple[type[BaseException], ...]:
     """The errors with which polars and the system refuse a file."""
-    import polars as pl
-
     return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
@@ -122,8 +119,6 @@ def partitions(paths: Sequence[Path]) -> pl.DataFrame:
     ValueError
         If two files are in folders of different columns.
     """
-    import polars as pl
-
     rows: list[dict[str, Any]] = []
     for path in paths:
         pairs = [part.split("=", 1) for part in path.parent.parts if "=" in part.strip("=")]
@@ -146,8 +141,6 @@ def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Sch
         If a file lacks a column or has one more, or a column has types that do not go together; the message names the
         two files.
     """
-    import polars as pl
-
     types = dict(schemas[0])
     homes = dict.fromkeys(types, paths[0])  # of each type
     for schema, path in zip(schemas[1:], paths[1:], strict=True):
@@ -174,8 +167,6 @@ def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Sch
 
 def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
     """The type that holds the values of both, None if they do not go together."""
-    import polars as pl
-
     if one == other or other == pl.Null:
         return one
     if one == pl.Null:
@@ -201,8 +192,6 @@ def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
 
 def _said(dtype: pl.DataType) -> str:
     """A type in words."""
-    import polars as pl
-
     if dtype.is_numeric():
         return "a number"
     if dtype in (pl.String, pl.Categorical, pl.Enum):
@@ -239,8 +228,6 @@ class FilePiece(Piece):
     origin: File | None = None
 
     def _read(self, columns: list[str]) -> pl.DataFrame:
-        import polars as pl
-
         self.file.check_unchanged()
         inside = [name for name in columns if name not in self.constants]
         try:
@@ -262,7 +249,6 @@ class FilePiece(Piece):
             yield replace(self, n_rows=n_rows, n_bytes=n_bytes, first_row=self.first_row + begin)
 
     def _rows(self, names: list[str], first: int, n_rows: int) -> pl.DataFrame:
-        import polars as pl
         from polars import selectors
 
         if not names:
@@ -288,7 +274,7 @@ class FilePiece(Piece):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FileSource(Pieces):
+class FileSource(Source):
     """The rows of Parquet or Arrow files, one file after the other.
 
     Attributes
@@ -296,8 +282,8 @@ class FileSource(Pieces):
     files : tuple of File
     """
 
-    runs: tuple[FilePiece, ...]
-    files: tuple[File, ...]
+    runs: tuple[FilePiece, ...] = ()
+    files: tuple[File, ...] = ()
 
     def fingerprint(self) -> bytes:
         runs = [(run.file.path.parts[-2:], run.first_row, run.n_rows) for run in self.runs]  # folders of copies differ
@@ -339,8 +325,6 @@ def scan_files(paths: Sequence[Path], schema: pl.Schema | None = None, folder: F
 
 def with_partitions(inside: pl.Schema, paths: Sequence[Path]) -> tuple[pl.Schema, list[dict[str, Any]]]:
     """The columns inside the files and those of their folders, with the values of the latter by file."""
-    import polars as pl
-
     folders = partitions(paths)
     folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
     constants = folders.rows(named=True) if folders.width else [{} for _ in paths]
@@ -371,8 +355,6 @@ def is_parquet(path: Path) -> bool:
 
 def lazy_file(path: Path) -> pl.LazyFrame:
     """A Parquet or Arrow file, of whatever name."""
-    import polars as pl
-
     source = path if is_utf8(path) else path.open("rb")
     if is_parquet(path):
         return pl.scan_parquet(source, glob=False, hive_partitioning=False, use_statistics=False)
@@ -381,8 +363,6 @@ def lazy_file(path: Path) -> pl.LazyFrame:
 
 def _look_at(path: Path) -> tuple[pl.Schema, list[RowGroup]]:
     """The columns of a file and its row groups; an Arrow file counts as one."""
-    import polars as pl
-
     try:
         size = path.stat().st_size
         if size == 0:

@@ -70,23 +70,26 @@ class Piece(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Source(ABC):
+class Source:
     """The rows of a table that need not fit in memory.
 
     Attributes
     ----------
     schema : polars.Schema
         Names and types of all columns, the same for all pieces.
+    runs : tuple of Piece
+        The pieces that are known from the start.
     """
 
     schema: pl.Schema
+    runs: tuple[Piece, ...] = ()
     reads_ahead: ClassVar[bool] = True
     """Whether the next pieces are read in a thread."""
 
     @property
-    @abstractmethod
     def pieces(self) -> tuple[Piece, ...]:
         """The runs of rows, in a fixed order."""
+        return self.runs
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,7 +112,6 @@ class Source(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_rows} rows, {len(self.schema)} columns)"
 
-    @abstractmethod
     def select(self, names: Sequence[str]) -> Self:
         """The same rows with these columns only, in this order.
 
@@ -118,10 +120,12 @@ class Source(ABC):
         ValueError
             If a column does not exist, or is named twice.
         """
+        schema = self._schema_of(names)
+        return replace(self, schema=schema, runs=tuple(replace(piece, schema=schema) for piece in self.runs))
 
-    @abstractmethod
     def part(self, numbers: Sequence[int]) -> Source:
         """The rows of the pieces at these positions."""
+        return replace(self, runs=tuple(self.runs[i] for i in numbers))
 
     def blocks(
         self,
@@ -174,7 +178,7 @@ class Source(ABC):
             rows.update(block.hash_rows().to_numpy().tobytes())
         return digest(list(self.schema.items()), rows.digest())
 
-    def check_unchanged(self) -> None:  # noqa: B027  # frames in memory never change
+    def check_unchanged(self) -> None:  # frames in memory never change
         """Compare the source with its state at the time of the scan.
 
         Raises
@@ -196,29 +200,6 @@ class Source(ABC):
             if name in columns[:i]:
                 raise ValueError(f"Column {name!r} is named twice; name every column once.")
         return columns
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Pieces(Source):
-    """A source whose pieces are known from the start.
-
-    Attributes
-    ----------
-    runs : tuple of Piece
-    """
-
-    runs: tuple[Piece, ...]
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return self.runs
-
-    def part(self, numbers: Sequence[int]) -> Self:
-        return replace(self, runs=tuple(self.runs[i] for i in numbers))
-
-    def select(self, names: Sequence[str]) -> Self:
-        schema = self._schema_of(names)
-        return replace(self, schema=schema, runs=tuple(replace(piece, schema=schema) for piece in self.runs))
 
 
 def _listed(names: Sequence[str], most: int = 10) -> str:
