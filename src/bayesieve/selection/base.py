@@ -27,8 +27,9 @@ from bayesieve.parts import Allowed, Score, check_allowed
 from bayesieve.search import SearchTrace
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table.backends import reader_of
 from bayesieve.table.cautions import issue, weights_caution
-from bayesieve.table.frames import copy_features, new_table, reader_of, whole_frame
+from bayesieve.table.frames import copy_features, new_table, whole_frame
 from bayesieve.table.levels import columns_behind
 from bayesieve.table.target import refuse_identifiers
 

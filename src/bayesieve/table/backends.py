@@ -6,6 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -58,11 +59,11 @@ class Backend(ABC):
         """A column in the form that is read, and the name of the backend that reads it; not all are this one's."""
         return column, self.name
 
-    @abstractmethod
     def column_type(self, column: Any) -> str | None:
-        """The type of a column: number, boolean, text, category, date, datetime, duration, time or mixed; None where it
-        depends on the values, as in a column of Python objects.
+        """The type of a column: number, boolean, text, category, date, datetime, duration, time or mixed; None if it
+        depends on the values, as in a column of Python objects. By default as narwhals knows it.
         """
+        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
     @abstractmethod
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -95,24 +96,24 @@ def refuse_duplicates(names: Sequence[str]) -> None:
         raise ValueError(f"Column name {name!r} appears more than once; give every column its own name.")
 
 
+_TYPES: dict[type, str | None] = {
+    nw.Boolean: "boolean",
+    nw.String: "text",
+    nw.Categorical: "category",
+    nw.Enum: "category",
+    nw.Object: None,
+    nw.Date: "date",
+    nw.Datetime: "datetime",
+    nw.Duration: "duration",
+    nw.Time: "time",
+}
+
+
 def type_of_dtype(dtype: Any) -> str | None:
     """The `Column.type` of a narwhals data type, None where it depends on the values."""
     if dtype.is_numeric():
         return "number"
-    for kind, name in (
-        (nw.Boolean, "boolean"),
-        (nw.String, "text"),
-        (nw.Categorical, "category"),
-        (nw.Enum, "category"),
-        (nw.Date, "date"),
-        (nw.Datetime, "datetime"),
-        (nw.Duration, "duration"),
-        (nw.Time, "time"),
-        (nw.Object, None),
-    ):
-        if isinstance(dtype, kind):
-            return name
-    return "mixed"
+    return _TYPES.get(type(dtype), "mixed")
 
 
 class ArraysBackend(Backend):
@@ -210,13 +211,10 @@ class PolarsBackend(Backend):
             return column.to_numpy(), "arrays"
         return (column.cast(pl.Float64) if column.dtype == pl.Null else column).alias(""), self.name
 
-    def column_type(self, column: Any) -> str | None:
-        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
-
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         import polars as pl
 
-        if column.dtype == pl.Decimal or column.dtype in (pl.Int128, pl.UInt128):
+        if self.rounds(column):
             column = column.cast(pl.Float64)
         if getattr(column.dtype, "time_unit", None) == "ms":
             column = _milliseconds_as_microseconds(column.to_physical())
@@ -323,7 +321,7 @@ class ArrowBackend(Backend):
             return "number"
         if pt.is_date(column.type):
             return "date"
-        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
+        return super().column_type(column)
 
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         import pyarrow as pa
@@ -474,9 +472,6 @@ class PandasBackend(Backend):
             return column.to_numpy(), _ARRAYS.name
         return column, self.name
 
-    def column_type(self, column: Any) -> str | None:
-        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
-
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         if type_ == "datetime" and getattr(column.array, "unit", None) in ("s", "ms"):  # may lie beyond microseconds
             naive = column if isinstance(column.dtype, np.dtype) else column.dt.tz_convert(None)
@@ -528,12 +523,17 @@ def _string_names(frame: Any) -> list[str] | None:
 
 
 _ARRAYS, _ARROW = ArraysBackend(), ArrowBackend()
-BACKENDS: Registry[type[Backend]] = Registry(
-    "bayesieve.backends", Backend, ArraysBackend, PolarsBackend, ArrowBackend, SparseBackend, PandasBackend
-)
+_OWN = (_ARRAYS, PolarsBackend(), _ARROW, SparseBackend(), PandasBackend())
+BACKENDS: Registry[type[Backend]] = Registry("bayesieve.backends", Backend, *map(type, _OWN))
 
 
 @cache
 def backend(name: str) -> Backend:
     """The backend of this name."""
     return BACKENDS[name]()
+
+
+def reader_of(X: Any) -> Backend:
+    """The backend for a frame in memory; what no library claims is read as an array."""
+    # Backends of other packages are looked for only if none of these reads it.
+    return next((library for library in chain(_OWN, map(backend, BACKENDS)) if library.reads(X)), _ARRAYS)

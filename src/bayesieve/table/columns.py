@@ -288,7 +288,7 @@ class Column:
                 if merged:
                     return Categories(*sort_codes(codes, values))
                 return Categories(codes, [canonical_value(value) for value in values])
-        codes, raw = _encode_plain(*self.plain())
+        codes, raw = encode_plain(*self.plain())
         if self._natural_type in TEMPORAL:
             return Categories(*sort_codes(codes, [format_temporal(number, self._natural_type) for number in raw]))
         return Categories(*sort_codes(codes, raw))
@@ -417,12 +417,12 @@ def _unreadable(column: Column, row: int, type_: str) -> ValueError:
     )
 
 
-def _encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
+def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
     """Distinct values of a number or boolean array; NaN counts as missing."""
     raw: Sequence[Any]
     if values.dtype.kind == "b":
         codes, raw = values.astype(np.int32), [False, True]
-    elif (offsets := whole_offsets(values)) is not None:
+    elif (offsets := _whole_offsets(values)) is not None:
         codes, raw = offsets
     else:
         distinct, inverse = np.unique(values, return_inverse=True)
@@ -433,7 +433,7 @@ def _encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.nd
     return drop_unused(codes, raw)
 
 
-def whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
+def _whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
     """Integers that span no more numbers than there are rows: distances to the lowest (int32), and the range.
 
     None for other arrays; this spares the others' sort.

@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from bayesieve.table.backends import BACKENDS, Backend, backend, refuse_duplicates
+from bayesieve.table.backends import reader_of, refuse_duplicates
 from bayesieve.table.columns import KINDS, Column, MatrixTable, Table
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.sources import QUERIES, Source
@@ -58,12 +58,6 @@ def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: S
     refuse_duplicates(names)
     _check_kinds(kinds, names)
     return table if feature_names is None and not kinds and isinstance(X, Table) else table.read_as(names, kinds or {})
-
-
-def reader_of(X: Any) -> Backend:
-    """The backend for what `whole_frame` returns; what no library claims is read as an array."""
-    # Backends of other packages are looked for only where none of these reads it.
-    return next((library for library in map(backend, BACKENDS) if library.reads(X)), backend("arrays"))
 
 
 def whole_frame(X: Any) -> Any:

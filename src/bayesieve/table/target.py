@@ -15,9 +15,8 @@ import numpy as np
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.arrays import holds_exactly, unmasked
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.columns import Column, column_of_series, whole_offsets
+from bayesieve.table.columns import Column, column_of_series, encode_plain
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.values import drop_unused
 
 _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
@@ -202,12 +201,8 @@ def _numeric_labels(column: Column) -> tuple[np.ndarray, np.ndarray]:
             raise ValueError(_CONTINUOUS)
         if float(np.abs(values).max()) < 2**53:
             values = values.astype(np.int64)
-    offsets = whole_offsets(values)
-    if offsets is not None:
-        codes, present = drop_unused(*offsets)
-        return np.array(present, dtype=dtype), codes
-    labels, codes = np.unique(values, return_inverse=True)
-    return labels.astype(dtype), codes
+    codes, labels = encode_plain(values, None)
+    return np.array(labels, dtype=dtype), codes
 
 
 def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.ndarray]:
