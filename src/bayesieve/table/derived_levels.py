@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -107,11 +107,12 @@ class PairLevels(FeatureLevels):
         first, second = (part.texts(one) for part, one in zip(self.parts, column, strict=True))
         return [", ".join("missing" if v is None else v for v in both) for both in zip(first, second, strict=True)]
 
-    def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain values for JSON."""
+    def to_json(self, columns: Mapping[int, str] | None = None) -> dict[str, Any]:
+        """A dictionary of plain values for JSON; parts whose identity is among ``columns`` are names."""
+        own = columns or {}
         return {
             "name": self.name,
-            "parts": [part.to_json() for part in self.parts],
+            "parts": [own[id(part)] if id(part) in own else part.to_json() for part in self.parts],
             "grid": self.grid.tolist(),
             "cells": self.cells.tolist(),
             "level_score": self.level_score,
@@ -167,15 +168,7 @@ def unused_pair_name(first: str, second: str, taken: Collection[str], more: str 
 def features_to_json(levels: Sequence[FeatureLevels]) -> list[dict[str, Any]]:
     """`FeatureLevels.to_json` of all features of a table; a pair names the columns whose own levels are its parts."""
     columns = {id(level): level.name for level in levels if not isinstance(level, PairLevels)}
-    written = []
-    for level in levels:
-        data = level.to_json()
-        if isinstance(level, PairLevels):
-            data["parts"] = [
-                columns.get(id(part), of_part) for part, of_part in zip(level.parts, data["parts"], strict=True)
-            ]
-        written.append(data)
-    return written
+    return [level.to_json(columns) if isinstance(level, PairLevels) else level.to_json() for level in levels]
 
 
 def features_from_json(data: Sequence[Any]) -> tuple[FeatureLevels, ...]:
