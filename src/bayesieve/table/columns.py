@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -161,18 +162,17 @@ class Column:
         """The same column under another name or, unless `kind` is None, as another kind."""
         if name == self.name and kind is None:
             return self
-        own_kind: Kind | None = self._kind if kind is None else "numeric" if kind == "numeric" else "categorical"
-        column = Column(name, self._data, self._library, own_kind, self._rows)
-        column.row_number = self.row_number
+        column = copy(self)
+        column.name = name
+        if kind is not None:
+            column._kind = "numeric" if kind == "numeric" else "categorical"
         return column
 
     def take(self, rows: np.ndarray) -> Column:
         """The same column, of these rows only; the values are gathered when they are converted."""
-        part = Column(
-            self.name, self._data, self._library, self._kind, rows if self._rows is None else self._rows[rows]
-        )
+        part = copy(self)
+        part._rows = rows if self._rows is None else self._rows[rows]
         part._natural_type = self._natural_type  # a subset must not change what the column is
-        part.row_number = self.row_number
         return part
 
     def value(self, row: int) -> Any:
@@ -611,8 +611,7 @@ class _ReadColumn(Column):
 
     def __init__(self, whole: Column, taken: np.ndarray | None = None, read: dict[Any, Any] | None = None) -> None:
         part = whole if taken is None else whole.take(taken)
-        super().__init__(part.name, part._data, part._library, part._kind, part._rows)
-        self._natural_type = part._natural_type
+        vars(self).update(vars(part), _natural_type=part._natural_type)
         self._whole, self._taken = whole, slice(None) if taken is None else taken
         self._read: dict[Any, Any] = {} if read is None else read
 
