@@ -147,7 +147,7 @@ def test_what_cannot_be_scanned(path: Path, make: Callable[[Path], Any], words: 
         ({"columns": ["a", "a"]}, "Column 'a' is named twice"),
         ({"columns": []}, "columns is empty; name at least one column"),
         ({"cache": 3}, r"A path must be text or a pathlib\.Path, got 3"),
-        ({"cache": __file__}, r"No copies can be written into .*test_faults"),
+        ({"cache": __file__}, r"No copies can be written into .*test_column_files"),
         ({"connection": "here"}, "connection must be a connection of DuckDB, got str"),
     ],
 )
