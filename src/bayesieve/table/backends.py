@@ -59,11 +59,11 @@ class Backend(ABC):
         """A column in the form that is read, and the name of the backend that reads it; not all are this one's."""
         return column, self.name
 
+    @abstractmethod
     def column_type(self, column: Any) -> str | None:
         """The type of a column: number, boolean, text, category, date, datetime, duration, time or mixed; None if it
-        depends on the values, as in a column of Python objects. By default as narwhals knows it.
+        depends on the values, as in a column of Python objects.
         """
-        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
     @abstractmethod
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -211,6 +211,9 @@ class PolarsBackend(Backend):
             return column.to_numpy(), "arrays"
         return (column.cast(pl.Float64) if column.dtype == pl.Null else column).alias(""), self.name
 
+    def column_type(self, column: Any) -> str | None:
+        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
+
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         import polars as pl
 
@@ -321,7 +324,7 @@ class ArrowBackend(Backend):
             return "number"
         if pt.is_date(column.type):
             return "date"
-        return super().column_type(column)
+        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         import pyarrow as pa
@@ -471,6 +474,9 @@ class PandasBackend(Backend):
         if isinstance(column.dtype, np.dtype) and column.dtype.kind not in "mM":
             return column.to_numpy(), _ARRAYS.name
         return column, self.name
+
+    def column_type(self, column: Any) -> str | None:
+        return type_of_dtype(nw.from_native(column, series_only=True).dtype)
 
     def plain(self, column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
         if type_ == "datetime" and getattr(column.array, "unit", None) in ("s", "ms"):  # may lie beyond microseconds
