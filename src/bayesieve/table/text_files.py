@@ -210,7 +210,8 @@ class TextTable:
             self._empty.append(empty_rows(block))
             n_last += block[:, -1].null_count()
             present |= {column.name for column in block.get_columns() if column.null_count() < block.height}
-            typed = {name: texts.add(block[name].alias("")) for name, texts in self._texts.items()}
+            learns = self._is_whole or self._levels is None  # or else only `blocks` reads the values
+            typed = {name: texts.add(block[name].alias("")) for name, texts in self._texts.items() if learns}
             if self._is_whole:
                 self._whole = pl.DataFrame([typed.get(name, block[name]).alias(name) for name in types])
         refuse_short_rows(self._text, self._empty, n_last)
