@@ -234,13 +234,14 @@ class FilePiece(Piece):
             frame = self._rows(inside, self.first_row, self.n_rows)
         except read_errors() as error:
             raise ValueError(self._defect(inside)) from error
-        series = {
-            name: pl.repeat(self.constants[name], self.n_rows, dtype=self.schema[name], eager=True)
-            for name in columns
-            if name in self.constants
-        }
-        series |= {name: frame[name].cast(self.schema[name]) for name in inside}
-        return pl.DataFrame([series[name].alias(name) for name in columns])
+        return pl.DataFrame(
+            [
+                frame[name].cast(self.schema[name])
+                if name in frame.columns
+                else pl.repeat(self.constants[name], self.n_rows, dtype=self.schema[name], eager=True).alias(name)
+                for name in columns
+            ]
+        )
 
     def parts(self, most_rows: int) -> Iterator[FilePiece]:
         for begin in range(0, self.n_rows, most_rows):
