@@ -6,7 +6,6 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
-from itertools import chain
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -541,5 +540,6 @@ def backend(name: str) -> Backend:
 
 def reader_of(X: Any) -> Backend:
     """The backend for a frame in memory; what no library claims is read as an array."""
+    own = next((library for library in _OWN if library.reads(X)), None)
     # Backends of other packages are looked for only if none of these reads it.
-    return next((library for library in chain(_OWN, map(backend, BACKENDS)) if library.reads(X)), _ARRAYS)
+    return own or next((library for library in map(backend, BACKENDS) if library.reads(X)), _ARRAYS)
