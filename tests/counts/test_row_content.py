@@ -7,7 +7,7 @@ import pytest
 
 from bayesieve import SelectiveNB
 from bayesieve.counts.row_content import Content, drawn_by_content, keys_of
-from bayesieve.naive_bayes import calibration
+from bayesieve.evidence import calibration
 
 
 def test_a_sample_holds_the_same_rows_in_any_order_and_others_by_another_seed() -> None:

@@ -251,7 +251,7 @@ class ScannedTraining:
 
     def measured(self, model: Any) -> TrainingTable:
         """Draw the rows that a report measures, and add a caution to the model if these are not all rows."""
-        from bayesieve.naive_bayes.calibration import drawn_rows
+        from bayesieve.evidence.calibration import drawn_rows
         from bayesieve.table.cautions import Caution
 
         rows = self._rows
