@@ -12,9 +12,9 @@ import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.engine import IN_MEMORY, Engine, Parts
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.target import Rows
+from bayesieve.words import ShortRepr
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

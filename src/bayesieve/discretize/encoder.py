@@ -39,8 +39,7 @@ from bayesieve.discretize.scanned_columns import (
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import mapped_options
-from bayesieve.parts import is_choice
-from bayesieve.shared_docs import with_shared_docs
+from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.cautions import Caution, Mark, marks, rows_to_judge
 from bayesieve.table.frames import apart_by_name, fit_table, is_scan, new_table

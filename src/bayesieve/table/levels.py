@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, number, number_to_json, table
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.columns import Categories, Column, Kind
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import other_texts
 from bayesieve.table.values import Scalar, canonical_text, canonical_value, format_temporal
+from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
     from bayesieve.table.derived_levels import PairLevels

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.arrays import holds_exactly, unmasked
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, column_of_series, encode_plain
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.words import ShortRepr
 
 _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
