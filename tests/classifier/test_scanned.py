@@ -33,8 +33,8 @@ from bayesieve.discretize.scanned_columns import ScannedBlocks
 from bayesieve.engine import Cache, Mapped
 from bayesieve.engine.memory_limit import bytes_of
 from bayesieve.search import greedy
-from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.target import ClassRuns
 
 
 def claims(n_rows: int = 3000, seed: int = 0) -> pl.DataFrame:
@@ -80,7 +80,7 @@ def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_model_is_that_of_the_rows_in_memory(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScannedTable, "block_rows", 700)
-    monkeypatch.setattr("bayesieve.table.rows._RUN", 512)
+    monkeypatch.setattr("bayesieve.table.target._RUN", 512)
     frame = claims(seed=seed).drop("weight", "agent")
     X = frame.drop("paid")
     table = bayesieve.scan(written(frame, tmp_path, seed))

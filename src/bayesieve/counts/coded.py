@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.rows import Rows
+from bayesieve.table.target import Rows
 from bayesieve.words import ShortRepr
 
 

@@ -16,7 +16,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import HeldRows, RemoteTable
 from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.rows import count_classes
+from bayesieve.table.target import count_classes
 
 if TYPE_CHECKING:
     from bayesieve.criteria.scored_rows import RatioTables

@@ -14,7 +14,7 @@ from bayesieve.criteria.row_ratios import IMPOSSIBLE, ClassBlock
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.engine import Engine
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.rows import Rows
+from bayesieve.table.target import Rows
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 MANY_CLASSES = 24

@@ -16,9 +16,8 @@ from bayesieve.discretize.pairs import PairFinder
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.columns import Column
-from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.table_levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder

@@ -15,11 +15,10 @@ from bayesieve.discretize.value_sums import BlockRows, RunningSum
 from bayesieve.engine import IN_MEMORY, Cluster, Engine
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Target
-from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.rows import ClassRuns, Rows
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable, TablePart
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.target import ClassRuns, Rows
 
 if TYPE_CHECKING:
     import polars as pl

@@ -38,10 +38,9 @@ from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Table, Target
 from bayesieve.table.cautions import Caution
-from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.rows import ClassRuns
+from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.target import ClassRuns
 from bayesieve.words import named
 
 EXACT_ROWS = 1 << 20

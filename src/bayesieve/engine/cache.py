@@ -17,9 +17,10 @@ import numpy as np
 
 from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.mapped import SCRATCH, Mapped
-from bayesieve.table.pair_levels import features_from_json, features_to_json
-from bayesieve.table.table_levels import TableLevels
-from bayesieve.table.writing import checked_path, lock, write_atomically
+from bayesieve.table.derived_levels import features_from_json, features_to_json
+from bayesieve.table.levels import TableLevels
+from bayesieve.table.reading import checked_path
+from bayesieve.table.writing import lock, write_atomically
 from bayesieve.version import __version__
 
 MANIFEST = "bayesieve-cache.json"

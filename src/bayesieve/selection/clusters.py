@@ -16,12 +16,12 @@ from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion, check_criterion, make_criterion
 from bayesieve.discretize.codes import read_codes
 from bayesieve.engine.progress import Progress
+from bayesieve.parts import Allowed
 from bayesieve.search import ClusterSearch, SearchTrace, SubsetProblem
 from bayesieve.search.clusters import LINKAGES
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, make_encoder, seed_of, with_classes
 from bayesieve.selection.row_splits import n_held_out
 from bayesieve.selection.wrapper import SubsetSelector
-from bayesieve.table.choices import Allowed
 from bayesieve.table.frames import polars_frame
 
 

@@ -23,11 +23,10 @@ from bayesieve.counts.information import (
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.parts import Score
+from bayesieve.parts import Allowed, Score
 from bayesieve.search import Clock, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.selection.row_splits import hold_out, recoder_for, validation_criterion
-from bayesieve.table.choices import Allowed
 
 _DIGITS = 12  # of scores that are compared: rounding must not decide between copies of a feature, nor keep one of 0
 Form = Literal["difference", "quotient"]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.engine.progress import Progress, SearchProgress
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import Allowed, with_shared_docs
 from bayesieve.search import (
     DIRECTIONS,
     GreedySearch,
@@ -36,7 +36,6 @@ from bayesieve.selection.row_splits import (
     takes_groups,
     validation_criterion,
 )
-from bayesieve.table.choices import Allowed
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
