@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.cautions import rows_in_question
 from bayesieve.counts import CodedTable, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
@@ -21,7 +20,7 @@ from bayesieve.discretize.scanned_columns import ReadingTooSlow
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes.calibration import drawn_rows, rows_to_keep
+from bayesieve.naive_bayes.calibration import rows_to_keep
 from bayesieve.naive_bayes.fitting import FitOptions, FittedPredictor
 from bayesieve.naive_bayes.shapes import leaves_room
 from bayesieve.parts import arguments
@@ -33,7 +32,6 @@ from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice
 from bayesieve.table.frames import apart_by_name
 from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.target import Target, normalized_weights
@@ -175,26 +173,12 @@ def coding_options_of(model: SelectiveNB, encoder: Any, engine: Engine) -> dict[
 
 
 def rows_to_fit(model: SelectiveNB, X: Any, y: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
-    """The same, with weights as the model wants them; read from columns where ``X`` is to be scanned. The rows that a
-    fit asks for again stay in memory when they are next read.
-    """
+    """The same, with weights as the model wants them; read from columns where ``X`` is to be scanned."""
     if is_scan(X, y):
         X, y, weights, groups = scanned_rows(X, y, weights, groups)
-        _keep_rows(X, y, weights)
     else:
         X, y, weights, groups = apart_by_name(X, y, weights, groups)
     return X, y, normalized_weights(weights) if model.normalize else weights, groups
-
-
-def _keep_rows(table: ScannedTable, target: Target, weights: np.ndarray | None) -> None:
-    counted = slice(None) if weights is None else np.flatnonzero(weights)
-    runs = ClassRuns(target.codes[counted], target.n_classes)
-    asked, drawn = (
-        rows_in_question(runs.codes.size),
-        runs.in_source(drawn_rows(runs.codes.size, rows_to_keep(table.n_columns, target.n_classes))),
-    )
-    wanted = np.union1d(asked if weights is None else runs.in_source(asked), drawn)
-    table.keep(wanted if weights is None else counted[wanted])  # type: ignore[index]
 
 
 def coded_rows(
@@ -204,6 +188,8 @@ def coded_rows(
     longer than ``max_seconds``, evenly spread pieces of the scan.
     """
     n_all = table.n_rows if isinstance(table, ScannedTable) else 0
+    if isinstance(encoder, TableEncoder) and isinstance(table, ScannedTable):
+        options = {**options, "samples": {seed_of(model.random_state): rows_to_keep(table.n_columns, y.n_classes)}}
     while True:
         try:
             coded = encoder.fit_transform_coded(table, y, weights, **options)
@@ -214,7 +200,6 @@ def coded_rows(
             y, groups = Target(y.codes[rows], y.classes), None if groups is None else groups[rows]
             weights = None if weights is None else weights[rows]
             weights = normalized_weights(weights) if model.normalize else weights
-            _keep_rows(table, y, weights)
         else:
             break
     if isinstance(table, ScannedTable) and table.n_rows < n_all:

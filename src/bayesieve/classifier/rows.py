@@ -16,7 +16,7 @@ import numpy as np
 from bayesieve.classifier.cautions import agreeing
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.naive_bayes.calibration import drawn_rows
+from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.scorecard.look_up import Cell, is_row, one_row
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
@@ -139,7 +139,7 @@ def drawn_from(
     """
     source, own = scan(X), {*model.scorecard_.columns, y, sample_weight}
     rows = scanned_rows(source.select([name for name in source.names if name in own]), y, sample_weight)
-    drawn = drawn_rows(rows.table.n_rows, n_rows)
+    drawn = drawn_from_scan(*rows[:3], n_rows)
     caution = None
     if drawn.size < rows.table.n_rows:
         sentence = (

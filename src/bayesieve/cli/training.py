@@ -251,13 +251,13 @@ class ScannedTraining:
 
     def measured(self, model: Any) -> TrainingTable:
         """Draw the rows that a report measures, and add a caution to the model if these are not all rows."""
-        from bayesieve.naive_bayes.calibration import drawn_rows
+        from bayesieve.discretize.recoding import drawn_from_scan
         from bayesieve.table.cautions import Caution
 
         rows = self._rows
-        drawn = drawn_rows(rows.table.n_rows, _MEASURED_ROWS)
         amount = getattr(model.benefit_rule_, "amount", None)
         names = dict.fromkeys(filter(None, [*self.names, amount, self.columns.weight, self.columns.target]))
+        drawn = drawn_from_scan(self._columns(self.names), rows.target, rows.weights, _MEASURED_ROWS)
         if drawn.size < rows.table.n_rows:
             sentence = (
                 f"Performance is that of models of {format_count(drawn.size)} rows drawn at random from "

@@ -115,3 +115,14 @@ def mix(numbers):
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         numbers[i] = mixed ^ (mixed >> np.uint64(31))
+
+
+@jit
+def hash_texts(data, ends, hashes):
+    """A number for each text, by its bytes (FNV-1a); ``ends`` : where the texts end in ``data``."""
+    begin = 0
+    for i in range(ends.size):
+        number = np.uint64(0xCBF29CE484222325)
+        for at in range(begin, ends[i]):
+            number = (number ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
+        hashes[i], begin = number, ends[i]

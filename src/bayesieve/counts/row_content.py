@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts
+from bayesieve.engine import map_in_threads
+from bayesieve.table import Column, Rows, Table
+from bayesieve.table.values import spelt_out
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
@@ -32,16 +40,87 @@ def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndar
     return features[np.argsort(mixed(by_level + mixed(by_class))[features], kind="stable")]
 
 
-def drawn_by_content(keys: np.ndarray, most: int) -> np.ndarray:
-    """Positions, ascending, of ``most`` of the rows with these keys, or of all.
-
-    Rows are listed by key and drawn at even distances: their order has no say, and of equal rows about their share is
-    drawn.
+def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Positions, ascending, of ``most`` of the rows with these random ``keys``, or of all: those of the lowest keys
+    once equal rows are numbered. Their order has no say, about their share of equal rows is drawn, and a smaller sample
+    is part of a larger one.
     """
     if keys.size <= most:
         return np.arange(keys.size)
-    order = np.argsort(keys)
-    return np.sort(order[(np.arange(most) * keys.size + keys.size // 2) // most])
+    in_order = np.sort(keys)
+    if np.any(in_order[1:] == in_order[:-1]):
+        # Multiples of the golden ratio fill the circle evenly.
+        keys = keys + _numbers(keys, weights) * np.uint64(0x9E3779B97F4A7C15)
+    return np.sort(np.argpartition(keys, most)[:most])
+
+
+def _numbers(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """(n_rows,) number of each row among those with the same key, by weight."""
+    order = np.argsort(keys, kind="stable") if weights is None else np.lexsort((weights, keys))
+    ordered = keys[order]
+    begins = np.append(True, ordered[1:] != ordered[:-1])
+    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    numbers = np.empty(keys.size, dtype=np.uint64)
+    numbers[order] = np.arange(keys.size) - first
+    return numbers
+
+
+def drawn_rows(prints: Callable[[], np.ndarray], rows: Rows, most: int, seed: int = 0) -> np.ndarray:
+    """Positions, ascending, of ``most`` of the rows of positive weight, or of all, drawn by the seed, their class and
+    their `fingerprints`, never by where they are.
+    """
+    n_rows = len(np.asarray(rows.class_codes))
+    counted = np.arange(n_rows) if rows.weights is None else np.flatnonzero(rows.weights)
+    if counted.size <= most:
+        return counted
+    keys = keys_of([prints()], np.asarray(rows.class_codes), seed)
+    if rows.weights is None:
+        return drawn_by_content(keys, most)
+    return counted[drawn_by_content(keys[counted], most, rows.weights[counted])]
+
+
+def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
+    """(n_rows,) numbers that look random, equal for rows whose values are equal in all columns, whatever the order of
+    the columns and of the rows, the library, and the block that they are read with.
+    """
+    prints, lock = np.zeros(table.n_rows, dtype=np.uint64), Lock()
+    salts = mixed(text_hashes(table.names))
+
+    def add(i: int) -> None:
+        bits = _bits_of(table.column(i))
+        bits ^= salts[i]
+        bits = mixed(bits)
+        with lock:
+            np.add(prints, bits, out=prints)
+
+    map_in_threads(add, range(table.n_columns), n_jobs)
+    return prints
+
+
+def _bits_of(column: Column) -> np.ndarray:
+    if column.kind == "numeric":
+        return _as_bits(column.numbers())
+    texts = column.texts()
+    if texts is not None:
+        hashes = text_hashes(texts)
+        hashes[texts.is_null().to_numpy()] = 0
+        return hashes
+    categories = column.categories(merged=False)
+    return np.append(text_hashes(categories.values), np.uint64(0))[categories.codes]
+
+
+def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
+    """A number for each text, or plain value by its text, the same everywhere."""
+    import polars as pl
+
+    from bayesieve.counts._kernels import hash_texts
+
+    series = texts if isinstance(texts, pl.Series) else pl.Series(spelt_out(list(map(str, texts))), dtype=pl.String)
+    ends = np.cumsum(series.str.len_bytes().fill_null(0).to_numpy(), dtype=np.int64)
+    data = np.frombuffer(series.str.join("")[0].encode(), np.uint8)
+    hashes = np.empty(len(series), dtype=np.uint64)
+    hash_texts(data, ends, hashes)
+    return hashes
 
 
 def keys_of(

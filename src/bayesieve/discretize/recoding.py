@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.row_content import Content, keys_of
+from bayesieve.counts.row_content import Content, drawn_rows, fingerprints
 from bayesieve.discretize.cells import cells_of
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder
+from bayesieve.discretize.scanned_columns import Places
 from bayesieve.discretize.value_counts import ClassOrder
-from bayesieve.table import FeatureLevels, Rows, Table
+from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
@@ -23,6 +25,40 @@ from bayesieve.table.table_levels import TableLevels
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder
     from bayesieve.discretize.modl import MODLGrouper
+
+
+@dataclass
+class RowPrints:
+    """`fingerprints` of all rows of a table, in the order of ``rows``, found once, when asked for.
+
+    known : if they are known already; engine : where those of a scanned table are kept.
+    """
+
+    table: Table
+    rows: Rows
+    n_jobs: int | None
+    engine: Engine = IN_MEMORY
+    known: np.ndarray | None = None
+
+    def __call__(self) -> np.ndarray:
+        if self.known is None:
+            self.known = self._found()
+        return self.known
+
+    def _found(self) -> np.ndarray:
+        if not isinstance(self.table, ScannedTable):
+            return fingerprints(self.table, self.n_jobs)
+        prints = self.engine.array((self.table.n_rows,), np.uint64)
+        for rows, block in self.table.blocks():
+            Places(self.rows.runs, rows).put(fingerprints(block, self.n_jobs), prints)
+            self.engine.visited(prints[rows].nbytes)
+        return prints
+
+
+def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
+    """Ascending positions of up to so many rows, drawn by what they contain, which is read if need be."""
+    rows = Rows(target.codes, target.classes, weights)
+    return drawn_rows(RowPrints(table, rows, -1), rows, most)
 
 
 @dataclass(frozen=True)
@@ -38,6 +74,7 @@ class TableRecoder:
     n_jobs : threads.
     features : of each feature the position of its column, or those of a pair.
     names : of the features.
+    prints : of the rows of ``table``.
     rows : the rows of ``table`` that count, in this order; None for all.
     """
 
@@ -49,6 +86,7 @@ class TableRecoder:
     n_jobs: int | None
     features: Sequence[tuple[int, ...]]
     names: Sequence[str]
+    prints: RowPrints
     rows: np.ndarray | None = None
 
     @classmethod
@@ -61,12 +99,14 @@ class TableRecoder:
         missing: str,
         known: Rows,
         n_jobs: int | None,
+        prints: RowPrints | None = None,
     ) -> TableRecoder:
         """The recoder of all features of a table."""
         position = {name: i for i, name in enumerate(levels.names[: levels.n_columns])}  # the table may lack names
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
-        return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names)
+        prints = RowPrints(table, known, n_jobs) if prints is None else prints
+        return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names, prints)
 
     @property
     def uses_classes(self) -> bool:
@@ -104,40 +144,23 @@ class TableRecoder:
         """The rows that count."""
         return self.table if self.rows is None else self.table.take(self.rows)
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether the raw values are at hand, and need not be read from a source."""
-        return not isinstance(self.table, ScannedTable)
-
     def fingerprints(self) -> np.ndarray:
-        """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
-        if self.rows is None or 2 * self.rows.size < self.table.n_rows:
-            columns, _ = self._values()
-            return keys_of(columns, np.zeros(self.table.n_rows if self.rows is None else self.rows.size, np.uint8))
-        columns, _ = replace(self, rows=None)._values()  # a list of most rows takes longer than their values
-        return keys_of(columns, np.zeros(self.table.n_rows, np.uint8))[self.rows]
+        """`fingerprints` of the rows, by all columns of the table that was coded."""
+        return self.prints() if self.rows is None else self.prints()[self.rows]
 
     def content(self, classes: np.ndarray) -> Content:
         """The rows with these classes by their values in all columns that are not constant."""
-        columns, kinds = self._values()
+        table = self._own
         numbered, ordered = [], []
-        for column, kind in zip(columns, kinds, strict=True):
-            values, codes = np.unique(column, return_inverse=True)
+        for i, kind in enumerate(table.kinds()):
+            column = table.column(i)
+            values, codes = np.unique(
+                column.numbers() if kind == "numeric" else column.categories().codes, return_inverse=True
+            )
             if values.size > 1:
                 numbered.append(codes)
                 ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)
         return Content(numbered, ordered, classes)
-
-    def _values(self) -> tuple[Iterator[np.ndarray], Sequence[str]]:
-        """The values of each raw column, numbers or codes that do not depend on the order of the rows; and its kind."""
-        table = self._own
-        kinds = table.kinds()
-        columns = (table.column(i) for i in range(table.n_columns))
-        values = (
-            column.numbers() if kind == "numeric" else column.categories().codes
-            for column, kind in zip(columns, kinds, strict=True)
-        )
-        return values, kinds
 
     def numbers(self) -> list[np.ndarray | None]:
         """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
@@ -194,7 +217,7 @@ class TableRecoder:
         if not pairs:
             return fitted.levels, codes
         counted = Rows(classes.astype(np.min_scalar_type(present.size)), present, known.weights)
-        finder = PairFinder(table.kinds(), self.grouper, order, counted, self.n_jobs)
+        finder = PairFinder(table.kinds(), self.grouper, order, counted, lambda: self.prints()[rows], self.n_jobs)
         named = [[table.names[i] for i in pair] for pair in pairs]
         return finder.add(named, fitted, codes, lambda i, by, _: fit(table.select(i), by))
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather, keys_of_rows
+from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather, put
+from bayesieve.counts.row_content import fingerprints
 from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
 from bayesieve.discretize.value_sums import BlockRows, RunningSum
 from bayesieve.engine import IN_MEMORY, Cluster, Engine
@@ -55,47 +56,52 @@ class RemoteBlocks:
         begins = [*(rows.start for rows, _ in parts), table.n_rows]
         self._bounds = np.array([[begin] if runs is None else runs.starts(begin) for begin in begins])
 
+        self.prints: np.ndarray | None = None
+        self._engine = engine
+
         def item(part: TablePart, rows: slice, bounds: np.ndarray) -> Any:
             known = Rows(target.codes[rows], target.classes, None if weights is None else weights[rows])
-            return lambda: _Block(part, known, table.kept_within(rows), bounds, runs is not None)
+            return lambda: _Block(part, known, rows.start, bounds, runs is not None)
 
         items = [item(part, rows, self._bounds[at : at + 2]) for at, (rows, part) in enumerate(parts)]
         self._held = engine.hold(items)
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        import polars as pl
-
         totals: list[Any] = []
-        kept: list[list[pl.DataFrame]] = []
+        first = self.prints is None and len(positions) == self.table.n_columns
+        prints: list[Any] = []
         at_once = max(1, _VALUES_AT_ONCE // max(1, self.table.n_rows))  # for the memory of workers and of answers
         with SearchProgress("Reading columns", self._verbose, bytes_and_time_left(self.table.source.n_bytes)) as show:
             for at in range(0, len(positions), at_once):
                 some, own = list(positions[at : at + at_once]), list(options[at : at + at_once])
-                of_blocks = self._held.ask(_count, some, count, own)
+                of_blocks = self._held.ask(_count, some, count, own, first)
                 for k, option in enumerate(own):
                     running = RunningSum(add, option)
                     for counted, _ in of_blocks:
                         running.push(counted[k])
                     totals.append(running.total())
-                kept.append([frame for _, frame in of_blocks])
+                if first:
+                    added = [own for _, own in of_blocks]
+                    prints = [one + other for one, other in zip(prints, added, strict=True)] if prints else added
                 if show is not None:
                     show(len(totals), len(positions), len(totals) / len(positions))
-        if len(positions) == self.table.n_columns:
-            self.table.take_over([pl.concat(of_block, how="horizontal") for of_block in zip(*kept, strict=True)])
+        if first:
+            self.prints = self._engine.array((self.table.n_rows,), np.uint64)
+            put(self._bounds, [own[None, :] for own in prints], None, self.prints[None, :])
         return totals
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> RemoteCodes:
         dtype = smallest_unsigned(int(levels.n_levels.max()))
-        self._held.update(_code, list(positions), levels, dtype)
+        wanted = self.table.wanted if len(positions) == self.table.n_columns else np.zeros(0, np.int64)
+        self._held.update(_code, list(positions), levels, dtype, wanted)
+        if wanted.size:
+            self.table.take_over(self._held.ask(_kept))
         self._n_coded += 1
         return RemoteCodes(self._held, self._n_coded - 1, self._bounds, len(positions), dtype)
 
 
 class RemotePairFinder(PairFinder):
     """As `PairFinder`; workers count the cells of pairs, and code them."""
-
-    def _keys(self, parts: Sequence[Any]) -> np.ndarray:
-        return keys_of_rows([part.codes for part in parts])
 
     def _codes_at(self, parts: Sequence[Any], rows: Any) -> np.ndarray:
         columns: list[RemoteColumn] = [part.codes for part in parts]
@@ -104,9 +110,7 @@ class RemotePairFinder(PairFinder):
         if isinstance(rows, slice):
             gather(columns, None, codes)
             return codes
-        order = np.argsort(rows)
-        gather(columns, rows[order], codes)
-        codes[:, order] = codes.copy()
+        gather(columns, rows, codes)
         return codes
 
     def _cells(self, pairs: Sequence[tuple[Any, Any]], engine: Engine, n_jobs: int | None) -> Sequence[np.ndarray]:
@@ -123,38 +127,60 @@ class RemotePairFinder(PairFinder):
 
 @dataclass
 class _Block:
-    """Neighbouring pieces of a source, their rows, which of them the client keeps, and their codes: `HeldRows`."""
+    """Neighbouring pieces of a source, their rows, the first of which is at ``first`` of the source, and their codes:
+    `HeldRows`; and rows that the client will ask for.
+    """
 
     part: TablePart
     rows: Rows
-    wanted: np.ndarray
+    first: int
     bounds: np.ndarray
     by_class: bool
     tables: list[CodedTable] = field(default_factory=list)
+    kept: pl.DataFrame | None = None
+
+    @property
+    def order(self) -> np.ndarray:
+        """The rows of the source as they are listed."""
+        return self.rows.class_order() if self.by_class else np.arange(len(np.asarray(self.rows.class_codes)))
 
 
-def _count(block: _Block, positions: list[int], count: Any, options: list[Any]) -> tuple[list[Any], pl.DataFrame]:
-    """The counts of some columns of a block, and the rows to be kept."""
-    frame = block.part.frame(positions)
-    table = block.part.table(frame)
+def _count(
+    block: _Block, positions: list[int], count: Any, options: list[Any], with_prints: bool
+) -> tuple[list[Any], np.ndarray | None]:
+    """The counts of some columns of a block and, if asked for, `fingerprints` of the rows by these columns."""
+    table = block.part.table(block.part.frame(positions))
     rows = BlockRows(np.asarray(block.rows.class_codes), block.rows.n_classes, block.rows.weights)
     counted = [count(table.column(at), rows, None, option) for at, option in enumerate(options)]
-    return counted, frame[block.wanted]
+    return counted, fingerprints(table)[block.order] if with_prints else None
 
 
-def _code(block: _Block, positions: list[int], levels: TableLevels, dtype: np.dtype[Any]) -> None:
-    """Keep the codes of some columns as one more table."""
-    n_rows = len(np.asarray(block.rows.class_codes))
-    order = block.rows.class_order() if block.by_class else np.arange(n_rows)
-    codes = np.empty((len(positions), n_rows), dtype)
-    at_once = max(1, _VALUES_AT_ONCE // 8 // max(1, n_rows))
+def _code(block: _Block, positions: list[int], levels: TableLevels, dtype: np.dtype[Any], wanted: np.ndarray) -> None:
+    """Keep the codes of some columns as one more table, and those of the wanted rows of the source that are here."""
+    import polars as pl
+
+    order = block.order
+    first, last = np.searchsorted(wanted, (block.first, block.first + order.size))
+    codes = np.empty((len(positions), order.size), dtype)
+    kept = []
+    at_once = max(1, _VALUES_AT_ONCE // 8 // max(1, order.size))
     for at in range(0, len(positions), at_once):
         some = slice(at, at + at_once)
-        table = block.part.table(block.part.frame(positions[some]))
+        frame = block.part.frame(positions[some])
+        table = block.part.table(frame)
         for k in range(len(positions))[some]:
             codes[k] = levels[k].code(table.column(k - at))[order]
+        if wanted.size:
+            kept.append(frame[wanted[first:last] - block.first])
+    block.kept = pl.concat(kept, how="horizontal") if kept else block.kept
     rows = block.rows.take(order)
     block.tables.append(CodedTable(codes, levels.n_levels, levels.names, rows=rows))
+
+
+def _kept(block: _Block) -> pl.DataFrame | None:
+    """The rows that were kept, once."""
+    kept, block.kept = block.kept, None
+    return kept
 
 
 def _codes(block: _Block, place: tuple[int, int]) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayesieve.compiling import compile_seconds
+from bayesieve.counts.row_content import fingerprints
 from bayesieve.discretize.column_blocks import FittedColumns, code_in_blocks, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.value_sums import (
@@ -84,10 +85,11 @@ class Blocks(Protocol):
     """Columns whose rows come in blocks: read from a source one after another, held by workers, or in memory.
 
     table : names, kinds and types of the columns, and the number of rows; n_classes : of the rows; reading_bytes : what
-    counts of all columns may take; or None.
+    counts of all columns may take; or None; prints : of all rows, once all columns were read in one go; or None.
     """
 
     n_classes: int
+    prints: np.ndarray | None
 
     @property
     def table(self) -> Table: ...
@@ -195,7 +197,7 @@ class CountedColumns:
 class TableBlocks:
     """`Blocks` of a table in memory."""
 
-    reading_bytes = None
+    reading_bytes = prints = None
 
     def __init__(
         self,
@@ -257,7 +259,7 @@ class ScannedBlocks:
             table.read_within(engine.reading_bytes)
         self._target, self._weights, self._engine, self._runs = target, weights, engine, runs
         self._n_jobs, self._verbose, self._seconds_left = n_jobs, verbose, seconds_left
-        self._n_totals = 0
+        self._n_totals, self.prints = 0, None
         self._next_note = time.perf_counter() + _SECONDS_BETWEEN_NOTES
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
@@ -265,6 +267,9 @@ class ScannedBlocks:
         self._n_totals += 1
         sums = [RunningSum(add, option) for option in options]
         n_blocks = self._go_on(table, sums)
+        prints = None
+        if self._n_totals == 1 and n_blocks == 0:
+            prints = self.prints = self._engine.array((table.n_rows,), np.uint64)
         with self._reading():
             for rows, block in self._read(table, n_blocks):
                 weights = None if self._weights is None else self._weights[rows]
@@ -274,6 +279,9 @@ class ScannedBlocks:
                     sums[at].push(count(block.column(at), known, sums[at].last, options[at]))
 
                 map_in_threads(of_column, range(len(positions)), self._n_jobs)
+                if prints is not None:
+                    Places(self._runs, rows).put(fingerprints(block, self._n_jobs), prints)
+                    self._engine.visited(prints[rows].nbytes)
                 n_blocks += 1
                 self._note(table, n_blocks, sums)
         return map_in_threads(RunningSum.total, sums, self._n_jobs)
@@ -317,10 +325,7 @@ class ScannedBlocks:
         began = time.perf_counter()
         if not self._engine.keeps_notes or began < self._next_note:
             return
-        state = {
-            "read": np.array([n_blocks, table.block_rows]),
-            "kept": np.frombuffer(self.table.kept() if self._n_totals == 1 else b"", np.uint8),
-        }
+        state = {"read": np.array([n_blocks, table.block_rows])}
         for at, running in enumerate(sums):
             state |= {f"{at} {name}": array for name, array in state_of(running.parts).items()}
         stream = io.BytesIO()
@@ -336,14 +341,12 @@ class ScannedBlocks:
             return 0
         states: list[Any] = [{} for _ in sums]
         with np.load(io.BytesIO(note), allow_pickle=False) as noted:
-            (n_blocks, block_rows), rows = noted["read"].tolist(), noted["kept"].tobytes()
-            for key in noted.files[2:]:
+            n_blocks, block_rows = noted["read"].tolist()
+            for key in noted.files[1:]:
                 at, name = key.split(maxsplit=1)
                 states[int(at)][name] = noted[key]
         if block_rows != table.block_rows:  # by another limit of memory
             return 0
-        if self._n_totals == 1:
-            self.table.take_over(rows, complete=False)
         for running, state in zip(sums, states, strict=True):
             running.parts = parts_of(state)
         return int(n_blocks)
@@ -353,9 +356,9 @@ class ScannedBlocks:
         codes = self._engine.array((len(positions), n_rows), dtype)
         with self._reading():
             for rows, block in self._read(self.table.select(positions), 0):
-                into = _Places(self._target.codes[rows], self._runs, rows)
+                into = Places(self._runs, rows)
 
-                def code(at: int, block: Table = block, into: _Places = into) -> None:
+                def code(at: int, block: Table = block, into: Places = into) -> None:
                     into.put(levels[at].code(block.column(at)), codes[at])
 
                 map_in_threads(code, range(len(positions)), self._n_jobs)
@@ -363,17 +366,18 @@ class ScannedBlocks:
         return codes
 
 
-class _Places:
+class Places:
     """Where the rows of a block are among all: as they come or, with ``runs``, class after class."""
 
-    def __init__(self, classes: np.ndarray, runs: ClassRuns | None, rows: slice) -> None:
+    def __init__(self, runs: ClassRuns | None, rows: slice) -> None:
         self._rows, self._order = rows, None
         if runs is not None:
+            classes = runs.codes[rows]
             self._order, self._starts = np.argsort(classes, kind="stable"), runs.starts(rows.start).tolist()
             self._sizes = np.bincount(classes, minlength=len(self._starts)).tolist()
 
     def put(self, codes: np.ndarray, into: np.ndarray) -> None:
-        """Write the codes of a column of the block among those of all rows."""
+        """Write what there is of each row of the block, such as a code, among that of all rows."""
         if self._order is None:
             into[self._rows] = codes
             return
