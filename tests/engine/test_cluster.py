@@ -38,7 +38,7 @@ from bayesieve.counts.remote import RemoteTable
 from bayesieve.counts.row_content import fingerprints
 from bayesieve.criteria import LogLoss
 from bayesieve.discretize import remote_columns
-from bayesieve.engine import Cluster, InMemory, Mapped
+from bayesieve.engine import Cluster, Mapped
 from bayesieve.engine.cluster import Keeper
 from bayesieve.table import as_table
 from bayesieve.table.scanned import ScannedTable
@@ -361,39 +361,38 @@ def test_workers_tell_rows_apart_as_tables_in_memory_do(
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_many_rows_get_the_same_levels_in_memory_on_disk_from_a_scan_and_on_a_cluster(
-    client: Any, tmp_path: Path
+def test_many_rows_give_the_same_model_in_memory_on_disk_from_a_scan_and_on_a_cluster(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rng, n = np.random.default_rng(0), 1_100_000
+    monkeypatch.setattr("bayesieve.naive_bayes.calibration._MOST_LAST_ROWS", 200_000)
+    rng, n = np.random.default_rng(0), 1_500_000
     y = rng.integers(0, 2, n)
+    users, towns = (pl.Series([f"{letter}{i}" for i in range(300_000)]) for letter in "ut")
     frame = pl.DataFrame(
         {
             "normal": rng.normal(size=n) + y * 0.3,
             "price": np.round(rng.lognormal(6, 2, n), 2),
             "few": rng.integers(0, 50, n) + y,
+            "many": rng.integers(0, 1_000_000, n),
             "gaps": np.where(rng.random(n) < 0.3, np.nan, 1e9 * rng.exponential(size=n) + y * 1e8),
-            "user": [f"u{i}" for i in rng.integers(0, 300_000, n)],
-            "town": [f"t{i}" for i in rng.geometric(0.1, n) + y],
+            "user": users.gather(rng.integers(0, 300_000, n)),
+            "town": towns.gather(rng.geometric(0.1, n) + y),
+            "kind": pl.Series(["a", None, "b"]).gather(rng.integers(0, 3, n)),
             "weight": rng.integers(0, 4, n).astype(float),
             "target": y,
         }
     )
     frame.write_parquet(tmp_path / "rows.parquet", row_group_size=150_000)
-    known = (frame.drop("target", "weight"), frame["target"], frame["weight"].to_numpy())
-    scan = (bayesieve.scan(tmp_path / "rows.parquet"), "target", "weight")
-    with Cluster(client) as cluster:
-        ways = [(known, InMemory()), (known, Mapped(tmp_path)), (scan, Mapped(tmp_path, 99_000)), (scan, cluster)]
-        encoders = [TableEncoder() for _ in ways]
-        coded = [
-            encoder.fit_transform_coded(*table, engine=engine)
-            for encoder, (table, engine) in zip(encoders, ways, strict=True)
-        ]
-        codes = [np.array(own.codes) for own in coded]
-    assert {caution.kind for caution in encoders[0].scan_cautions_} == {"many values", "quantiles"}
-    for encoder, own in zip(encoders[1:], codes[1:], strict=True):
-        assert [a.to_json() for a in encoder.levels_] == [b.to_json() for b in encoders[0].levels_]
-        np.testing.assert_array_equal(own, codes[0])
-        assert encoder.scan_cautions_ == encoders[0].scan_cautions_
+    X, known = frame.drop("target", "weight"), (frame["target"], frame["weight"].to_numpy())
+    alone = SelectiveNB().fit(X, *known)
+    assert {caution.kind for caution in alone.encoder_.scan_cautions_} == {"many values", "quantiles"}
+    scan, probabilities = bayesieve.scan(tmp_path / "rows.parquet"), alone.predict_proba(X[::20])
+    for engine in ("disk", Mapped(tmp_path, 99_000), client):
+        rows = (X, *known) if engine == "disk" else (scan, "target", "weight")
+        model = SelectiveNB(engine=engine).fit(*rows)
+        assert [a.to_json() for a in model.encoder_.levels_] == [b.to_json() for b in alone.encoder_.levels_]
+        np.testing.assert_allclose(model.predict_proba(X[::20]), probabilities, rtol=0, atol=1e-9)
+        assert model.encoder_.scan_cautions_ == alone.encoder_.scan_cautions_
 
 
 def test_the_most_frequent_of_too_many_categories_count(
