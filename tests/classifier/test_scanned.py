@@ -307,7 +307,7 @@ if phase == "searching":
     multi_start._Waves.run = kill_at(3, multi_start._Waves.run)
 selector = CompressionAveraging(exhaustive=False)
 encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
-model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=False, cache=folder, n_jobs=1)
+model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=phase == "reading", cache=folder, n_jobs=1)
 model.fit(bayesieve.scan(source), "paid")
 """
 
@@ -368,13 +368,15 @@ def test_reading_goes_on_where_it_was_killed(
     killed = [sys.executable, "-c", _KILLED, "reading", source, str(folder), str(values), str(cells)]
     assert subprocess.run(killed, check=False).returncode == -9
     read_in_small_blocks(monkeypatch.setattr)
+    for name in ("_MOST_ROWS", "_MOST_LAST_ROWS"):
+        monkeypatch.setattr(f"bayesieve.naive_bayes.calibration.{name}", 300)
     n_blocks: list[int] = []
     note = ScannedBlocks._note
     monkeypatch.setattr(ScannedBlocks, "_note", lambda *a: n_blocks.append(1) or note(*a))
 
     def fit(cache: Path) -> str:
         selector = CompressionAveraging(exhaustive=False)
-        options = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": False}
+        options = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": True}
         model = SelectiveNB(selector, cache=cache, **options).fit(bayesieve.scan(source), "paid")
         model.set_params(cache=None).save(tmp_path / "model.json")
         times = r'seconds": (\[[^]]*\]|[^,]*)|"sha256": "\w+"'

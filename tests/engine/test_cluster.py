@@ -538,8 +538,15 @@ def test_the_same_rows_give_the_same_model_on_all_engines(
         cache = Path(folder) / "cache"
         with Cluster(client, block_rows) as cluster:
             cluster.seats = cluster.seats[:n_workers]
-            for place in ({"cache": cache}, {"cache": cache}, {"engine": Mapped(folder, 600)}, {"engine": cluster}):
-                model = SelectiveNB(**options, **place).fit(bayesieve.scan(path), "target", weight)
+            frame.write_csv(Path(folder) / "rows.csv")
+            for place, source in (
+                ({"cache": cache}, path),
+                ({"cache": cache}, path),
+                ({"engine": Mapped(folder, 600)}, frame.lazy()),
+                ({"memory_limit": 512 << 20}, Path(folder) / "rows.csv"),
+                ({"engine": cluster}, path),
+            ):
+                model = SelectiveNB(**options, **place).fit(bayesieve.scan(source), "target", weight)
                 assert_same(model, alone, X)
                 assert model.encoder_.marks_ == alone.encoder_.marks_
                 kinds = {"many values", "quantiles"}  # said of scans only

@@ -118,6 +118,19 @@ def mix(numbers):
 
 
 @jit
+def mix_floats(values, salt, mixed):
+    """Write what `mix` makes of the bits of floats and a salt; there is one zero, and one NaN."""
+    bits = values.view(np.uint64)
+    for i in range(values.size):
+        number = bits[i] if values[i] == values[i] else np.uint64(0x7FF8000000000000)
+        number = (number if values[i] != 0.0 else np.uint64(0)) ^ salt
+        number += np.uint64(0x9E3779B97F4A7C15)
+        number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed[i] = number ^ (number >> np.uint64(31))
+
+
+@jit
 def hash_texts(data, ends, hashes):
     """A number for each text, by its bytes (FNV-1a); ``ends`` : where the texts end in ``data``."""
     begin = 0

@@ -195,8 +195,12 @@ class CodedTable(ShortRepr):
         """Positions, ascending, of up to ``most`` rows of positive weight, drawn by the seed and by what rows contain,
         never by where they are; a smaller sample is part of a larger one.
         """
-        prints = self._code_prints if self.recoder is None else self.recoder.fingerprints
-        return drawn_rows(prints, self.rows, most, seed)
+        return drawn_rows(self.fingerprints, self.rows, most, seed)
+
+    def fingerprints(self) -> np.ndarray:
+        """(n_rows,) numbers that tell rows apart by their raw values or, without these, by their codes."""
+        prints: np.ndarray = self._code_prints() if self.recoder is None else self.recoder.fingerprints()
+        return prints
 
     def _code_prints(self) -> np.ndarray:
         """(n_rows,) numbers that tell rows apart by their codes."""

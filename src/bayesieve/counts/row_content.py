@@ -17,6 +17,8 @@ from bayesieve.table.values import spelt_out
 if TYPE_CHECKING:
     import polars as pl
 
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of the circle of keys: multiples fill it evenly
+_ROWS_AT_ONCE = 1 << 23
 _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
 
@@ -47,49 +49,69 @@ def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = N
     """
     if keys.size <= most:
         return np.arange(keys.size)
+    return np.sort(np.argpartition(_numbered(keys, weights), most)[:most])
+
+
+def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Keys that tell equal rows apart, too, by their weight or else by their number."""
     in_order = np.sort(keys)
-    if np.any(in_order[1:] == in_order[:-1]):
-        # Multiples of the golden ratio fill the circle evenly.
-        keys = keys + _numbers(keys, weights) * np.uint64(0x9E3779B97F4A7C15)
-    return np.sort(np.argpartition(keys, most)[:most])
-
-
-def _numbers(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """(n_rows,) number of each row among those with the same key, by weight."""
+    if not np.any(in_order[1:] == in_order[:-1]):
+        return keys
     order = np.argsort(keys, kind="stable") if weights is None else np.lexsort((weights, keys))
     ordered = keys[order]
     begins = np.append(True, ordered[1:] != ordered[:-1])
-    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
-    numbers = np.empty(keys.size, dtype=np.uint64)
-    numbers[order] = np.arange(keys.size) - first
-    return numbers
+    numbers = np.arange(keys.size) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    numbered = np.empty_like(keys)
+    numbered[order] = ordered + numbers.astype(np.uint64) * _GOLDEN
+    return numbered
 
 
 def drawn_rows(prints: Callable[[], np.ndarray], rows: Rows, most: int, seed: int = 0) -> np.ndarray:
     """Positions, ascending, of ``most`` of the rows of positive weight, or of all, drawn by the seed, their class and
-    their `fingerprints`, never by where they are.
+    their `fingerprints`, never by where they are. Of very many rows, some are looked at at a time.
     """
-    n_rows = len(np.asarray(rows.class_codes))
-    counted = np.arange(n_rows) if rows.weights is None else np.flatnonzero(rows.weights)
-    if counted.size <= most:
-        return counted
-    keys = keys_of([prints()], np.asarray(rows.class_codes), seed)
-    if rows.weights is None:
-        return drawn_by_content(keys, most)
-    return counted[drawn_by_content(keys[counted], most, rows.weights[counted])]
+    classes, weights = np.asarray(rows.class_codes), rows.weights
+    if (classes.size if weights is None else np.count_nonzero(weights)) <= most:
+        return np.arange(classes.size) if weights is None else np.flatnonzero(weights)
+    of_rows, n_parts = prints(), -(-classes.size // _ROWS_AT_ONCE)
+    drawn, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+    for part in range(n_parts):
+        here, keys = [], []
+        for begin in range(0, classes.size, _ROWS_AT_ONCE):
+            block = slice(begin, begin + _ROWS_AT_ONCE)
+            own = keys_of([of_rows[block]], classes[block], seed)
+            inside = (own >> np.uint64(32)) * np.uint64(n_parts) >> np.uint64(32) == part
+            own_rows = np.flatnonzero(inside if weights is None else inside & (weights[block] > 0))
+            here.append(begin + own_rows)
+            keys.append(own[own_rows])
+        at = np.concatenate(here)
+        numbered = _numbered(np.concatenate(keys), None if weights is None else weights[at])
+        drawn, lowest = np.append(drawn, at), np.append(lowest, numbered)
+        if drawn.size > most:
+            least = np.argpartition(lowest, most)[:most]
+            drawn, lowest = drawn[least], lowest[least]
+    return np.sort(drawn)
 
 
 def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
     """(n_rows,) numbers that look random, equal for rows whose values are equal in all columns, whatever the order of
     the columns and of the rows, the library, and the block that they are read with.
     """
+    from bayesieve.counts._kernels import mix, mix_floats
+
     prints, lock = np.zeros(table.n_rows, dtype=np.uint64), Lock()
     salts = mixed(text_hashes(table.names))
 
     def add(i: int) -> None:
-        bits = _bits_of(table.column(i))
-        bits ^= salts[i]
-        bits = mixed(bits)
+        column = table.column(i)
+        if column.kind == "numeric":
+            bits = np.empty(table.n_rows, dtype=np.uint64)
+            numbers = column.numbers_as("datetime") if column.type == "date" else column.numbers()
+            mix_floats(np.ascontiguousarray(numbers), salts[i], bits)
+        else:
+            bits = _bits_of(column)
+            bits ^= salts[i]
+            mix(bits)
         with lock:
             np.add(prints, bits, out=prints)
 
@@ -98,8 +120,7 @@ def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
 
 
 def _bits_of(column: Column) -> np.ndarray:
-    if column.kind == "numeric":
-        return _as_bits(column.numbers())
+    """(n_rows,) of a column of categories."""
     texts = column.texts()
     if texts is not None:
         hashes = text_hashes(texts)
