@@ -11,7 +11,7 @@ import scipy.sparse
 
 from bayesieve import SelectiveNB
 from bayesieve.counts import row_content
-from bayesieve.counts.row_content import Content, drawn_by_content, drawn_rows, fingerprints, keys_of, mixed
+from bayesieve.counts.row_content import Content, RowSamples, drawn_by_content, fingerprints, keys_of, mixed
 from bayesieve.naive_bayes import calibration
 from bayesieve.table import Rows, as_table
 
@@ -45,11 +45,11 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
     prints = mixed(rng.integers(0, 700, 3000).astype(np.uint64))  # many rows are equal
     weights = rng.integers(0, 4, 3000) / 2 if weighted else None
     rows = Rows(rng.integers(0, 3, 3000).astype(np.uint8), np.arange(3), weights)
-    drawn = {most: drawn_rows(lambda: prints, rows, most, 5) for most in (1, 50, 900, 2000, 5000)}
+    drawn = {most: RowSamples(lambda: prints, rows).drawn(most, 5) for most in (1, 50, 900, 2000, 5000)}
     counted = np.arange(3000) if weights is None else np.flatnonzero(weights)
     np.testing.assert_array_equal(drawn[5000], counted)
     order = rng.permutation(3000)
-    shuffled = drawn_rows(lambda: prints[order], rows.take(order), 900, 5)
+    shuffled = RowSamples(lambda: prints[order], rows.take(order)).drawn(900, 5)
 
     for few, more in pairwise(drawn.values()):
         assert np.isin(few, more).all()
@@ -57,9 +57,12 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
     for key in (prints, rows.class_codes, weights):
         if key is not None:
             np.testing.assert_array_equal(np.sort(key[order[shuffled]]), np.sort(key[drawn[900]]))
-    monkeypatch.setattr(row_content, "_ROWS_AT_ONCE", 170)
+    several = RowSamples(lambda: prints, rows)
+    for name, value in {"_ROWS_AT_ONCE": 170, "_KEYS_AT_ONCE": 130, "_FEWEST_DRAWN": 1000}.items():
+        monkeypatch.setattr(row_content, name, value)
     for most, expected in drawn.items():
-        np.testing.assert_array_equal(drawn_rows(lambda: prints, rows, most, 5), expected)
+        np.testing.assert_array_equal(several.drawn(most, 5), expected)
+        np.testing.assert_array_equal(RowSamples(lambda: prints, rows).drawn(most, 5), expected)
 
 
 def test_fingerprints_do_not_depend_on_libraries_blocks_and_orders_of_columns() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
-from bayesieve.counts.row_content import drawn_rows, keys_of
+from bayesieve.counts.row_content import RowSamples, keys_of
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
@@ -195,7 +195,12 @@ class CodedTable(ShortRepr):
         """Positions, ascending, of up to ``most`` rows of positive weight, drawn by the seed and by what rows contain,
         never by where they are; a smaller sample is part of a larger one.
         """
-        return drawn_rows(self.fingerprints, self.rows, most, seed)
+        return self._samples_of_rows.drawn(most, seed)
+
+    @cached_property
+    def _samples_of_rows(self) -> RowSamples:
+        known = None if self.recoder is None else self.recoder.samples
+        return RowSamples(self.fingerprints, self.rows) if known is None else known
 
     def fingerprints(self) -> np.ndarray:
         """(n_rows,) numbers that tell rows apart by their raw values or, without these, by their codes."""

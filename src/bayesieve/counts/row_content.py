@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of the circle of keys: multiples fill it evenly
-_ROWS_AT_ONCE = 1 << 23
+_ROWS_AT_ONCE, _KEYS_AT_ONCE = 1 << 22, 1 << 20
+_FEWEST_DRAWN = 50_000  # at once, for later samples to be part of
 _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
 
@@ -66,31 +67,51 @@ def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     return numbered
 
 
-def drawn_rows(prints: Callable[[], np.ndarray], rows: Rows, most: int, seed: int = 0) -> np.ndarray:
-    """Positions, ascending, of ``most`` of the rows of positive weight, or of all, drawn by the seed, their class and
-    their `fingerprints`, never by where they are. Of very many rows, some are looked at at a time.
+class RowSamples:
+    """Samples of rows by their class and their `fingerprints`, never by where they are.
+
+    Parameters
+    ----------
+    prints : gives the fingerprints; it is called if rows are left out.
+    rows : their classes and weights.
     """
-    classes, weights = np.asarray(rows.class_codes), rows.weights
-    if (classes.size if weights is None else np.count_nonzero(weights)) <= most:
-        return np.arange(classes.size) if weights is None else np.flatnonzero(weights)
-    of_rows, n_parts = prints(), -(-classes.size // _ROWS_AT_ONCE)
-    drawn, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-    for part in range(n_parts):
-        here, keys = [], []
-        for begin in range(0, classes.size, _ROWS_AT_ONCE):
-            block = slice(begin, begin + _ROWS_AT_ONCE)
-            own = keys_of([of_rows[block]], classes[block], seed)
-            inside = (own >> np.uint64(32)) * np.uint64(n_parts) >> np.uint64(32) == part
-            own_rows = np.flatnonzero(inside if weights is None else inside & (weights[block] > 0))
-            here.append(begin + own_rows)
-            keys.append(own[own_rows])
-        at = np.concatenate(here)
-        numbered = _numbered(np.concatenate(keys), None if weights is None else weights[at])
-        drawn, lowest = np.append(drawn, at), np.append(lowest, numbered)
-        if drawn.size > most:
-            least = np.argpartition(lowest, most)[:most]
-            drawn, lowest = drawn[least], lowest[least]
-    return np.sort(drawn)
+
+    def __init__(self, prints: Callable[[], np.ndarray], rows: Rows) -> None:
+        self._prints, self._rows = prints, rows
+        self._lowest: dict[int, np.ndarray] = {}
+
+    def drawn(self, most: int, seed: int = 0) -> np.ndarray:
+        """Positions, ascending, of ``most`` of the rows of positive weight, or of all; a smaller sample is part of a
+        larger one by the same seed.
+        """
+        n_rows, weights = len(np.asarray(self._rows.class_codes)), self._rows.weights
+        n_counted = n_rows if weights is None else int(np.count_nonzero(weights))
+        if n_counted <= most:
+            return np.arange(n_rows) if weights is None else np.flatnonzero(weights)
+        if seed not in self._lowest or self._lowest[seed].size < most:
+            self._lowest[seed] = self._found(max(most, min(_FEWEST_DRAWN, n_counted)), seed)
+        return np.sort(self._lowest[seed][:most])
+
+    def _found(self, most: int, seed: int) -> np.ndarray:
+        """The rows of the lowest keys, the lowest first; of very many rows, some are looked at at a time."""
+        prints, classes, weights = self._prints(), np.asarray(self._rows.class_codes), self._rows.weights
+        n_parts = -(-classes.size // _ROWS_AT_ONCE)
+        rows, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+        for part in range(n_parts):
+            here, keys = [rows[:0]], [lowest[:0]]
+            for begin in range(0, classes.size, _KEYS_AT_ONCE):
+                block = slice(begin, begin + _KEYS_AT_ONCE)
+                own = keys_of([prints[block]], classes[block], seed)
+                inside = (own >> np.uint64(32)) * np.uint64(n_parts) >> np.uint64(32) == part
+                at = np.flatnonzero(inside if weights is None else inside & (weights[block] > 0))
+                here.append(begin + at)
+                keys.append(own[at])
+            some = np.concatenate(here)
+            numbered = _numbered(np.concatenate(keys), None if weights is None else weights[some])
+            rows, lowest = np.append(rows, some), np.append(lowest, numbered)
+            least = np.argpartition(lowest, most)[:most] if rows.size > most else slice(None)
+            rows, lowest = rows[least], lowest[least]
+        return rows[np.argsort(lowest)]
 
 
 def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:

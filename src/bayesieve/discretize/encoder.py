@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteTable
-from bayesieve.counts.row_content import drawn_rows
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_blocks import (
     FittedColumns,
@@ -371,7 +370,7 @@ class _Fit:
         if not pairs:
             return fitted.levels, codes
         finder = (RemotePairFinder if isinstance(codes, RemoteCodes) else PairFinder)(
-            summed.kinds(), self.grouper, self.order, self.rows, self.prints, self.encoder.n_jobs
+            summed.kinds(), self.grouper, self.order, self.rows, self.prints.samples, self.encoder.n_jobs
         )
         apart = is_apart is not None and is_apart(fitted.levels, self.rows.n_classes)
         alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked)}
@@ -409,7 +408,7 @@ class _Fit:
 
     def drawn(self, most: int, seed: int = 0) -> np.ndarray:
         """Ascending positions in the table, or the source, of up to so many rows of positive weight."""
-        drawn, runs = drawn_rows(self.prints, self.rows, most, seed), self.rows.runs
+        drawn, runs = self.prints.samples.drawn(most, seed), self.rows.runs
         return drawn if runs is None else np.sort(runs.in_source(drawn))
 
     def keep_rows(self, table: ScannedTable) -> None:

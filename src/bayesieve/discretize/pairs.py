@@ -14,7 +14,7 @@ from scipy.special import xlogy
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.counts.row_content import drawn_rows
+from bayesieve.counts.row_content import RowSamples
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
 from bayesieve.discretize.criterion import Groups, Prior, part_cost
@@ -171,7 +171,7 @@ class PairFinder:
     grouper : groups the cells of a pair as if they were the values of a column.
     order : rows by class.
     rows : classes and weights of the rows.
-    prints : `fingerprints` of the rows, if asked for.
+    samples : of the rows.
     n_jobs : threads.
     """
 
@@ -179,7 +179,7 @@ class PairFinder:
     grouper: MODLGrouper
     order: ClassOrder
     rows: Rows
-    prints: Callable[[], np.ndarray]
+    samples: RowSamples
     n_jobs: int | None
 
     def add(
@@ -296,7 +296,7 @@ class PairFinder:
         rows: Rows = self.rows
         taken: Any = slice(None)
         if len(np.asarray(rows.class_codes)) > _MOST_RANKED_ROWS:
-            taken = drawn_rows(self.prints, rows, _MOST_RANKED_ROWS)
+            taken = self.samples.drawn(_MOST_RANKED_ROWS)
             rows = rows.take(taken)
         n_levels = np.array([part.n_levels for part in parts])
         names = [part.levels.names[part.at] for part in parts]

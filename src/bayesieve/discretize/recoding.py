@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.row_content import Content, drawn_rows, fingerprints
+from bayesieve.counts.row_content import Content, RowSamples, fingerprints
 from bayesieve.discretize.cells import cells_of
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder
@@ -27,18 +27,16 @@ if TYPE_CHECKING:
     from bayesieve.discretize.modl import MODLGrouper
 
 
-@dataclass
 class RowPrints:
-    """`fingerprints` of all rows of a table, in the order of ``rows``, found once, when asked for.
+    """`fingerprints` of all rows of a table, in the order of ``rows``, found once, when asked for, and samples by them.
 
     known : if they are known already; engine : where those of a scanned table are kept.
     """
 
-    table: Table
-    rows: Rows
-    n_jobs: int | None
-    engine: Engine = IN_MEMORY
-    known: np.ndarray | None = None
+    def __init__(self, table: Table, rows: Rows, n_jobs: int | None, engine: Engine = IN_MEMORY) -> None:
+        self.table, self.rows, self.n_jobs, self.engine = table, rows, n_jobs, engine
+        self.known: np.ndarray | None = None
+        self.samples = RowSamples(self, rows)
 
     def __call__(self) -> np.ndarray:
         if self.known is None:
@@ -57,8 +55,7 @@ class RowPrints:
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
     """Ascending positions of up to so many rows, drawn by what they contain, which is read if need be."""
-    rows = Rows(target.codes, target.classes, weights)
-    return drawn_rows(RowPrints(table, rows, -1), rows, most)
+    return RowPrints(table, Rows(target.codes, target.classes, weights), -1).samples.drawn(most)
 
 
 @dataclass(frozen=True)
@@ -148,6 +145,11 @@ class TableRecoder:
         """`fingerprints` of the rows, by all columns of the table that was coded."""
         return self.prints() if self.rows is None else self.prints()[self.rows]
 
+    @property
+    def samples(self) -> RowSamples | None:
+        """Samples of the rows, which are kept with their fingerprints if all rows count."""
+        return self.prints.samples if self.rows is None else None
+
     def content(self, classes: np.ndarray) -> Content:
         """The rows with these classes by their values in all columns that are not constant."""
         table = self._own
@@ -217,7 +219,8 @@ class TableRecoder:
         if not pairs:
             return fitted.levels, codes
         counted = Rows(classes.astype(np.min_scalar_type(present.size)), present, known.weights)
-        finder = PairFinder(table.kinds(), self.grouper, order, counted, lambda: self.prints()[rows], self.n_jobs)
+        samples = RowSamples(lambda: self.prints()[rows], counted)
+        finder = PairFinder(table.kinds(), self.grouper, order, counted, samples, self.n_jobs)
         named = [[table.names[i] for i in pair] for pair in pairs]
         return finder.add(named, fitted, codes, lambda i, by, _: fit(table.select(i), by))
 

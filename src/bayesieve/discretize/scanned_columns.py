@@ -197,7 +197,8 @@ class CountedColumns:
 class TableBlocks:
     """`Blocks` of a table in memory."""
 
-    reading_bytes = prints = None
+    reading_bytes = None
+    prints: np.ndarray | None = None
 
     def __init__(
         self,
@@ -259,7 +260,8 @@ class ScannedBlocks:
             table.read_within(engine.reading_bytes)
         self._target, self._weights, self._engine, self._runs = target, weights, engine, runs
         self._n_jobs, self._verbose, self._seconds_left = n_jobs, verbose, seconds_left
-        self._n_totals, self.prints = 0, None
+        self._n_totals = 0
+        self.prints: np.ndarray | None = None
         self._next_note = time.perf_counter() + _SECONDS_BETWEEN_NOTES
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:

@@ -77,9 +77,9 @@ def marks(
     for n in _GLANCES:
         whole = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], whole, n_rows)
     candidates = sorted([*whole.tolist(), *texts])
-    drawn = table.select(candidates).take(rows) if candidates else table
+    some = table.select(candidates).take(rows) if candidates else table
     for k, i in enumerate(candidates):
-        column = drawn.column(k)
+        column = some.column(k)
         if kinds[i] == "numeric":
             mark = mark_of_numbers(column.numbers(), at)
             found |= {} if mark is None else {i: mark}

@@ -91,7 +91,8 @@ class ScannedTable(Table):
         """
         first_row = min(n_before * self.block_rows, self.source.n_rows)
         begin = first_row if self.known is None else int(np.count_nonzero(self.known[:first_row]))
-        kept, wanted = None if n_before or self._kept.complete else [], self._kept.wanted
+        kept: list[pl.DataFrame] | None = None if n_before or self._kept.complete else []
+        wanted = self._kept.wanted
         for frame in self.frames(first_row):
             end = begin + frame.height
             if kept is not None and wanted.size:
