@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from bayesieve import SelectiveNB
-from bayesieve.naive_bayes import calibration
+from bayesieve.evidence import calibration
 
 KINDS = ("additive", "pairs", "smooth", "values", "rare class", "noise", "three classes")
 ROWS_USED = (50_000, 200_000, 1_000_000, 2_000_000)

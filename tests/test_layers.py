@@ -16,3 +16,16 @@ def test_no_module_is_imported_by_string(path: Path) -> None:
     calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
     names = [getattr(call.func, "attr", getattr(call.func, "id", "")) for call in calls]
     assert not {"import_module", "__import__"} & set(names)
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "evidence").glob("[!_]*.py")), ids=lambda path: path.stem)
+def test_evidence_is_made_of_few_facts(path: Path) -> None:
+    """Counts, codes and weights go in, contributions come out: no function takes an estimator, or many arguments."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    for function in functions:
+        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+        assert len([name for name in names if name not in ("self", "cls")]) <= 6, function.name
+        assert not {"model", "estimator", "classifier"}.intersection(names), function.name
+    imported = [getattr(node, "module", None) or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert not [name for name in imported if name.startswith("sklearn.base")]

@@ -1,5 +1,6 @@
 # The public names, each imported when it is first used: importing the package costs next to nothing.
 from .classifier import (
+    DiscreteNB as DiscreteNB,
     SelectiveNB as SelectiveNB,
     load as load,
 )
@@ -29,9 +30,6 @@ from .evaluation import (
     RepeatedFolds as RepeatedFolds,
     compare as compare,
     selection_stability as selection_stability,
-)
-from .naive_bayes import (
-    DiscreteNB as DiscreteNB,
 )
 from .report import (
     gains_figure as gains_figure,

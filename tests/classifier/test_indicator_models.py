@@ -16,7 +16,7 @@ from bayesieve import DiscreteNB, IndicatorEncoder, ParametricScore, SelectiveNB
 from bayesieve.classifier.report_data import report_data
 from bayesieve.cli.app import app
 from bayesieve.counts import log_probabilities
-from bayesieve.naive_bayes import Explanation
+from bayesieve.scorecard import Explanation
 from tests.classifier.mixed_data import fitted as fitted_on_columns, frame as mixed_frame
 
 N = 300

@@ -457,6 +457,10 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("map-str", "parameters.monotone", [{"mapping": [["x0", 2]]}, {"mapping": [["x0"]]}], "monotone|mapping"),
     ("map-str", "parameters.random_state", ["dice"], "random_state"),
     ("map-str", "calibrated_smoothing", [[], GONE, "x"], "smoothing"),
+    ("compression-str", "n_factors", [-1, 1, 99, "x"], "factors"),
+    ("compression-str", "intercept_factors", [[], [[1.0]], GONE, "x"], "factors"),
+    ("compression-str", "features.0.factors", [[], [[[1.0]]], "x"], "factors"),
+    ("class without weight", "features.0.counts", [[[1.0]], "x"], "counts"),
     ("map-str", "encoder", [GONE, 1, {}], "encoder|missing"),
     ("map-str", "encoder.missing", ["drop", GONE], "missing"),
     ("map-str", "encoder.kinds", [{"visites": "ordinal"}, {"visits": "numeric"}, [1], GONE], "kinds"),
@@ -603,7 +607,7 @@ def test_the_file_is_plain_json_without_nan() -> None:
         (lambda model: model.scorecard_.class_counts.fill(-1.0), "its class counts are out of range"),
         (lambda model: model.scorecard_.features[0].contributions.fill(np.nan), "holds a number that is not finite"),
         (lambda model: model.scorecard_.features[0].standard_errors.fill(-1.0), "standard errors"),
-        (lambda model: setattr(model, "n_rows_", 0), "n_rows"),
+        (lambda model: model.scorecard_.provenance.update(n_rows=0), "n_rows"),
     ],
 )
 def test_a_model_that_contradicts_itself_is_not_saved(spoil: Any, match: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.classifier import rows as module, scored_files
+from bayesieve.classifier import predicting as module, scored_files
 from bayesieve.table.reading import read_table
 from tests.classifier.mixed_data import fitted, frame, labels
 

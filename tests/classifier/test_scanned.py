@@ -369,7 +369,7 @@ def test_reading_goes_on_where_it_was_killed(
     assert subprocess.run(killed, check=False).returncode == -9
     read_in_small_blocks(monkeypatch.setattr)
     for name in ("_MOST_ROWS", "_MOST_LAST_ROWS"):
-        monkeypatch.setattr(f"bayesieve.naive_bayes.calibration.{name}", 300)
+        monkeypatch.setattr(f"bayesieve.evidence.calibration.{name}", 300)
     n_blocks: list[int] = []
     note = ScannedBlocks._note
     monkeypatch.setattr(ScannedBlocks, "_note", lambda *a: n_blocks.append(1) or note(*a))

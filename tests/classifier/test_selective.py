@@ -38,7 +38,7 @@ from bayesieve import (
 )
 from bayesieve.classifier import selective
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes import calibration
+from bayesieve.evidence import calibration
 from bayesieve.search import SearchState
 from bayesieve.table.cautions import silenced
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
@@ -354,12 +354,12 @@ def interrupt(*_: Any, **options: Any) -> None:
     "during",
     [
         "bayesieve.search.trace.joined",
-        "bayesieve.naive_bayes.fitting._cells",
-        "bayesieve.naive_bayes.fitting.coarser_codes",
-        "bayesieve.naive_bayes.fitting.find_surfaces",
-        "bayesieve.naive_bayes.fitting.worth_keeping",
-        "bayesieve.naive_bayes.evidence.EvidenceProblem.narrowed",
-        "bayesieve.naive_bayes.DiscreteNB.set_evidence",
+        "bayesieve.evidence.fitting._cells",
+        "bayesieve.evidence.fitting.coarser_codes",
+        "bayesieve.evidence.fitting.find_surfaces",
+        "bayesieve.evidence.fitting.worth_keeping",
+        "bayesieve.evidence.solver.EvidenceProblem.narrowed",
+        "bayesieve.evidence.fitting._evidence_of",
     ],
 )
 def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def signatures(packages: tuple[str, ...]) -> set[tuple[str, Any]]:
 
 @pytest.mark.parametrize("selector", ["compression", "auc", "clusters"])
 def test_a_fit_needs_nothing_that_its_families_did_not_compile(selector: str) -> None:
-    parts = ("table", "discretize", "counts", "criteria", "naive_bayes")
+    parts = ("table", "discretize", "counts", "criteria", "evidence")
     packages = tuple(f"bayesieve.{part}" for part in parts)
     for family in ("columns", *make_selector(selector).kernel_families):
         FAMILIES[family]()

@@ -155,7 +155,7 @@ def test_the_first_run_says_what_it_waits_for(
 
 
 def test_an_empty_cache_is_noticed(tmp_path: Path, fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bayesieve.naive_bayes import _kernels
+    from bayesieve.evidence import _kernels
 
     assert fitted.exists()  # a model was fitted in this process
     assert compiling.kernels_are_compiled()

@@ -12,7 +12,7 @@ import scipy.sparse
 from bayesieve import SelectiveNB
 from bayesieve.counts import row_content
 from bayesieve.counts.row_content import Content, RowSamples, drawn_by_content, fingerprints, keys_of, mixed
-from bayesieve.naive_bayes import calibration
+from bayesieve.evidence import calibration
 from bayesieve.table import Rows, as_table
 
 

@@ -364,7 +364,7 @@ def test_workers_tell_rows_apart_as_tables_in_memory_do(
 def test_many_rows_give_the_same_model_in_memory_on_disk_from_a_scan_and_on_a_cluster(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bayesieve.naive_bayes.calibration._MOST_LAST_ROWS", 200_000)
+    monkeypatch.setattr("bayesieve.evidence.calibration._MOST_LAST_ROWS", 200_000)
     rng, n = np.random.default_rng(0), 1_500_000
     y = rng.integers(0, 2, n)
     users, towns = (pl.Series([f"{letter}{i}" for i in range(300_000)]) for letter in "ut")
@@ -484,9 +484,10 @@ def lower_limits(setattr: Any) -> None:
         "discretize.encoder": {"MOST_JUDGED_ROWS": 200},
         "table.marks": {"MOST_JUDGED_ROWS": 200},
         "discretize.pairs": {"_MOST_RANKED_ROWS": 350, "_MOST_GROUPED": 20},
-        "classifier.cautions": {"_SAMPLES": (50, 120)},
-        "naive_bayes.calibration": {"_MOST_ROWS": 250, "_MOST_LAST_ROWS": 500},
-        "naive_bayes.evidence": {"_CURVATURE_ROWS": 150},
+        "classifier.describing": {"_SAMPLES": (50, 120)},
+        "evidence.calibration": {"_MOST_ROWS": 250, "_MOST_LAST_ROWS": 500},
+        "evidence.solver": {"_CURVATURE_ROWS": 150},
+        "evidence.choosing": {"_CURVATURE_ROWS": 150},
     }.items():
         for name, value in limits.items():
             setattr(f"bayesieve.{module}.{name}", value)

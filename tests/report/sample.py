@@ -165,7 +165,8 @@ def explained_row(
     top = max(joint)
     total = sum(math.exp(value - top) for value in joint)
     chances = tuple(math.exp(value - top) / total for value in joint)
-    return ExplainedRow(title, row, truth, classes[chances.index(max(chances))], chances, prior, parts)
+    intervals = tuple((0.9 * chance, 0.1 + 0.9 * chance) for chance in chances)
+    return ExplainedRow(title, row, truth, classes[chances.index(max(chances))], chances, intervals, prior, parts)
 
 
 def synthetic(

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import CategoricalNB
 
 import bayesieve
 from bayesieve import DependenceClusterSelector, DiscreteNB, SelectiveNB
-from bayesieve.classifier.description import describe
+from bayesieve.classifier.describing import describe
 from bayesieve.classifier.measuring import are_training_rows, judged_rows
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost

@@ -1,6 +1,7 @@
-"""`SelectiveNB`: from a raw table to decisions, explanations, a file and a report."""
+"""`SelectiveNB`: from a raw table to decisions, explanations, a file and a report; `DiscreteNB`, on codes."""
 
+from bayesieve.classifier.discrete import DiscreteNB
 from bayesieve.classifier.persistence import load
 from bayesieve.classifier.selective import SelectiveNB
 
-__all__ = ["SelectiveNB", "load"]
+__all__ = ["DiscreteNB", "SelectiveNB", "load"]

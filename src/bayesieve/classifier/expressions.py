@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from bayesieve.classifier.rows import look_at_first_rows, prediction_names
+from bayesieve.classifier.predicting import look_at_first_rows, prediction_names
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.table import FeatureLevels
 from bayesieve.table.backends.base import type_of_dtype
@@ -146,7 +146,9 @@ class Stages:
             return cls(model, ColumnExpressions(), "polars")
         of_frame = nw.from_native(frame)
         engine = of_frame.implementation.name.lower()
-        stages = cls(model, ColumnExpressions(of_frame.collect_schema(), engine), engine)
+        schema = of_frame.collect_schema()
+        model.scorecard_.reader.check(schema.names())
+        stages = cls(model, ColumnExpressions(schema, engine), engine)
         look_at_first_rows(model, of_frame)
         return stages
 
@@ -399,9 +401,7 @@ class ColumnExpressions:
         return None if dtype is None or dtype == nw.Unknown else type_of_dtype(dtype)
 
     def _column(self, name: str, type_: str, level: FeatureLevels | None = None) -> Any:
-        """A column of the frame, which must be there and readable as this type; ``level`` has the values expected."""
-        if self._schema is not None and name not in self._schema:
-            raise ValueError(f"The frame has no column {name!r}, which the model needs.")
+        """A column of the frame, which must be readable as this type; ``level`` has the values expected."""
         own = self._type_of(name)
         if own is not None and own not in _READABLE.get(type_, (type_,)):
             values = [value for group in (level and level.groups) or () for value in group if value is not None]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby, pairwise
 from numbers import Integral
@@ -10,8 +11,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+from sklearn import model_selection
 from sklearn.base import clone
 
+from bayesieve import discretize, search
 from bayesieve.classifier.model_parts import (
     check_options,
     encoder_asked_for,
@@ -20,9 +23,10 @@ from bayesieve.classifier.model_parts import (
     new_selector_of,
     signs_of,
 )
-from bayesieve.classifier.option_json import option_from_json, option_to_json
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
+from bayesieve.counts.dependence import DEPENDENCES
+from bayesieve.criteria import CRITERIA
 from bayesieve.decision.benefit_rule import BenefitRule
 from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
 from bayesieve.discretize.cells import coarser_codes
@@ -31,12 +35,15 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import QUANTILES
-from bayesieve.parts import arguments, options_of
+from bayesieve.evidence.fitting import counting_errors
+from bayesieve.evidence.solver import N_FACTORS
+from bayesieve.parts import Registry, arguments, options_of
 from bayesieve.plain_values import (
     Count,
     Damaged,
     Number,
     converted,
+    member,
     number,
     number_to_json,
     numbers,
@@ -64,6 +71,28 @@ _LABEL_TYPES = {
 }
 _Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 _Missing = Literal["level", "ignore"]
+_PARTS: dict[str, dict[str, type]] = {
+    kind: {name: getattr(module, name) for name in names.split()}
+    for kind, module, names in (
+        (
+            "coder",
+            discretize,
+            "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper RandomSums",
+        ),
+        ("search", search, "BestFirst ClusterSearch ExhaustiveSearch GreedySearch MultiStart"),
+        (
+            "splitter",
+            model_selection,
+            "GroupKFold GroupShuffleSplit KFold LeaveOneGroupOut LeaveOneOut LeavePGroupsOut LeavePOut PredefinedSplit "
+            "RepeatedKFold RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold "
+            "StratifiedShuffleSplit TimeSeriesSplit",
+        ),
+    )
+}
+"""Objects that a file may name, by kind: loading creates nothing but these and registered parts."""
+_REGISTRIES: dict[str, Registry[Any]] = {"criterion": CRITERIA, "dependence": DEPENDENCES}
+_KINDS = (*_PARTS, *_REGISTRIES)
+_INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 
 class _Labels(msgspec.Struct):
@@ -80,6 +109,8 @@ class _Feature(msgspec.Struct):
     contributions: Any
     unseen: Any
     standard_errors: Any
+    factors: Any = None
+    counts: Any = None
     cells: Any = None
 
 
@@ -92,6 +123,8 @@ class _Feature2(msgspec.Struct):
     log_prob: Any
     evidence: Any = None
     cells: Any = None
+    factors: None = None
+    counts: None = None
 
 
 class _Content(msgspec.Struct, kw_only=True):
@@ -113,6 +146,8 @@ class _Content(msgspec.Struct, kw_only=True):
 
 class _Model(_Content, kw_only=True):
     intercept: list[Number]
+    intercept_factors: Any = None
+    n_factors: Annotated[int, msgspec.Meta(ge=0, le=N_FACTORS)] = 0
     evidence: Literal["counted", "levels", "cells"]
     features: Annotated[list[_Feature], msgspec.Meta(min_length=1)]
 
@@ -123,6 +158,8 @@ class _Model2(_Content, kw_only=True):
     class_log_prior: list[Number]
     features: Annotated[list[_Feature2], msgspec.Meta(min_length=1)]
     intercept: list[Number] | None = None
+    intercept_factors: None = None
+    n_factors: Literal[0] = 0
 
 
 class _Choices(msgspec.Struct):
@@ -164,6 +201,8 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "encoder": _encoder_to_json(model.encoder_),
         "class_count": card.class_counts.tolist(),
         "intercept": [number_to_json(value) for value in card.intercept.tolist()],
+        "n_factors": card.intercept_factors.shape[1],
+        "intercept_factors": card.intercept_factors.tolist(),
         "evidence": card.provenance["evidence"],
         "weight_factor": float(model.weight_factor_),
         "calibrated_smoothing": option_to_json(model.smoothing_, "smoothing"),
@@ -175,6 +214,8 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 "contributions": feature.contributions.tolist(),
                 "unseen": feature.unseen.tolist(),
                 "standard_errors": feature.standard_errors.tolist(),
+                **({"factors": feature.factors.tolist()} if feature.factors.size else {}),
+                **({} if _counts_rows(feature) else {"counts": feature.counts.tolist()}),
                 **({} if feature.cells is feature.levels else {"cells": feature.cells.to_json()}),
             }
             for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
@@ -185,6 +226,11 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
     }
 
 
+def _counts_rows(feature: Feature) -> bool:
+    """Whether its cells count the rows that it was fitted to; codes may be fitted with other weights than coded."""
+    return np.array_equal(np.asarray(feature.cells.counts), feature.counts)
+
+
 def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     """The model whose parts `model_to_json` gave; `Damaged` if they are not such, or contradict each other."""
     parts: Any = converted(data, _Model if version > 2 else _Model2, "content")
@@ -192,22 +238,24 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     model = _unfitted(parts.parameters, choices)
     selector = new_selector_of(model)
     classes = _labels_from_json(parts.classes)
-    model.classes_, model.target_name_, model.n_rows_ = classes, parts.target, parts.n_rows
+    model.classes_, model.target_name_ = classes, parts.target
     levels = _levels_from_json(parts.encoder, [feature.levels for feature in parts.features])
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names):
         raise Damaged("feature names must differ from each other")
-    signs = read_by(signs_of, model, levels, classes.size)
+    signs = read_by(signs_of, model.monotone, levels, classes.size)
     selector.weights_ = np.array([feature.selector_weight for feature in parts.features])
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
     selector.trace_ = SearchTrace.from_json(parts.search, names)
-    model.weight_factor_, model.smoothing_ = parts.weight_factor, option_from_json(parts.calibrated_smoothing)
-    read_by(check_smoothing, model.smoothing_)
+    smoothing = option_from_json(parts.calibrated_smoothing)
+    read_by(check_smoothing, smoothing)
     encoder = _encoder_from_json(parts.encoder, levels, classes, named=parts.named)
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
-    model.scorecard_ = _scorecard(parts, levels, signs, model)
+    evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
+    facts = facts_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows)
+    model.scorecard_ = _scorecard(parts, levels, signs, classes=classes, **facts)
     if not choices.encoder_by_name:
         model.encoder = clone(encoder)
     if parts.benefit_rule is not None:
@@ -216,8 +264,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     return model
 
 
-def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, int], model: SelectiveNB) -> Scorecard:
-    n_classes = model.classes_.size
+def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, int], **facts: Any) -> Scorecard:
+    n_classes = facts["classes"].size
     class_counts = numbers(parts.class_count, (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
     if not class_counts.any():
         raise Damaged("its class counts leave no class")
@@ -226,16 +274,17 @@ def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, 
     if not np.array_equal(np.isneginf(intercept), class_counts == 0) or np.isposinf(intercept).any():
         raise Damaged("its intercepts and class counts contradict each other")
     features = [
-        _feature(feature, level, n_classes, signs.get(k, 0))
+        _feature(feature, level, (n_classes, parts.n_factors), signs.get(k, 0))
         for k, (feature, level) in enumerate(zip(parts.features, levels, strict=True))
     ]
-    evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
-    facts = facts_of(model, {"evidence": evidence})
+    n_numbers = 1 if n_classes == 2 else n_classes
+    if parts.intercept_factors is None and parts.n_factors > 0:
+        raise Damaged("its intercept lacks the factors of its error")
+    shared = _factors(parts.intercept_factors, (n_numbers,), parts.n_factors, "the intercept")
+    facts |= {"class_counts": class_counts, "intercept_factors": shared}
     if isinstance(parts, _Model2):
-        return scorecard_of(features, intercept, class_counts, **facts)
-    return Scorecard(
-        intercept=intercept, features=with_importances(features, class_counts), class_counts=class_counts, **facts
-    )
+        return scorecard_of(features, intercept, **facts)
+    return Scorecard(intercept=intercept, features=with_importances(features, class_counts), **facts)
 
 
 def _evidence_of(parts: _Model2) -> str:
@@ -244,12 +293,14 @@ def _evidence_of(parts: _Model2) -> str:
     return "levels" if all(feature.cells is None for feature in parts.features) else "cells"
 
 
-def _feature(feature: _Feature | _Feature2, level: FeatureLevels, n_classes: int, sign: int) -> Feature:
-    name = repr(level.name)
+def _feature(feature: _Feature | _Feature2, level: FeatureLevels, sizes: tuple[int, int], sign: int) -> Feature:
+    """A feature, of so many classes and factors of errors."""
+    name, (n_classes, n_factors) = repr(level.name), sizes
     cells = level if feature.cells is None else _cells(feature.cells, level)
     shape, of_levels = (cells.n_levels, n_classes), (level.n_levels, n_classes)
     counts = table(level.counts, of_levels, f"counts of {name}")
-    own = counts if cells is level else table(cells.counts, shape, f"counts of the cells of {name}")
+    written = cells.counts if feature.counts is None else feature.counts
+    own = counts if written is level.counts else table(written, shape, f"counts of the cells of {name}")
     for part in (counts, own):
         _check_range(part, f"counts of {name}", 0.0, _MOST_WEIGHT)
     if isinstance(feature, _Feature):
@@ -263,10 +314,21 @@ def _feature(feature: _Feature | _Feature2, level: FeatureLevels, n_classes: int
         _check_range(logs, f"log probabilities of {name}", _LEAST_LOG, 0.0)
         fitted = feature.evidence
         contributions = feature.weight * logs if fitted is None else table(fitted, shape, f"evidence of {name}")
-        errors, unseen = np.zeros(shape), np.zeros(n_classes)
+        errors, unseen = counting_errors(own, feature.weight), np.zeros(n_classes)
     _check_range(contributions, f"contributions of {name}", _LEAST_LOG, -_LEAST_LOG)
     weights = feature.weight, feature.selector_weight
-    return Feature(level, cells, contributions, unseen, own, errors, *weights, sign)
+    n_numbers = 1 if n_classes == 2 else n_classes
+    factors = _factors(feature.factors, (shape[0], n_numbers), n_factors, name)
+    return Feature(level, cells, contributions, unseen, own, errors, factors, *weights, sign)
+
+
+def _factors(written: Any, n_numbers: tuple[int, ...], n_factors: int, name: str) -> np.ndarray:
+    """The factors of errors, (..., n_numbers, n_factors), or none if the file has none."""
+    if written is None:
+        return np.zeros((*n_numbers, 0))
+    factors = table(written, (*n_numbers, n_factors), f"factors of {name}")
+    _check_range(factors, f"factors of {name}", _LEAST_LOG, -_LEAST_LOG)
+    return factors
 
 
 def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
@@ -305,7 +367,9 @@ def _with_seed(options: dict[str, Any], selector: CodedSelector) -> dict[str, An
 
 def _encoder_is_default(model: SelectiveNB) -> bool:
     """Whether ``fit`` would take this encoder without being given one."""
-    if not (isinstance(encoder_asked_for(model), str) and isinstance(model.encoder_, TableEncoder)):
+    if not (
+        isinstance(encoder_asked_for(model.encoder, model.selector), str) and isinstance(model.encoder_, TableEncoder)
+    ):
         return False
     return _encoder_to_json(model.encoder_) == _encoder_to_json(new_encoder_of(model))
 
@@ -487,3 +551,68 @@ def _indicator_encoder(options: _IndicatorOptions, levels: tuple[Any, ...]) -> I
     encoder.level_scores_ = np.array([level.level_score for level in levels])
     encoder.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
     return encoder
+
+
+def option_to_json(value: Any, name: str) -> Any:
+    """An option as plain values; ValueError if a file cannot hold it; the sentence names the option."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
+    for plain in (int, str):
+        if isinstance(value, plain):
+            return plain(value)
+    if isinstance(value, float) and not math.isnan(value):
+        return float(value) if math.isfinite(value) else {"number": str(float(value))}
+    if isinstance(value, (list, tuple, range, np.ndarray)):
+        return [option_to_json(item, name) for item in value]
+    if isinstance(value, Mapping):
+        return {"mapping": [[option_to_json(item, name) for item in pair] for pair in value.items()]}
+    for kind in _KINDS:
+        if _part(kind, type(value).__name__) is type(value):
+            options = {key: option_to_json(item, f"{name}'s {key}") for key, item in _options_of(value).items()}
+            return {kind: type(value).__name__, "options": options}
+    raise ValueError(
+        f"{name}={' '.join(repr(value).split())[:100]} cannot be saved as JSON, as it is neither plain data nor a part "
+        "of bayesieve or scikit-learn with options that are; pickle the model."
+    )
+
+
+def option_from_json(data: Any) -> Any:
+    """The option that `option_to_json` wrote; `Damaged` for anything else."""
+    if data is None or type(data) in (bool, int, float, str):
+        return data
+    if type(data) is list:
+        return [option_from_json(item) for item in data]
+    if type(data) is dict and set(data) == {"number"} and member(data, "number", str) in _INFINITE:
+        return _INFINITE[data["number"]]
+    if type(data) is dict and set(data) == {"mapping"}:
+        pairs = [option_from_json(pair) for pair in member(data, "mapping", list)]
+        if not all(type(pair) is list and len(pair) == 2 and isinstance(pair[0], Hashable) for pair in pairs):
+            raise Damaged("a mapping in it is not a list of pairs")
+        return dict(pairs)
+    for kind in _KINDS:
+        if type(data) is not dict or set(data) != {kind, "options"}:
+            continue
+        part = _part(kind, member(data, kind, str))
+        if part is not None:
+            options = {key: option_from_json(item) for key, item in member(data, "options", dict).items()}
+            try:
+                return part(**options)
+            except Exception:  # whatever the constructors of two packages raise
+                raise Damaged(f"the options of its {data[kind]} cannot be used") from None
+    raise Damaged("an option in it is neither a plain value nor a known part")
+
+
+def _part(kind: str, name: str) -> type | None:
+    if kind in _REGISTRIES:
+        return next((part for part in _REGISTRIES[kind].values() if part.__name__ == name), None)
+    return _PARTS[kind].get(name)
+
+
+def _options_of(part: Any) -> dict[str, Any]:
+    """The arguments of a part's constructor, from its attributes, as scikit-learn names them."""
+    more = getattr(part, "cvargs", {})  # of splitters that are repeated
+    unsaved = getattr(part, "unsaved_options", ())
+    names = [name for name in arguments(type(part)) if name not in unsaved]  # type: ignore[arg-type]
+    return {name: getattr(part, name) if hasattr(part, name) else more[name] for name in names}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesieve.counts import CodedTable, check_smoothing
+from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
@@ -20,18 +19,16 @@ from bayesieve.discretize.scanned_columns import ReadingTooSlow
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.memory_limit import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes.calibration import rows_to_keep
-from bayesieve.naive_bayes.fitting import FitOptions, FittedPredictor
-from bayesieve.naive_bayes.shapes import leaves_room
+from bayesieve.evidence.calibration import rows_to_keep
+from bayesieve.evidence.fitting import FitOptions
+from bayesieve.evidence.shapes import leaves_room
 from bayesieve.parts import arguments
-from bayesieve.scorecard.record import Scorecard, features_of, scorecard_of
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
-from bayesieve.table.cautions import Caution
+from bayesieve.table.cautions import Caution, warn_caller
 from bayesieve.table.choices import is_choice
-from bayesieve.table.frames import apart_by_name
-from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.frames import apart_by_name, as_table
 from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.target import Target, normalized_weights
@@ -56,7 +53,7 @@ def check_options(model: SelectiveNB) -> None:
         names = ", ".join(map(repr, CALIBRATIONS))
         raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
     check_monotone(model)
-    check_engine(model)
+    check_engine(model.engine, model.cache)
     bytes_of(model.memory_limit)
     if not isinstance(model.normalize, (bool, np.bool_)):
         raise ValueError(f"normalize must be True or False, got {model.normalize!r}.")
@@ -71,27 +68,27 @@ def check_monotone(model: SelectiveNB) -> None:
     for name, sign in model.monotone.items():
         if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, Integral) or abs(int(sign)) != 1:
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
-    if model.monotone and wanted_fit(model) not in ("levels", "cells"):
+    if model.monotone and wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
         raise ValueError(
             f"monotone needs fitted evidence, which calibrate={model.calibrate!r} does not fit here; set "
             "calibrate='levels' or 'cells'."
         )
 
 
-def signs_of(model: SelectiveNB, levels: Sequence[FeatureLevels], n_classes: int) -> dict[int, int]:
+def signs_of(monotone: Mapping[str, int] | None, levels: Sequence[FeatureLevels], n_classes: int) -> dict[int, int]:
     """The signs of ``monotone`` by position of the feature; ValueError, which names the column, where one cannot be."""
-    if not model.monotone:
+    if not monotone:
         return {}
     if n_classes != 2:
         raise ValueError(f"monotone is for two classes, but the target has {n_classes}; leave it out.")
     of_table = TableLevels.of(levels)
     position = {name: k for k, name in enumerate(of_table.names[: of_table.n_columns])}
-    for name in model.monotone:
+    for name in monotone:
         if name not in position:
             raise ValueError(f"monotone names the column {name!r}, which is not in the table; name its columns only.")
         if of_table[position[name]].kind != "numeric":
             raise ValueError(f"monotone names the column {name!r}, whose categories have no order; leave it out.")
-    return {position[name]: int(sign) for name, sign in model.monotone.items()}
+    return {position[name]: int(sign) for name, sign in monotone.items()}
 
 
 def new_selector_of(model: SelectiveNB) -> CodedSelector:
@@ -109,36 +106,37 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
 
 def new_encoder_of(model: SelectiveNB) -> Any:
     """The encoder, not fitted yet, that ``fit`` would code rows with."""
-    pairs = 0 if is_choice(model.pairs, ("auto",)) and not is_averaged(model) else model.pairs
+    pairs = 0 if is_choice(model.pairs, ("auto",)) and not is_averaged(model.selector) else model.pairs
     own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs}
-    encoder = _with_options(make_encoder(encoder_asked_for(model)), own)
-    if isinstance(encoder, TableEncoder) and is_averaged(model) and wanted_fit(model) == "cells":
+    fitted = wanted_fit(model.calibrate, model.selector)
+    encoder = _with_options(make_encoder(encoder_asked_for(model.encoder, model.selector)), own)
+    if isinstance(encoder, TableEncoder) and is_averaged(model.selector) and fitted == "cells":
         encoder._numbers_apart = leaves_room
-    if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and wanted_fit(model) is not None:
+    if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and fitted is not None:
         return _with_options(encoder, {"categorical": "auto"})  # what is fitted holds the levels of values together
     return encoder
 
 
-def is_averaged(model: SelectiveNB) -> bool:
+def is_averaged(selector: Any) -> bool:
     """Whether the weights are averaged by compression, which options that are "auto" are for."""
-    return isinstance(model.selector, CompressionAveraging) or is_choice(model.selector, (CompressionAveraging.name,))
+    return isinstance(selector, CompressionAveraging) or is_choice(selector, (CompressionAveraging.name,))
 
 
-def wanted_fit(model: SelectiveNB) -> str | None:
+def wanted_fit(calibrate: Any, selector: Any) -> str | None:
     """What to fit after the search: "weights", "levels", "cells", or nothing."""
-    if not isinstance(model.calibrate, str):
-        return "weights" if model.calibrate else None
-    if model.calibrate == "auto":
-        return "cells" if is_averaged(model) else None
-    return str(model.calibrate)
+    if not isinstance(calibrate, str):
+        return "weights" if calibrate else None
+    if calibrate == "auto":
+        return "cells" if is_averaged(selector) else None
+    return str(calibrate)
 
 
-def encoder_asked_for(model: SelectiveNB) -> Any:
-    """The model's encoder, or its selector's where only that one has options.
+def encoder_asked_for(own: Any, selector: Any) -> Any:
+    """The model's ``own`` encoder, or its selector's if only that one has options.
 
     ValueError if both have options that differ.
     """
-    own, other = model.encoder, getattr(model.selector, "encoder", "modl")
+    other = getattr(selector, "encoder", "modl")
     if own is None:
         raise ValueError(
             "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an "
@@ -146,7 +144,7 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
         )
     if is_choice(other, ("modl",)) or repr(other) == repr(own):
         return own
-    name = type(model.selector).__name__
+    name = type(selector).__name__
     if not is_choice(own, ("modl",)):
         raise ValueError(
             f"SelectiveNB has the encoder {own!r}, its {name} the encoder {other!r}; give one of them only."
@@ -159,56 +157,89 @@ def encoder_asked_for(model: SelectiveNB) -> Any:
     return other
 
 
-def coding_options_of(model: SelectiveNB, encoder: Any, engine: Engine) -> dict[str, Any]:
+class TrainingRows(NamedTuple):
+    """Rows to learn from; ``is_normalized``: whether their weights are divided by their mean."""
+
+    table: Any
+    target: Any
+    weights: Any
+    groups: Any
+    is_normalized: bool
+
+    @property
+    def is_scanned(self) -> bool:
+        return isinstance(self.table, ScannedTable)
+
+    def part(self, n_rows: int) -> TrainingRows:
+        """Evenly spread pieces of a scan, about as many rows."""
+        table, kept = self.table.part(n_rows, self.target.codes)
+        target = Target(self.target.codes[kept], self.target.classes)
+        weights, groups = (None if of_rows is None else of_rows[kept] for of_rows in (self.weights, self.groups))
+        weights = normalized_weights(weights) if self.is_normalized else weights
+        return self._replace(table=table, target=target, weights=weights, groups=groups)
+
+
+def read_rows(X: Any, y: Any, weights: Any, groups: Any, *, as_columns: bool, normalize: bool) -> TrainingRows:
+    """The rows apart from their classes, weights and groups, which may be columns of them."""
+    if is_scan(X, y):
+        X, y, weights, groups = scanned_rows(X, y, weights, groups)
+    else:
+        X, y, weights, groups = apart_by_name(X, y, weights, groups)
+    weights = normalized_weights(weights) if normalize else weights
+    return TrainingRows(as_table(X) if as_columns else X, y, weights, groups, normalize)
+
+
+@contextmanager
+def place(rows: TrainingRows, engine: Any, cache: Any, memory_limit: Any) -> Iterator[Engine]:
+    """Where a fit keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
+    in_files = rows.is_scanned or memory_limit is not None or is_choice(engine, (DISK,))
+    limits = mapped_options(memory_limit) if in_files else {}
+    if cache is not None:
+        yield cache if isinstance(cache, Engine) else Cache(cache, **limits)
+    elif is_cluster(engine):
+        with Cluster(engine) as cluster:
+            yield cluster
+    elif isinstance(engine, Engine):
+        yield engine
+    else:
+        yield Mapped(tempfile.gettempdir(), **limits) if limits else IN_MEMORY
+
+
+def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector, engine: Engine) -> dict[str, Any]:
     """How ``fit`` codes the rows: where it keeps them, and which columns have no pairs."""
     options: dict[str, Any] = {"engine": engine}
     if isinstance(encoder, TableEncoder):
-        options |= {"by_class": not model.selector_._rows_in_order, "verbose": model.verbose}
+        options |= {"by_class": not selector._rows_in_order, "verbose": model.verbose}
         if model.monotone:
             options["single"] = tuple(model.monotone)
         if model.max_seconds is not None:
             clock, limit = Clock(None), model.max_seconds
             options["seconds_left"] = lambda: limit - clock.seconds
+        if model.random_state is None or isinstance(model.random_state, Integral):
+            options["samples"] = {seed_of(model.random_state): rows_to_keep}
     return options
 
 
-def rows_to_fit(model: SelectiveNB, X: Any, y: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
-    """The same, with weights as the model wants them; read from columns where ``X`` is to be scanned."""
-    if is_scan(X, y):
-        X, y, weights, groups = scanned_rows(X, y, weights, groups)
-    else:
-        X, y, weights, groups = apart_by_name(X, y, weights, groups)
-    return X, y, normalized_weights(weights) if model.normalize else weights, groups
-
-
-def coded_rows(
-    model: SelectiveNB, encoder: Any, table: Any, y: Any, weights: Any, groups: Any, options: dict[str, Any]
-) -> tuple[Any, CodedTable, Any]:
-    """The rows that the model is learnt from, their codes, and their groups: all rows or, where reading them would take
-    longer than ``max_seconds``, evenly spread pieces of the scan.
+def code(rows: TrainingRows, encoder: Any, options: dict[str, Any]) -> tuple[TrainingRows, CodedTable]:
+    """Learn levels from the rows and code them, in one go: all rows or, if reading them would take longer than
+    ``max_seconds``, evenly spread pieces of the scan.
     """
-    n_all = table.n_rows if isinstance(table, ScannedTable) else 0
-    if isinstance(encoder, TableEncoder) and isinstance(table, ScannedTable):
-        options = {**options, "samples": {seed_of(model.random_state): rows_to_keep(table.n_columns, y.n_classes)}}
+    n_all = rows.table.n_rows if rows.is_scanned else 0
     while True:
         try:
-            coded = encoder.fit_transform_coded(table, y, weights, **options)
-        except ReadingTooSlow as slow:
-            table, rows = table.part(slow.n_rows, y.codes)
-            if rows.all():
-                options = {**options, "seconds_left": None}
-            y, groups = Target(y.codes[rows], y.classes), None if groups is None else groups[rows]
-            weights = None if weights is None else weights[rows]
-            weights = normalized_weights(weights) if model.normalize else weights
-        else:
+            coded = encoder.fit_transform_coded(rows.table, rows.target, rows.weights, **options)
             break
-    if isinstance(table, ScannedTable) and table.n_rows < n_all:
+        except ReadingTooSlow as slow:
+            n_before, rows = rows.table.n_rows, rows.part(slow.n_rows)
+            if rows.table.n_rows == n_before:
+                options = {**options, "seconds_left": None}
+    if rows.is_scanned and rows.table.n_rows < n_all:
         sentence = (
-            f"The model is learnt from {table.n_rows:,} of {n_all:,} rows, in pieces spread over the scan: max_seconds "
-            "is too short to read them all."
+            f"The model is learnt from {rows.table.n_rows:,} of {n_all:,} rows, in pieces spread over the scan: "
+            "max_seconds is too short to read them all."
         )
         encoder.scan_cautions_ = [Caution("time", (), sentence), *encoder.scan_cautions_]
-    return table, coded, groups
+    return rows, coded
 
 
 def name_of(y: Any) -> str | None:
@@ -217,84 +248,99 @@ def name_of(y: Any) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def groups_of(selector: CodedSelector, groups: Any) -> dict[str, Any]:
-    """The groups as an option of the search, with a warning where it makes no use of them."""
+def groups_for(selector: CodedSelector, groups: Any) -> dict[str, Any]:
+    """The groups, if any, as an option of the search, with a warning if it makes no use of them."""
+    if groups is None:
+        return {}
     if selector.takes_groups:
         return {"groups": groups}
-    warnings.warn(
+    sentence = (
         f"groups are ignored: {type(selector).__name__} splits no rows by them; leave them out, or use "
-        "WrapperSelector(evaluation=GroupKFold()).",
-        UserWarning,
-        stacklevel=4,
+        "WrapperSelector(evaluation=GroupKFold())."
     )
+    warn_caller([sentence])
     return {}
 
 
-def rows_to_learn(model: SelectiveNB, coded: CodedTable) -> CodedTable:
-    """The rows that the probabilities are learnt from: all, or those that the fitted selector keeps to, by whose levels
-    the model then codes.
+def rows_to_learn(
+    selector: CodedSelector, coded: CodedTable, levels: Sequence[FeatureLevels]
+) -> tuple[CodedTable, Sequence[FeatureLevels]]:
+    """The rows that probabilities are learnt from, and their levels: all rows and their ``levels``, or what the fitted
+    selector keeps to.
     """
-    learnt = model.selector_.rows_to_learn(coded)
-    if learnt.levels is not None and learnt.levels is not coded.levels:
-        model.encoder_ = copy(model.encoder_)
-        model.encoder_._remember(TableLevels.of(learnt.levels), learnt.classes)
-    model.n_rows_ = coded.n_rows
-    return learnt
+    learnt = selector.rows_to_learn(coded)
+    again = learnt.levels is not None and learnt.levels is not coded.levels
+    return learnt, TableLevels.of(learnt.levels) if again else levels  # type: ignore[arg-type]
 
 
-def fit_options(model: SelectiveNB, signs: Mapping[int, int]) -> FitOptions:
+def weights_of_search(selector: CodedSelector, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> np.ndarray:
+    """The weights that a fitted selector found, 0 for pairs with columns that have a sign."""
+    weights = check_weights(selector.weights_, len(levels))
+    if not signs:
+        return weights
+    of_table = TableLevels.of(levels)
+    single = {of_table.names[k] for k in signs}
+    pairs = [not single.intersection(part.name for part in pair.parts) for pair in of_table.pairs]
+    return weights * np.append(np.ones(of_table.n_columns), pairs)
+
+
+def check_weights(weights: Any, n_features: int) -> np.ndarray:
+    """Feature weights as an array; ValueError unless there is one per feature, finite and non-negative."""
+    if weights is None:
+        return np.ones(n_features)
+    try:
+        weights = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
+        ) from None
+    if weights.shape != (n_features,):
+        raise ValueError(
+            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
+        raise ValueError(
+            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
+        )
+    return weights
+
+
+def fit_options(
+    model: SelectiveNB, encoder: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, int]
+) -> FitOptions:
     """What to fit after the search; as many surfaces as ``pairs`` leaves room for, without counters, identifiers and
     dates.
     """
-    pairs, most = getattr(model.encoder_, "pairs", 0), 0
+    pairs, most = getattr(encoder, "pairs", 0), 0
     if isinstance(pairs, (str, Integral)):
-        n_pairs = len(TableLevels.of(model.encoder_.levels_).pairs)
+        n_pairs = len(TableLevels.of(levels).pairs)
         most = _MOST_SURFACES if isinstance(pairs, str) else min(_MOST_SURFACES, int(pairs) - n_pairs)
     return FitOptions(
-        fit=wanted_fit(model),
+        fit=wanted_fit(model.calibrate, model.selector),
         signs=signs,
-        drop=is_averaged(model),
+        drop=is_averaged(model.selector),
         most_surfaces=most,
-        without_surface=getattr(model.encoder_, "marks_", {}),
+        without_surface=getattr(encoder, "marks_", {}),
         seed=seed_of(model.random_state),
         n_jobs=model.n_jobs,
     )
 
 
-def add_surfaces(model: SelectiveNB, surfaces: Sequence[PairLevels]) -> None:
-    """Let the model code rows by surfaces, too, pairs after all other features which the search gave no weight."""
-    if not surfaces:
-        return
-    levels = TableLevels.of(model.encoder_.levels_)
-    model.encoder_ = copy(model.encoder_)
-    model.encoder_._remember(levels.with_pairs([*levels.pairs, *surfaces]), model.encoder_.classes_)
-    selector = model.selector_
-    selector.weights_ = np.append(selector.weights_, np.zeros(len(surfaces)))
-    selector.support_ = selector.weights_ > 0
-    selector.n_features_in_ = len(selector.weights_)
+def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
+    """The encoder, which codes by these levels: a copy unless they are its own."""
+    if levels is encoder.levels_:
+        return encoder
+    other = copy(encoder)
+    other._remember(levels, encoder.classes_)
+    return other
 
 
-def scorecard_of_fit(model: SelectiveNB, fitted: FittedPredictor, signs: Mapping[int, int]) -> Scorecard:
-    """The record of what was fitted."""
-    predictor = fitted.predictor
-    features = features_of(
-        predictor, model.encoder_.levels_, fitted.cells, model.selector_.weights_, signs, fitted.errors
-    )
-    evidence = "counted" if not predictor.fitted_ else "levels" if fitted.cells is None else "cells"
-    facts = facts_of(model, {"evidence": evidence})
-    return scorecard_of(features, predictor.intercept_, predictor.class_count_, **facts)
-
-
-def facts_of(model: SelectiveNB, provenance: dict[str, Any]) -> dict[str, Any]:
-    """What a scorecard keeps of a model besides its features."""
-    encoder = model.encoder_
+def facts_of(encoder: Any, evidence: str, factor: float, smoothing: Smoothing, n_rows: int) -> dict[str, Any]:
+    """What a scorecard keeps of a fit besides its features."""
     names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
-    provenance |= {"weight_factor": model.weight_factor_, "smoothing": model.smoothing_, "n_rows": model.n_rows_}
-    return {
-        "classes": model.classes_,
-        "columns": tuple(names)[: encoder.n_features_in_],
-        "provenance": provenance,
-    }
+    provenance = {"evidence": evidence, "weight_factor": factor, "smoothing": smoothing, "n_rows": n_rows}
+    return {"columns": tuple(names)[: encoder.n_features_in_], "provenance": provenance}
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:
@@ -333,22 +379,6 @@ def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and value == default
 
 
-@contextmanager
-def opened_engine(model: SelectiveNB, scanned: bool) -> Iterator[Engine]:
-    """Where ``fit`` keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
-    in_files = scanned or model.memory_limit is not None or is_choice(model.engine, (DISK,))
-    limits = mapped_options(model.memory_limit) if in_files else {}
-    if model.cache is not None:
-        yield model.cache if isinstance(model.cache, Engine) else Cache(model.cache, **limits)
-    elif is_cluster(model.engine):
-        with Cluster(model.engine) as engine:
-            yield engine
-    elif isinstance(model.engine, Engine):
-        yield model.engine
-    else:
-        yield Mapped(tempfile.gettempdir(), **limits) if limits else IN_MEMORY
-
-
 def is_cluster(engine: Any) -> bool:
     """Whether this names a Dask cluster: the address of a scheduler, or a client."""
     if isinstance(engine, str):
@@ -357,13 +387,12 @@ def is_cluster(engine: Any) -> bool:
     return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in kinds)
 
 
-def check_engine(model: SelectiveNB) -> None:
+def check_engine(engine: Any, cache: Any) -> None:
     """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
-    engine = model.engine
     if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
         raise ValueError(
             "engine must be 'memory', 'disk', a Dask client, the address of its scheduler such as 'dask://host:8786', "
             f"or an Engine, got {engine!r:.80}."
         )
-    if model.cache is not None and not is_choice(engine, (MEMORY, DISK)):
+    if cache is not None and not is_choice(engine, (MEMORY, DISK)):
         raise ValueError("engine and cache are two places to keep the rows; give one of them only.")

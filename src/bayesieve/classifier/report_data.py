@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import softmax
 
-from bayesieve.classifier.description import (
+from bayesieve.classifier.describing import (
     describe,
     feature_note,
     selector_name,
@@ -20,8 +20,8 @@ from bayesieve.classifier.description import (
     smoothing_in_words,
     weights_in_words,
 )
-from bayesieve.classifier.explaining import on_scores
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
+from bayesieve.classifier.predicting import on_scores
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.report.clusters_figure import cluster_drawing
@@ -261,6 +261,7 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> t
                 truth=str(model.classes_[rows.codes[row]]),
                 predicted=str(model.classes_[probability[row].argmax()]),
                 probabilities=tuple(probability[row].tolist()),
+                intervals=tuple((low, high) for low, high in explanation.intervals[at].tolist()),
                 prior=tuple(explanation.prior.tolist()),
                 contributions=tuple(parts),
             )

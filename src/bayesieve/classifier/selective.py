@@ -11,23 +11,21 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import model_parts as parts
-from bayesieve.classifier.cautions import model_cautions, table_cautions
-from bayesieve.classifier.predicting import Predicting
-from bayesieve.classifier.rows import drawn_from, rows_in_memory
+from bayesieve.classifier.describing import look_over, table_cautions
+from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
-from bayesieve.naive_bayes import Explanation
-from bayesieve.naive_bayes.fitting import fit_predictor
+from bayesieve.evidence.fitting import fit_evidence
+from bayesieve.scorecard.record import scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.shared_docs import with_shared_docs
-from bayesieve.table import as_table
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
-from bayesieve.table.scanned import ScannedTable, is_scan
+from bayesieve.table.scanned import is_scan
 
 if TYPE_CHECKING:
     from bayesieve.report.data import Performance
@@ -198,18 +196,18 @@ class SelectiveNB(Predicting):
             Where the model may be of no use: no feature is kept, row weights are far from 1, or columns
             are copies of the target or of each other, identifiers or dates; see ``cautions_``.
         """
-        self._prepare()
-        self.target_name_ = parts.name_of(y)
-        encoder = self.new_encoder()
-        X, y, sample_weight, groups = parts.rows_to_fit(self, X, y, sample_weight, groups)
-        table = as_table(X) if isinstance(encoder, TableEncoder) else X
-        with parts.opened_engine(self, isinstance(table, ScannedTable)) as engine:
-            options = parts.coding_options_of(self, encoder, engine)
-            with compiling_elsewhere(self.selector_.kernel_families), stage("Coding columns", self.verbose):
-                table, coded, groups = parts.coded_rows(self, encoder, table, y, sample_weight, groups, options)
-            seen = table_cautions(table, coded, encoder) if isinstance(encoder, TableEncoder) else []
-            del table, X  # its columns may be copies
-            self._learn(with_benefit(coded, benefit, self.selector_), encoder, seen=seen, groups=groups)
+        selector, encoder = self._new_selector(), self.new_encoder()
+        rows = parts.read_rows(
+            X, y, sample_weight, groups, as_columns=isinstance(encoder, TableEncoder), normalize=self.normalize
+        )
+        with parts.place(rows, self.engine, self.cache, self.memory_limit) as engine:
+            options = parts.coding_options_of(self, encoder, selector, engine)
+            with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
+                rows, coded = parts.code(rows, encoder, options)
+            seen, groups = table_cautions(rows.table, coded, encoder), rows.groups
+            del rows, X  # the columns of the table may be copies
+            coded = with_benefit(coded, benefit, selector)
+            self._learn(coded, encoder, selector, target_name=parts.name_of(y), seen=seen, groups=groups)
         issue(self.cautions_)
         return self
 
@@ -222,11 +220,10 @@ class SelectiveNB(Predicting):
             What ``encoder.fit_transform_coded(X, y)`` returned; it is left as it is.
         encoder : TableEncoder or IndicatorEncoder, which the model keeps (not a copy) to code rows to be predicted.
         """
-        self._prepare()
+        selector = self._new_selector()
         if self.normalize and coded.weights is not None:
             raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
-        self.target_name_ = None
-        self._learn(coded, encoder)
+        self._learn(coded, encoder, selector)
         return self
 
     def new_encoder(self) -> Any:
@@ -238,33 +235,56 @@ class SelectiveNB(Predicting):
         """Whether ``groups`` make a difference to ``fit``."""
         return make_selector(self.selector).takes_groups
 
-    def _prepare(self) -> None:
+    def _new_selector(self) -> CodedSelector:
         parts.check_options(self)
-        self.__dict__.pop("benefit_rule_", None)
-        self.selector_ = parts.new_selector_of(self)
-        self.selector_.check_options()
+        selector = parts.new_selector_of(self)
+        selector.check_options()
+        return selector
 
-    def _learn(self, coded: CodedTable, encoder: Any, *, seen: Sequence[Caution] = (), groups: Any = None) -> None:
-        parts.check_texts(coded, self.target_name_)
-        signs = parts.signs_of(self, encoder.levels_, coded.n_classes)
-        self.encoder_ = encoder
-        copy_features(self, encoder)
-        self.classes_ = np.asarray(coded.classes)
-        if not self.selector_._rows_in_order:
-            coded = coded.by_class
-        options = {} if groups is None else parts.groups_of(self.selector_, groups)
-        clock = Clock(getattr(self.selector_, "max_seconds", None))
+    def _learn(
+        self,
+        coded: CodedTable,
+        encoder: Any,
+        selector: CodedSelector,
+        *,
+        target_name: str | None = None,
+        seen: Sequence[Caution] = (),
+        groups: Any = None,
+    ) -> None:
+        """The end of ``fit``, from the codes on."""
+        parts.check_texts(coded, target_name)
+        signs = parts.signs_of(self.monotone, encoder.levels_, coded.n_classes)
+        coded = coded if selector._rows_in_order else coded.by_class
+        clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", self.verbose):
-            self.trace_ = self.selector_.fit_coded(coded, **options).trace_
+            selector.fit_coded(coded, **parts.groups_for(selector, groups))
         with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
-            coded = parts.rows_to_learn(self, coded)
-            levels, weights = self.encoder_.levels_, self.selector_.weights_
-            fitted = fit_predictor(coded, levels, weights, self.smoothing, parts.fit_options(self, signs), clock)
-        self.weight_factor_, self.smoothing_ = fitted.factor, fitted.predictor.smoothing
-        parts.add_surfaces(self, fitted.surfaces)
-        self.scorecard_ = parts.scorecard_of_fit(self, fitted, signs)
-        weighing = weights_caution(coded.weights)
-        self.cautions_ = model_cautions(self, seen if weighing is None else (weighing, *seen))
+            learnt, levels = parts.rows_to_learn(selector, coded, encoder.levels_)
+            weights = parts.weights_of_search(selector, levels, signs)
+            options = parts.fit_options(self, encoder, levels, signs)
+            evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
+        encoder = parts.with_levels(encoder, evidence.levels)
+        facts = parts.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
+        card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **facts)
+        copy_features(self, encoder)
+        self.__dict__.pop("benefit_rule_", None)
+        self.selector_, self.encoder_, self.trace_, self.scorecard_ = selector, encoder, selector.trace_, card
+        self.classes_, self.target_name_ = card.classes, target_name
+        seen = [caution for caution in (weights_caution(coded.weights), *seen) if caution is not None]
+        self.cautions_ = look_over(card, selector.trace_, getattr(encoder, "marks_", {}), seen)
+
+    @property
+    def weight_factor_(self) -> float:
+        return float(self.scorecard_.provenance["weight_factor"])
+
+    @property
+    def smoothing_(self) -> Smoothing:
+        smoothing: Smoothing = self.scorecard_.provenance["smoothing"]
+        return smoothing
+
+    @property
+    def n_rows_(self) -> int:
+        return int(self.scorecard_.provenance["n_rows"])
 
     @property
     def feature_weights_(self) -> np.ndarray:
@@ -283,45 +303,18 @@ class SelectiveNB(Predicting):
     def n_features_selected_(self) -> int:
         return int(self.scorecard_.used.size)
 
-    def explain(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
-        """What each feature in the model adds to the log joint probability of each class, beyond an average row.
-
-        Parameters
-        ----------
-        X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
-            Or what `bayesieve.scan` takes, which is read into memory, as the result is: choose some of its rows.
-        by : {"feature", "score"}, default="feature"
-            ``"score"``: the indicators of one score are added up, and their levels read as one interval of the score.
-            Features that are no indicators stay as they are.
-
-        Returns
-        -------
-        polars.DataFrame
-            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
-            ``contribution`` (nats) and ``prior`` (intercept of the class); values as the model reads them, moments in
-            ISO 8601. They add up to ``predict_joint_log_proba``: exactly by feature, to the last digit by score.
-        """
-        return self.explanation(X, by=by).to_frame()
-
-    def explanation(self, X: Any, *, by: Literal["feature", "score"] = "feature") -> Explanation:
-        """The arrays behind `explain`."""
-        from bayesieve.classifier.explaining import explain_rows
-
-        check_is_fitted(self, "scorecard_")
-        return explain_rows(self, rows_in_memory(self, X), by)
-
     def summary(self) -> Any:
         """Features, most important first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone,
         monotone_class (whose evidence the sign is about)].
         """
-        from bayesieve.classifier.description import summarise
+        from bayesieve.classifier.describing import summarise
 
         check_is_fitted(self, "scorecard_")
         return summarise(self)
 
     def describe(self) -> str:
         """The model in one paragraph."""
-        from bayesieve.classifier.description import describe
+        from bayesieve.classifier.describing import describe
 
         check_is_fitted(self, "scorecard_")
         return describe(self)

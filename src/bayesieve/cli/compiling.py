@@ -97,13 +97,13 @@ def _fit() -> None:
     import numpy as np
 
     from bayesieve import DiscreteNB
-    from bayesieve.naive_bayes.calibration import calibrate
+    from bayesieve.evidence.calibration import calibrate
     from bayesieve.selection import make_selector
 
     coded = _coded(3)
     weights = make_selector("compression").set_params(encoder=None).fit_coded(coded).weights_
     predictor = DiscreteNB(feature_weights=weights).fit(coded)
-    calibrate(coded, predictor.feature_count_, predictor.class_log_prior_, weights, "m-estimate")
+    calibrate(coded, weights, "m-estimate")
     predictor.predict_proba(coded)
     DiscreteNB().fit(coded.take(np.arange(coded.n_rows)[::-1]))  # rows that are not listed class after class
 
@@ -165,7 +165,7 @@ FAMILIES: dict[str, Callable[[], None]] = {
 
 def kernels_are_compiled() -> bool:
     """Whether Numba's cache holds kernels of the naive Bayes, which every command runs."""
-    from bayesieve.naive_bayes import _kernels
+    from bayesieve.evidence import _kernels
 
     kernels = [kernel for kernel in vars(_kernels).values() if hasattr(kernel, "py_func")]
     folders = {kernel.stats.cache_path for kernel in kernels} - {None}

@@ -33,7 +33,7 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
 
     CommandError for files that memory does not hold.
     """
-    from bayesieve.classifier.rows import levels_of_columns
+    from bayesieve.classifier.predicting import levels_of_columns
     from bayesieve.table import reading
 
     source = open_source(path, screen, model) if is_several(path) else None
@@ -104,7 +104,7 @@ def header_of(path: Path) -> list[str]:
 
 def open_source(path: Path, screen: Screen, model: Any = None) -> Source:
     """The rows of a file, folder or pattern, to be read block by block; with a model, text by the model's levels."""
-    from bayesieve.classifier.rows import scan_for
+    from bayesieve.classifier.predicting import scan_for
     from bayesieve.table.sources import scan
 
     with screen.working(f"Looking at {shown(path)} ..."):

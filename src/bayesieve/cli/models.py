@@ -102,7 +102,7 @@ def explain(given: Any) -> None:
 
     Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
     """
-    from bayesieve.classifier.rows import own_columns
+    from bayesieve.classifier.predicting import own_columns
 
     files.check_output(given.output)
     screen, table, output = Screen(), given.table, given.output
@@ -132,7 +132,7 @@ def explain(given: Any) -> None:
 
 def _write_all(model: Any, source: Source, output: Path) -> None:
     """Explain all rows, block by block."""
-    from bayesieve.classifier.rows import own_columns
+    from bayesieve.classifier.predicting import own_columns
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.columns import rows_from
 
@@ -224,7 +224,7 @@ def _value(value: str | None) -> str:
 @command({"": [options.MODEL, Option("--all", "List features of weight 0 as well.")]})
 def info(given: Any) -> None:
     """Show the target, classes, features and weights of MODEL."""
-    from bayesieve.classifier.description import smoothing_in_words, weights_in_words
+    from bayesieve.classifier.describing import smoothing_in_words, weights_in_words
 
     screen = Screen()
     model, version = files.read_model(given.model, screen), files.written_by(given.model)

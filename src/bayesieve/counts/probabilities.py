@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Real
 from typing import Literal
 
@@ -69,3 +71,17 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
         return np.log(counts + 1.0 / total) - np.repeat(logs, n_levels, axis=0)
     alpha = float(smoothing)
     return np.log(counts + alpha) - np.repeat(np.log(class_counts + alpha * n_levels[:, None]), n_levels, axis=0)
+
+
+def log_probabilities_of_tables(tables: Sequence[np.ndarray], total: float, smoothing: Smoothing) -> list[np.ndarray]:
+    """`log_probabilities` of each of the ``tables`` of counts, (n_levels, n_classes); they share one array."""
+    offsets = np.cumsum([0, *map(len, tables)])
+    logs = log_probabilities_of_all(np.concatenate(tables), offsets, total, smoothing)
+    return [logs[start:stop] for start, stop in pairwise(offsets.tolist())]
+
+
+def class_log_prior(class_counts: np.ndarray) -> np.ndarray:
+    """(n_classes,) logarithm of the shares of the classes; -inf for a class without rows."""
+    with np.errstate(divide="ignore"):
+        prior: np.ndarray = np.log(class_counts) - np.log(class_counts.sum())
+    return prior

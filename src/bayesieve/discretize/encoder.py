@@ -172,7 +172,7 @@ class TableEncoder(TableCoder):
         by_class: bool = False,
         verbose: int = 0,
         seconds_left: Callable[[], float] | None = None,
-        samples: Mapping[int, int] | None = None,
+        samples: Mapping[int, Callable[[int, int], int]] | None = None,
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
@@ -180,8 +180,8 @@ class TableEncoder(TableCoder):
         the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
         columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class;
         ``verbose=1`` shows how far reading it has come. `ReadingTooSlow` is raised where reading would take longer than
-        ``seconds_left()`` says. ``samples`` : how many rows of a scanned table will be asked for, by the seed that
-        they are drawn by; these stay in memory.
+        ``seconds_left()`` says. ``samples`` : how many rows of a scanned table will be asked for, given the
+        numbers of columns and classes, by the seed that they are drawn by; these stay in memory.
         """
         if is_scan(X, y):
             scan = scanned_rows(X, y, sample_weight)
@@ -198,7 +198,8 @@ class TableEncoder(TableCoder):
         )
         fit = _Fit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
         fit.reading = {"verbose": verbose, "seconds_left": seconds_left}
-        fit.samples = {**(samples or {}), 0: max(MOST_JUDGED_ROWS, (samples or {}).get(0, 0))}
+        asked = {seed: rows_for(table.n_columns, target.n_classes) for seed, rows_for in (samples or {}).items()}
+        fit.samples = asked | {0: max(MOST_JUDGED_ROWS, asked.get(0, 0))}
         levels, codes = engine.remembered(fit.facts, fit.code)
         if isinstance(table, ScannedTable) and fit.values is None:
             fit.keep_rows(table)

@@ -294,6 +294,7 @@ class ExplainedRow(ShortRepr):
     truth : its class, or None
     predicted : str
     probabilities : tuple of float, one per class
+    intervals : (low, high) of each, which hold the true probability in 90 % of cases
     prior : log prior, nats
     contributions : tuple of Contribution
     """
@@ -303,6 +304,7 @@ class ExplainedRow(ShortRepr):
     truth: str | None
     predicted: str
     probabilities: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...]
     prior: tuple[float, ...]
     contributions: tuple[Contribution, ...]
 

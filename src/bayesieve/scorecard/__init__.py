@@ -1,6 +1,5 @@
 """A fitted model as a frozen record: one table of contributions per feature, to be looked up and added."""
 
-from bayesieve.naive_bayes.explanation import Explanation
-from bayesieve.scorecard.record import Feature, Scorecard
+from bayesieve.scorecard.record import Explanation, Feature, Scorecard
 
 __all__ = ["Explanation", "Feature", "Scorecard"]

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logsumexp, ndtri, softmax
 
 from bayesieve.discretize.column_blocks import code_columns
 from bayesieve.discretize.indicators import code_families, indicator_table, make_family
@@ -55,7 +56,7 @@ class CellTables:
 
     def joint(self, codes: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) intercept plus contributions of cells (n_features, n_rows)."""
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import add_log_probabilities
 
         joint = np.tile(self.intercept, (codes.shape[1], 1))
         if self.n_lines.size:
@@ -73,6 +74,60 @@ class CellTables:
         """(n_rows, n_features, n_classes) of cells (n_features, n_rows)."""
         at = self.first[:, None] + np.minimum(codes, self.n_lines[:, None] - 1)
         return np.ascontiguousarray(self.lines[at].transpose(1, 0, 2))
+
+
+@dataclass(frozen=True)
+class ErrorTables:
+    """Errors of the cells of features, of the features in the model one after another.
+
+    Parameters
+    ----------
+    shared : of each feature (n_cells + 1, n_numbers, n_factors), those of unseen values last.
+    own : of each feature (n_cells + 1, n_numbers), variances of what no other feature shares.
+    intercept : (n_numbers, n_factors).
+    chance : (n_numbers,) variances of the intercept.
+    """
+
+    shared: Sequence[np.ndarray]
+    own: Sequence[np.ndarray]
+    intercept: np.ndarray
+    chance: np.ndarray
+
+    def variances(self, codes: np.ndarray) -> np.ndarray:
+        """(n_rows, n_numbers) variances of log joint probabilities, of cells (n_features, n_rows)."""
+        n_rows = codes.shape[1]
+        shared = np.tile(self.intercept, (n_rows, 1, 1))
+        own = np.tile(self.chance, (n_rows, 1))
+        for of_shared, of_own, cells in zip(self.shared, self.own, codes, strict=True):
+            at = np.minimum(cells, len(of_own) - 1)
+            if of_shared.shape[2]:
+                shared += of_shared[at]
+            own += of_own[at]
+        return (shared**2).sum(axis=2) + own
+
+
+def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.ndarray:
+    """Intervals of the probabilities of classes, (n_rows, n_classes, 2), normal on the scale of log odds.
+
+    Parameters
+    ----------
+    joint : (n_rows, n_classes) log joint probabilities.
+    variances : (n_rows, n_numbers) of their errors.
+    level : probability that an interval holds the true probability.
+    """
+    reach, n_classes = float(ndtri(0.5 + level / 2.0)), joint.shape[1]
+    result = np.empty((*joint.shape, 2))
+    with np.errstate(invalid="ignore"):
+        for j in range(n_classes):
+            others = np.delete(joint, j, axis=1)
+            odds = joint[:, j] - logsumexp(others, axis=1)
+            if variances.shape[1] == 1:
+                error = variances[:, 0]
+            else:
+                shares = np.nan_to_num(softmax(others, axis=1))  # how far the log odds fall with the log joint of each
+                error = variances[:, j] + (shares**2 * np.delete(variances, j, axis=1)).sum(axis=1)
+            result[:, j] = expit(odds[:, None] + np.sqrt(error)[:, None] * [-reach, reach])
+    return result
 
 
 class RowReader:
@@ -120,18 +175,24 @@ class RowReader:
                     f"{len(self.columns)}; give the columns of the training table in their order."
                 )
             return table.read_as(self.columns, {}).select([self.columns.index(name) for name in self.needed])
+        self.check(table.names)
         position = {name: i for i, name in enumerate(table.names)}
-        lacking = [name for name in self.needed if name not in position]
+        return table.select([position[name] for name in self.needed])
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise ValueError, which names it, for a column that is needed but not among these."""
+        known = set(names)
+        lacking = [name for name in self.needed if name not in known]
         if lacking:
             raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add it under this name.")
-        return table.select([position[name] for name in self.needed])
 
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """The cells of the features, (n_features, n_rows); and in how many rows each column that is needed has none."""
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         levels = self.levels
-        codes, unseen = code_columns(with_sums(self.read(table), levels.sums), levels, n_jobs)
+        own = self.read(table)
+        codes, unseen = code_columns(with_sums(own, levels.sums) if len(levels.sums) else own, levels, n_jobs)
         return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_raw]
 
     def texts(self, table: Table) -> list[list[str | None]]:

@@ -6,15 +6,17 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import groupby
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
+from bayesieve.counts.probabilities import class_log_prior
 from bayesieve.discretize.cells import coarser_codes
-from bayesieve.naive_bayes import DiscreteNB, Explanation
-from bayesieve.naive_bayes.fitting import counting_variances
-from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, is_row, one_row, text_of
+from bayesieve.evidence.fitting import Evidence, counting_variances
+from bayesieve.scorecard.look_up import Cell, CellTables, ErrorTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, polars_frame
@@ -24,6 +26,9 @@ from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 
 UNSEEN = "(not seen in training)"
+_ERRORS_TIMES, _COUNTING_TIMES, _COUNTING_TIMES_OF_GROUPS = 2.5, 4.0, 0.7
+EXPLAINED_LEVEL = 0.9
+"""Share of the rows whose intervals in an explanation hold the true probability."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +49,9 @@ class Feature(ShortRepr):
         Training rows (or weight).
     standard_errors : float array, shape (n_cells, n_classes)
         Of the contributions, in nats.
+    factors : float array, shape (n_cells, n_numbers, n_factors)
+        What these errors share with those of other features, in nats; of two classes one number says all, what the
+        second has more than the first.
     weight, search_weight : float
         Where the feature comes from: its weight after calibration, and that of the search. Its contributions say
         whether it is in the model.
@@ -59,6 +67,7 @@ class Feature(ShortRepr):
     unseen: np.ndarray
     counts: np.ndarray
     standard_errors: np.ndarray
+    factors: np.ndarray
     weight: float
     search_weight: float
     sign: int = 0
@@ -106,6 +115,27 @@ class Feature(ShortRepr):
         """(n_cells + 1, n_classes) the contributions, those of unseen values last."""
         return np.concatenate([self.contributions, self.unseen[None]])
 
+    @cached_property
+    def errors(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the errors of the cells share with those of other features, (n_cells + 1, n_numbers, n_factors), and the
+        variances of the rest, (n_cells + 1, n_numbers), those of unseen values last: these may add what any row adds.
+
+        Standard errors take levels, features and weights as given, though the same rows choose these. So their squares
+        are multiplied, and some of the variances of counting and one number by chance are added for the choice; with
+        these, intervals of probabilities hold the true one about as often as they should
+        (benchmarks/results/intervals.md).
+        """
+        of_classes, rows = self.standard_errors**2, self.counts.sum(axis=1)
+        counting = self.weight**2 * counting_variances(np.asarray(self.levels.counts))[self.level_of_cell]
+        times = _COUNTING_TIMES_OF_GROUPS if self.kind == "categorical" else _COUNTING_TIMES
+        of_classes = _ERRORS_TIMES * of_classes + times * counting
+        shared = np.sqrt(_ERRORS_TIMES) * self.factors
+        own = np.maximum(number_variances(of_classes) - (shared**2).sum(axis=2), 0.0) + chance(self.counts.sum(axis=0))
+        numbers = np.diff(self.contributions, axis=1) if own.shape[1] == 1 else self.contributions
+        typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
+        nothing = np.zeros((1, *shared.shape[1:]))
+        return np.concatenate([shared, nothing]), np.concatenate([own, typical[None]])
+
     def by_level(self) -> np.ndarray:
         """(n_levels, n_classes) mean contribution of the training rows of each level."""
         if self.cells is self.levels:
@@ -125,6 +155,8 @@ class Scorecard(ShortRepr):
     classes : array, shape (n_classes,)
     intercept : float array, shape (n_classes,)
         Nats; the mean log joint of the training rows.
+    intercept_factors : float array, shape (n_numbers, n_factors)
+        What its error shares with those of the features, in nats.
     features : tuple of Feature
         All that the fit looked at: columns, then sums and pairs of columns.
     class_counts : float array, shape (n_classes,)
@@ -146,6 +178,7 @@ class Scorecard(ShortRepr):
 
     classes: np.ndarray
     intercept: np.ndarray
+    intercept_factors: np.ndarray
     features: tuple[Feature, ...]
     class_counts: np.ndarray
     columns: tuple[str, ...]
@@ -168,8 +201,7 @@ class Scorecard(ShortRepr):
     @property
     def log_prior(self) -> np.ndarray:
         """(n_classes,) logarithm of the shares of the classes among the training rows; -inf for one without rows."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.class_counts) - np.log(self.class_counts.sum())
+        return class_log_prior(self.class_counts)
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -187,6 +219,13 @@ class Scorecard(ShortRepr):
         """The contributions of the features in the model as one table."""
         used = [self.features[k] for k in self.used.tolist()]
         return CellTables.of([feature.table for feature in used], self.intercept)
+
+    @cached_property
+    def errors(self) -> ErrorTables:
+        """The errors of the features in the model as one table."""
+        of_features = [self.features[k].errors for k in self.used.tolist()]
+        shared, own = [one for one, _ in of_features], [one for _, one in of_features]
+        return ErrorTables(shared, own, np.sqrt(_ERRORS_TIMES) * self.intercept_factors, chance(self.class_counts))
 
     @cached_property
     def reader(self) -> RowReader:
@@ -233,6 +272,14 @@ class Scorecard(ShortRepr):
         """Probabilities of the classes, (n_rows, n_classes), of a table with the training columns by name."""
         return probabilities(self.joint(X))
 
+    def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Intervals of these probabilities, (n_rows, n_classes, 2); see `SelectiveNB.predict_interval`."""
+        return self.interval_of_cells(self.cells(X), check_level(level))
+
+    def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
+        """The same of cells, (n_used, n_rows)."""
+        return intervals_of(self.tables.joint(cells), self.errors.variances(cells), level)
+
     def explain(self, X: Any) -> Explanation:
         """What each feature in the model adds, row by row, of a table or of one row as values by column."""
         if is_row(X):
@@ -257,10 +304,20 @@ class Scorecard(ShortRepr):
             classes=self.classes,
             prior=self.intercept,
             contributions=self.tables.contributions(codes),
+            standard_errors=self._standard_errors(used, codes),
+            intervals=self.interval_of_cells(codes, EXPLAINED_LEVEL),
             values=columns_of_texts(texts, n_rows),
             levels=columns_of_texts(labels, n_rows),
             weights=np.array([feature.weight for feature in used]),
         )
+
+    def _standard_errors(self, used: Sequence[Feature], codes: np.ndarray) -> np.ndarray:
+        """(n_rows, n_used, n_classes)."""
+        errors = np.zeros((codes.shape[1], len(used), self.classes.size))
+        for k, (feature, own) in enumerate(zip(used, codes, strict=True)):
+            known = own < len(feature.standard_errors)
+            errors[known, k] = feature.standard_errors[own[known]]
+        return errors
 
     def to_frame(self) -> Any:
         """One row per feature in the model and cell (polars), most important first, then what its unseen values add:
@@ -304,12 +361,159 @@ class Scorecard(ShortRepr):
         return line | parts | numbers
 
 
+@dataclass(frozen=True, repr=False)
+class Explanation(ShortRepr):
+    """Contributions of the features to the log joint probability of rows, in nats.
+
+    rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
+    contributions : (n_rows, n_features, n_classes) nats; 0 for a value without a level;
+    values, levels : (n_rows, n_features) object arrays: values as the model reads them, as text (dates and
+    times in ISO 8601, as in the levels; None: missing), and labels of their levels;
+    weights : (n_features,);
+    standard_errors : (n_rows, n_features, n_classes) of the contributions, 0 for values never seen in training;
+    intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases. None of both for
+    a model without errors.
+    """
+
+    rows: np.ndarray
+    features: Sequence[str]
+    classes: np.ndarray
+    prior: np.ndarray
+    contributions: np.ndarray
+    values: np.ndarray
+    levels: np.ndarray
+    weights: np.ndarray
+    standard_errors: np.ndarray | None = None
+    intervals: np.ndarray | None = None
+
+    def joint_log_proba(self) -> np.ndarray:
+        """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums
+        them.
+        """
+        joint = np.tile(self.prior, (len(self.rows), 1))
+        for k in range(len(self.features)):
+            joint += self.contributions[:, k]
+        return joint
+
+    def grouped(self, groups: Sequence[str], values: np.ndarray, levels: np.ndarray) -> Explanation:
+        """Sum the contributions of each group of features into one feature with the name of the group.
+
+        Parameters
+        ----------
+        groups : the group of each feature; features of a group must be adjacent.
+        values, levels : (n_rows, n_groups) object arrays, as for features.
+
+        Returns
+        -------
+        Explanation
+            Weights are summed. Prior and contributions still add up to the log joint, to the last digit of a float for
+            any number of groups: each group corrects the rounding of those before.
+        """
+        runs = [(name, [at for at, _ in run]) for name, run in groupby(enumerate(groups), key=lambda pair: pair[1])]
+        contributions = np.empty((len(self.rows), len(runs), len(self.classes)))
+        joint = np.tile(self.prior, (len(self.rows), 1))
+        cumulated = joint.copy()  # sum of the prior and the groups so far
+        possible = np.isfinite(self.prior)
+        for at, (_, members) in enumerate(runs):
+            for k in members:
+                joint += self.contributions[:, k]
+            contributions[:, at] = self.contributions[:, members].sum(axis=1)
+            contributions[:, at, possible] = joint[:, possible] - cumulated[:, possible]
+            cumulated += contributions[:, at]
+        errors = None
+        if self.standard_errors is not None:
+            sums = [(self.standard_errors[:, members] ** 2).sum(axis=1) for _, members in runs]
+            errors = np.sqrt(np.stack(sums, axis=1)) if sums else self.standard_errors
+        return Explanation(
+            rows=self.rows,
+            features=[name for name, _ in runs],
+            classes=self.classes,
+            prior=self.prior,
+            contributions=contributions,
+            values=values,
+            levels=levels,
+            weights=np.array([self.weights[members].sum() for _, members in runs]),
+            standard_errors=errors,
+            intervals=self.intervals,
+        )
+
+    def to_frame(self) -> Any:
+        """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
+        ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the
+        ``standard_error`` of the contribution (nats), and the ``probability`` of the class, which lies between ``low``
+        and ``high`` in 90 % of cases.
+        """
+        import polars as pl
+
+        n_rows, n_features, n_classes = self.contributions.shape
+        errors: dict[str, np.ndarray] = {}
+        if self.standard_errors is not None and self.intervals is not None:
+            of_class = (probabilities(self.joint_log_proba()), self.intervals[..., 0], self.intervals[..., 1])
+            errors = {"standard_error": self.standard_errors.transpose(0, 2, 1).ravel()}
+            names = ("probability", "low", "high")
+            errors |= {name: np.repeat(own.ravel(), n_features) for name, own in zip(names, of_class, strict=True)}
+        labels = self.classes.tolist()
+        per_row = n_classes * n_features
+        return polars_frame(
+            {
+                "row": np.repeat(np.asarray(self.rows, dtype=np.int64), per_row),
+                "class": [label for _ in range(n_rows) for label in labels for _ in range(n_features)],
+                "feature": list(self.features) * (n_rows * n_classes),
+                "value": _for_each_class(self.values, n_classes),
+                "level": _for_each_class(self.levels, n_classes),
+                "weight": np.tile(self.weights, n_rows * n_classes),
+                "contribution": self.contributions.transpose(0, 2, 1).ravel(),
+                "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
+                **errors,
+            },
+            schema_overrides={"feature": pl.String, "value": pl.String, "level": pl.String},
+        )
+
+
+def _for_each_class(texts: np.ndarray, n_classes: int) -> list[str | None]:
+    n_rows, n_features = texts.shape
+    return np.broadcast_to(texts[:, None, :], (n_rows, n_classes, n_features)).ravel().tolist()
+
+
+def log_probabilities(joint: np.ndarray) -> np.ndarray:
+    """Log probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
+    joint -= joint.max(axis=1, keepdims=True)
+    joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
+    return joint
+
+
 def probabilities(joint: np.ndarray) -> np.ndarray:
     """Probabilities of the classes from log joint ones, (n_rows, n_classes), which are overwritten."""
     joint -= joint.max(axis=1, keepdims=True)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)
     return joint
+
+
+def chance(class_counts: np.ndarray) -> np.ndarray:
+    """(n_numbers,) variances of one number that is fitted to all rows: log odds of classes of these sizes."""
+    rows, others = np.maximum(class_counts, 0.5), np.maximum(class_counts.sum() - class_counts, 0.5)
+    variances: np.ndarray = 1.0 / rows + 1.0 / others
+    return variances[:1] if rows.size == 2 else variances
+
+
+def number_variances(of_classes: np.ndarray) -> np.ndarray:
+    """(n_cells, n_numbers) variances of independent numbers, from those (n_cells, n_classes) of what each has beyond
+    their mean; of two classes, what the second has more than the first.
+    """
+    n_classes = of_classes.shape[1]
+    if n_classes == 2:
+        return 4.0 * of_classes[:, :1]
+    share = 1.0 / n_classes
+    total = of_classes.sum(axis=1, keepdims=True) / (1.0 - share)
+    return np.maximum(of_classes - share**2 * total, 0.0) / (1.0 - 2.0 * share)
+
+
+def check_level(level: Any) -> float:
+    """ValueError unless this is a probability above 0 and below 1."""
+    if isinstance(level, (bool, np.bool_)) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
+        raise ValueError(f"level must be a number above 0 and below 1, such as 0.9, got {level!r:.80}.")
+    return float(level)
 
 
 def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:
@@ -330,42 +534,36 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
     return {"low": cuts[code], "high": cuts[code + 1]}
 
 
-def features_of(
-    predictor: DiscreteNB,
-    levels: Sequence[FeatureLevels],
-    cells: Sequence[FeatureLevels] | None,
-    search_weights: np.ndarray,
-    signs: Mapping[int, int],
-    errors: Mapping[int, np.ndarray],
-) -> list[Feature]:
-    """The features of a predictor, as `scorecard_of` takes them, with these levels, and cells if it tells any apart;
-    standard errors are those of counting, except for the features that ``errors`` has.
-    """
-    counts, evidence, weights = predictor.evidence_count_, predictor.evidence_, predictor.feature_weights_
-    return [
+def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
+    """The scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
+    unseen, searched = np.zeros(evidence.intercept.size), searched.astype(float).tolist()
+    features = [
         Feature(
-            levels=level,
-            cells=level if cells is None else cells[k],
-            contributions=evidence[k],
-            unseen=np.zeros(predictor.classes_.size),
-            counts=counts[k],
-            standard_errors=errors[k] if k in errors else weights[k] * np.sqrt(counting_variances(counts[k])),
-            weight=float(weights[k]),
-            search_weight=float(search_weights[k]),
+            levels=levels,
+            cells=own.cells,
+            contributions=own.table,
+            unseen=unseen,
+            counts=own.counts,
+            standard_errors=own.errors,
+            factors=own.factors,
+            weight=own.weight,
+            search_weight=searched[k] if k < len(searched) else 0.0,
             sign=signs.get(k, 0),
         )
-        for k, level in enumerate(levels)
+        for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True))
     ]
+    facts |= {"class_counts": evidence.class_counts, "intercept_factors": evidence.intercept_factors}
+    return scorecard_of(features, evidence.intercept, **facts)
 
 
-def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, class_counts: np.ndarray, **facts: Any) -> Scorecard:
+def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) -> Scorecard:
     """The scorecard of features whose contributions are not centred yet, and add nothing for unseen values.
 
     What a cell adds to all classes alike says nothing, and goes. Centred over the training rows, a contribution is what
     a cell adds beyond an average row; the rest moves into the intercept and unseen values, so that probabilities stay
     as they are.
     """
-    total = class_counts.sum()
+    total = facts["class_counts"].sum()
     centred, intercept = [], intercept.copy()
     for feature in parts:
         own, shares = feature.contributions, feature.counts.sum(axis=1) / total
@@ -373,8 +571,7 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, class_counts: 
         mean = own[0] + shares @ (own - own[0]) - (1.0 - shares.sum()) * own[0]  # 0 is left if all cells are alike
         centred.append(replace(feature, contributions=own - mean, unseen=0.0 - mean))
         intercept += mean
-    features = with_importances(centred, class_counts)
-    return Scorecard(intercept=intercept, features=features, class_counts=class_counts, **facts)
+    return Scorecard(intercept=intercept, features=with_importances(centred, facts["class_counts"]), **facts)
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:

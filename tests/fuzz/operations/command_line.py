@@ -12,7 +12,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 import bayesieve
-from bayesieve.classifier.rows import own_columns
+from bayesieve.classifier.predicting import own_columns
 from bayesieve.table.reading import read_table
 from tests.fuzz import invariants, options, outcome
 from tests.fuzz.case import Case, Ended, operation, without_details

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.discretize import TableEncoder
-from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import ClusterSearch, Objective, ScoredRows, SubsetProblem
 from bayesieve.search.objective import make_constraints, make_measure
 from bayesieve.selection import CFSSelector, MAPSelector

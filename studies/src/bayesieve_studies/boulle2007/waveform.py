@@ -12,13 +12,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from bayesieve import DiscreteNB
 from bayesieve.classifier import SelectiveNB
 from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison import time_left
 from bayesieve.evaluation.fold_run import fold_measures
-from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import SearchState, SubsetProblem
 from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector

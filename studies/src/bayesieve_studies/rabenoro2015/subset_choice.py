@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.information import class_information
 from bayesieve.criteria import make_criterion
-from bayesieve.naive_bayes import DiscreteNB
 from bayesieve.search import GreedySearch, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search.trace import Point
 from bayesieve.selection.filters import nested_values, rank

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +11,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.probabilities import log_probabilities, smoothed_logs
+from bayesieve.counts.probabilities import class_log_prior, log_probabilities, smoothed_logs
 from bayesieve.counts.row_content import mixed
 from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.engine.progress import Clock
+from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.table_levels import TableLevels
 
@@ -63,8 +64,6 @@ class _TimeUp(Exception):
 
 def calibrate(
     coded: CodedTable,
-    counts: Sequence[np.ndarray],
-    log_prior: np.ndarray,
     averaged: np.ndarray,
     smoothing: Smoothing,
     clock: Clock | None = None,
@@ -78,8 +77,6 @@ def calibrate(
     Parameters
     ----------
     coded : rows with classes.
-    counts : per feature, (n_levels, n_classes) rows (or weight).
-    log_prior : (n_classes,).
     averaged : (n_features,) weights in [0, 1]; weights of 0 stay 0.
     smoothing : smoothing of the probabilities.
     clock : time limit; when it is over, as after Ctrl-C, the best weights so far are returned: the averaged ones,
@@ -92,9 +89,9 @@ def calibrate(
         return best
     try:
         with one_blas_thread():
-            every = CalibrationRows(coded, free, log_prior.size, seed)
-            rows, least = every.few, np.nan
-            kept = [counts[k] for k in free.tolist()]
+            every = CalibrationRows(coded, free, coded.n_classes, seed)
+            rows, least, log_prior = every.few, np.nan, class_log_prior(coded.counts.class_counts)
+            kept = [coded.counts.feature(k) for k in free.tolist()]
             for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
                 candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
                 value, by = candidate.least_by_factor(averaged[free])
@@ -165,6 +162,17 @@ class CalibrationRows:
         few.classes, few.weights = self.classes[drawn], self.weights[drawn]
         few._measure()
         return few
+
+    def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
+        """Codes (n_rows,) of features of the table by these cells, or by their levels if None."""
+        whole = sorted(k for k, own in cells.items() if own is None)
+        fine = {k: own for k, own in sorted(cells.items()) if own is not None}
+        codes = dict(zip(whole, self._coded.codes_at(whole, self.positions), strict=True))
+        if fine:
+            assert self._coded.recoder is not None
+            recoder = self._coded.recoder.select(np.array(list(fine))).take(self.positions)
+            codes |= dict(zip(fine, recoder.code(list(fine.values())).stored, strict=True))
+        return codes
 
     def of_features(self, kept: np.ndarray) -> CalibrationRows:
         """The same rows with some of the features only, at these ascending positions."""
@@ -240,7 +248,7 @@ class LeaveOneOutLoss:
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
-        from bayesieve.naive_bayes._kernels import residuals, sum_by_level
+        from bayesieve.evidence._kernels import residuals, sum_by_level
 
         rows, n_classes = self.rows, self.log_prior.size
         if n_classes == 2:
@@ -262,7 +270,7 @@ class LeaveOneOutLoss:
         """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features; of two classes, those
         of the second less those of the first, after zeros.
         """
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import add_log_probabilities
 
         own, n_classes = self._of_own_classes(weights), self.log_prior.size
         if n_classes == 2:
@@ -275,7 +283,7 @@ class LeaveOneOutLoss:
 
     def _of_own_classes(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, 1) weighted differences for the own class of each row, summed over the features."""
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
+        from bayesieve.evidence._kernels import add_log_probabilities
 
         rows, sums = self.rows, np.zeros((self.rows.classes.size, 1))
         table = np.append(weights[self._feature] * self._own, 0.0)
@@ -317,7 +325,7 @@ class LeaveOneOutLoss:
 
         The loss is convex in the factor: Newton steps, kept between factors known to be too small and too large.
         """
-        from bayesieve.naive_bayes._kernels import loss_by_factor
+        from bayesieve.evidence._kernels import loss_by_factor
 
         rows, evidence = self.rows, self.evidence(weights)
         low, high, factor = _LEAST_FACTOR, 1.0, 1.0

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.linalg import svd
 
 from bayesieve.table.table_levels import TableLevels
 
 N_WAVES = 8
 """Cosines that a curve is made of."""
 _MOST_STEPS = 64
-_MOST_CURVATURES = 1_500_000  # entries of the curvatures of all classes
+_LEAST_SLANT = 1e-6  # nats
+_MOST_CURVATURES = 1_900_000  # entries of the curvatures of all classes
 _MOST_APART = 1 << 20  # numbers of cells that deviate on their own, of which the descent keeps some 25 copies
 _MOST_IN_COLUMNS = 0.75  # of these directions, where pairs of numbers are left to surfaces
 
@@ -36,6 +39,7 @@ class Shape:
     apart : whether each cell deviates on its own, too, all with one more variance.
     rising : cells over which evidence must not fall in this order, for the second class of two against the first.
     counted : (n_cells, 2) evidence that deviations are added to, where ``rising`` has cells.
+    onward : (n_numbers,) which way the numbers of the last direction may lead; empty if that is free.
     """
 
     n_cells: int
@@ -46,6 +50,7 @@ class Shape:
     apart: bool = False
     rising: np.ndarray = field(default_factory=_none)
     counted: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    onward: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of(cls, basis: np.ndarray, groups: np.ndarray, *, apart: bool = False) -> Shape:
@@ -76,23 +81,28 @@ class Shape:
         return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, apart=True)
 
     @classmethod
-    def of_curve(cls, of_level: np.ndarray, rows: np.ndarray, missing: int | None) -> Shape:
+    def of_curve(cls, of_level: np.ndarray, rows: np.ndarray, missing: int | None, counted: np.ndarray) -> Shape:
         """A smooth curve over ordered cells, and steps between the levels that they are nested in.
 
         The curve is a sum of cosines of 1/2, 1, 3/2, ... periods over the ranks of the rows, with amplitudes of
-        standard deviation s, s/2, s/3, ...: a random walk over the ranks without its finest detail.
+        standard deviation s, s/2, s/3, ...: a random walk over the ranks without its finest detail. One more direction
+        leads from the steps of counted evidence to lines between the middles of the levels, and never away from them:
+        cuts are where these rows make the steps largest, so that sharper teeth would pay in these rows only.
 
         Parameters
         ----------
         of_level : (n_cells,), the level of each cell.
         rows : (n_cells,) rows (or weight) of each cell.
         missing : cell of missing values, which is not on the curve.
+        counted : (n_cells, n_classes) evidence as counted.
         """
         waves = waves_over(rows, missing, N_WAVES)
         n_levels = int(of_level.max()) + 1
         steps = np.eye(n_levels)[of_level] if 1 < n_levels <= _MOST_STEPS else np.zeros((of_level.size, 0))
-        groups = np.repeat([0, int(steps.size > 0)], [steps.shape[1], waves.shape[1]])
-        return cls.of(np.concatenate([steps, waves], axis=1), groups)
+        slant, onward = slanted(of_level, rows, missing, counted)
+        parts = [part for part in (steps, waves, slant) if part.shape[1]]
+        groups = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+        return replace(cls.of(np.concatenate([waves[:, :0], *parts], axis=1), groups), onward=onward)
 
     @classmethod
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
@@ -118,7 +128,8 @@ class Shape:
         some, number = kept[self.directions], np.cumsum(kept) - 1
         _, groups = np.unique(self.groups[kept], return_inverse=True)
         entries = (self.cells[some], number[self.directions[some]], self.values[some])
-        return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted)
+        onward = self.onward if kept[-1:].any() else np.zeros(0)
+        return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted, onward)
 
 
 def waves_over(rows: np.ndarray, missing: int | None, most: int) -> np.ndarray:
@@ -130,6 +141,38 @@ def waves_over(rows: np.ndarray, missing: int | None, most: int) -> np.ndarray:
     waves[ordered] = np.cos(np.pi * order * (np.cumsum(shares) - shares / 2)[:, None]) / order
     waves[ordered] -= shares @ waves[ordered]
     return waves
+
+
+def slanted(
+    of_level: np.ndarray, rows: np.ndarray, missing: int | None, counted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What lines through the middles of ordered levels have beyond the steps of their ``counted`` evidence: one
+    direction, (n_cells, 1), and its numbers, (n_numbers,). Of more than two classes, the direction that has most of it.
+    Nothing, (n_cells, 0) and (0,), of steps that are all alike.
+    """
+    ordered = np.flatnonzero(np.arange(rows.size) != (-1 if missing is None else missing))
+    firsts = np.flatnonzero(np.diff(of_level[ordered], prepend=-1))
+    if firsts.size < 2:
+        return np.zeros((rows.size, 0)), np.zeros(0)
+    weights = rows[ordered] + np.finfo(float).eps * rows.sum()  # cells may be empty
+    ranks = np.cumsum(weights) - weights / 2
+    middles = np.add.reduceat(weights * ranks, firsts) / np.add.reduceat(weights, firsts)
+    steps = counted[ordered[firsts]]
+    steps = steps - steps.mean(axis=1, keepdims=True)
+    lengths = np.diff(np.append(firsts, ordered.size))
+    beyond = make_interp_spline(middles, steps, k=1)(ranks) - np.repeat(steps, lengths, axis=0)
+    onward = np.ones(1)
+    if steps.shape[1] == 2:
+        beyond = np.diff(beyond, axis=1)
+    else:
+        most = svd(np.sqrt(weights)[:, None] * beyond, full_matrices=False)[2][0]
+        onward = most / np.abs(most).max()
+        beyond = (beyond @ onward / (onward @ onward))[:, None]
+    if np.abs(beyond).max() < _LEAST_SLANT:
+        return np.zeros((rows.size, 0)), np.zeros(0)
+    slant = np.zeros((rows.size, 1))
+    slant[ordered] = beyond
+    return slant, onward
 
 
 def most_directions(n_classes: int) -> int:

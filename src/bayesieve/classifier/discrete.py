@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from bayesieve.classifier.model_parts import check_weights
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
-from bayesieve.counts.probabilities import log_probabilities_of_all
+from bayesieve.counts.probabilities import class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
-from bayesieve.naive_bayes.explanation import Explanation
+from bayesieve.scorecard.look_up import CellTables
+from bayesieve.scorecard.record import Explanation, log_probabilities, probabilities
 from bayesieve.selection.base import with_classes
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.target import as_target
@@ -49,9 +48,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         log P(level | class) of each feature.
     feature_count_ : list of float arrays, shape (n_levels, n_classes)
     evidence_ : list of float arrays, shape (n_levels, n_classes)
-        What each level adds to the log joint, in nats: weight * log P(level | class), unless `set_evidence` set it.
-    intercept_ : float array, shape (n_classes,)
-        What the evidence is added to: the log prior, unless `set_evidence` set it.
+        What each level adds to the log joint, in nats: weight * log P(level | class).
     n_features_in_ : int
 
     References
@@ -73,9 +70,6 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     class_log_prior_: np.ndarray
     feature_log_prob_: list[np.ndarray]
     feature_count_: list[np.ndarray]
-    _fitted: Mapping[int, np.ndarray] = MappingProxyType({})  # fitted evidence by position of the feature,
-    _fitted_intercept: np.ndarray | None = None  # and the intercept that goes with it
-    _fitted_count: Mapping[int, np.ndarray] = MappingProxyType({})  # of levels finer than those counted
 
     def __init__(
         self,
@@ -132,7 +126,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         counts = coded.counts
         self.class_count_[column] += counts.class_counts
         if first and self.min_categories is None and len(self.classes_) == coded.n_classes:
-            self.feature_count_ = _tables_of(counts.counts.copy(), counts.offsets)
+            self.feature_count_ = [counts.feature(k).copy() for k in range(coded.n_features)]
             return self.update()
         if first:
             self.feature_count_ = [np.zeros((levels, len(self.classes_))) for levels in self._least_levels(coded)]
@@ -177,82 +171,17 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
     def update(self) -> DiscreteNB:
         """Apply changed parameters without counting again."""
         total = float(self.class_count_.sum())
-        counts, offsets = _joined(self.feature_count_)
-        self.feature_log_prob_ = _tables_of(log_probabilities_of_all(counts, offsets, total, self.smoothing), offsets)
-        if self.fit_prior:
-            with np.errstate(divide="ignore"):  # a class without weight is impossible: log 0
-                self.class_log_prior_ = np.log(self.class_count_) - np.log(total)
-        else:
-            self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
-        return self.update_weights()
-
-    def update_weights(self) -> DiscreteNB:
-        """Apply changed ``feature_weights`` without counting again."""
+        self.feature_log_prob_ = log_probabilities_of_tables(self.feature_count_, total, self.smoothing)
+        n_classes = len(self.classes_)
+        uniform = np.full(n_classes, -np.log(n_classes))
+        self.class_log_prior_ = class_log_prior(self.class_count_) if self.fit_prior else uniform
         self.feature_weights_ = check_weights(self.feature_weights, len(self.feature_count_))
-        for name in ("_fitted", "_fitted_intercept", "_fitted_count"):
-            self.__dict__.pop(name, None)
         return self
-
-    def add_features(self, counts: Sequence[np.ndarray]) -> DiscreteNB:
-        """Features of weight 0 after the others, with counts (n_levels, n_classes) over the same rows."""
-        self.feature_count_ = [*self.feature_count_, *counts]
-        self.feature_weights = np.append(self.feature_weights_, np.zeros(len(counts)))
-        self.n_features_in_ += len(counts)
-        return self.update()
-
-    def set_evidence(
-        self,
-        evidence: Mapping[int, np.ndarray],
-        intercept: np.ndarray,
-        counts: Mapping[int, np.ndarray] = MappingProxyType({}),
-    ) -> DiscreteNB:
-        """Predict with evidence that was fitted, until parameters change or rows are added.
-
-        Parameters
-        ----------
-        evidence : by position of the feature, (n_levels, n_classes) nats. Levels may be finer than those counted: then
-            codes to be predicted are codes of these. All other features add weight * log P(level | class) as before.
-        intercept : (n_classes,) what all evidence is added to.
-        counts : (n_levels, n_classes) rows (or weight) of the levels that are finer than those counted.
-        """
-        self._fitted, self._fitted_intercept, self._fitted_count = dict(evidence), intercept, dict(counts)
-        return self
-
-    def replace_evidence(self, evidence: Mapping[int, np.ndarray]) -> DiscreteNB:
-        """As `set_evidence` for some features, of the levels that are predicted by now; the others stay as they are."""
-        return (
-            self.set_evidence({**self._fitted, **evidence}, self.intercept_, self._fitted_count) if evidence else self
-        )
-
-    @property
-    def fitted_(self) -> Mapping[int, np.ndarray]:
-        """The evidence that `set_evidence` set, by position of the feature; empty if all of it is counted."""
-        return self._fitted
-
-    @property
-    def evidence_count_(self) -> list[np.ndarray]:
-        """Rows (or weight) behind each line of `evidence_`, by class."""
-        return [self._fitted_count.get(k, counts) for k, counts in enumerate(self.feature_count_)]
 
     @property
     def evidence_(self) -> list[np.ndarray]:
         check_is_fitted(self, "feature_log_prob_")
-        return [self._evidence(k) for k in range(len(self.feature_log_prob_))]
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        check_is_fitted(self, "feature_log_prob_")
-        return self.class_log_prior_ if self._fitted_intercept is None else self._fitted_intercept
-
-    @property
-    def used_(self) -> np.ndarray:
-        """Positions of the features that predictions depend on, ascending."""
-        check_is_fitted(self, "feature_log_prob_")
-        return np.union1d(np.flatnonzero(self.feature_weights_), list(self._fitted)).astype(np.int64)
-
-    def _evidence(self, k: int) -> np.ndarray:
-        fitted = self._fitted.get(k)
-        return self.feature_weights_[k] * self.feature_log_prob_[k] if fitted is None else fitted
+        return [w * logs for w, logs in zip(self.feature_weights_, self.feature_log_prob_, strict=True)]
 
     def __repr__(self, N_CHAR_MAX: int = 400) -> str:  # as scikit-learn calls it
         with np.printoptions(threshold=6, edgeitems=2):  # there may be a weight for each of a thousand features
@@ -265,41 +194,28 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         -------
         float array, shape (n_rows, n_classes), in nats
         """
-        from bayesieve.naive_bayes._kernels import add_log_probabilities
-
         check_is_fitted(self, "feature_log_prob_")
-        used, starts, table = self._tables()
-        coded = read_codes(self, X, reset=False)
-        joint = np.tile(self.intercept_, (coded.n_rows, 1))
-        if used.size:
-            n_levels = np.diff(np.append(starts, table.size)) // len(self.classes_)
-            table = np.append(table, np.zeros(len(self.classes_)))
-            at = 0
-            for block in coded.blocks:
-                codes = block.codes if used.size == coded.n_features else block.codes_of(used)
-                add_log_probabilities(codes, n_levels, starts, table, joint[at : at + block.n_rows])
-                at += block.n_rows
+        used, tables = self._tables
+        coded, at = read_codes(self, X, reset=False), 0
+        features = slice(None) if used.size == coded.n_features else used
+        joint = np.empty((coded.n_rows, len(self.classes_)))
+        for block in coded.blocks:
+            joint[at : at + block.n_rows] = tables.joint(block.codes_of(features))
+            at += block.n_rows
         return joint
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        joint = self.predict_joint_log_proba(X)
-        joint -= joint.max(axis=1, keepdims=True)
-        joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
-        return joint
+        return log_probabilities(self.predict_joint_log_proba(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
-        joint = self.predict_joint_log_proba(X)
-        joint -= joint.max(axis=1, keepdims=True)
-        np.exp(joint, out=joint)
-        joint /= joint.sum(axis=1, keepdims=True)
-        return joint
+        return probabilities(self.predict_joint_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row; the first one for ties."""
-        joint = self.predict_joint_log_proba(X)
-        return self.classes_[joint.argmax(axis=1)]
+        best = self.predict_joint_log_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def explain(self, X: Any) -> Any:
         """Contribution of each feature with positive weight to the log joint probability of each class.
@@ -314,43 +230,27 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "feature_log_prob_")
         coded = read_codes(self, X, reset=False)
         names = getattr(self, "feature_names_in_", np.array([f"x{k}" for k in range(coded.n_features)]))
-        used, contributions = self.contributions(coded.codes)
-        texts = coded.codes[used].T.astype(str).astype(object)
+        used, tables = self._tables
+        codes = coded.codes_of(used)
+        texts = codes.T.astype(str).astype(object)
         explanation = Explanation(
             rows=np.arange(coded.n_rows),
             features=[str(names[k]) for k in used],
             classes=self.classes_,
-            prior=self.intercept_,
-            contributions=contributions,
+            prior=self.class_log_prior_,
+            contributions=tables.contributions(codes),
             values=texts,
             levels=texts,
             weights=self.feature_weights_[used],
         )
         return explanation.to_frame()
 
-    def contributions(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Features that are used and their contributions, (n_rows, n_used, n_classes) nats, for codes of shape
-        (n_features, n_rows).
-        """
-        used = self.used_
-        result = np.zeros((codes.shape[1], used.size, len(self.classes_)))
-        for at, k in enumerate(used.tolist()):
-            evidence = self._evidence(k)
-            known = codes[k] < len(evidence)
-            result[known, at] = evidence[codes[k][known]]
-        return used, result
-
-    def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features that are used, where each starts in the flat table of evidence, and that table."""
-        used = self.used_
-        if used.size == 0:
-            return used, np.zeros(0, dtype=np.int64), np.zeros(0)
-        if self._fitted:
-            evidence, offsets = _joined([self._evidence(k) for k in used.tolist()])
-            return used, offsets[:-1] * evidence.shape[1], evidence.ravel()
-        logs, offsets = _joined([self.feature_log_prob_[k] for k in used.tolist()])
-        weights = np.repeat(self.feature_weights_[used], np.diff(offsets))
-        return used, offsets[:-1] * logs.shape[1], (weights[:, None] * logs).ravel()
+    @property
+    def _tables(self) -> tuple[np.ndarray, CellTables]:
+        """Features of positive weight, and their evidence with a line of zeros each for codes of no level."""
+        used, nothing = np.flatnonzero(self.feature_weights_), np.zeros((1, len(self.classes_)))
+        logs = [np.append(self.feature_weights_[k] * self.feature_log_prob_[k], nothing, axis=0) for k in used.tolist()]
+        return used, CellTables.of(logs, self.class_log_prior_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "feature_log_prob_")
@@ -360,36 +260,3 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         return tags
-
-
-def _joined(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Tables of levels x classes as one, and the line where each starts, with the end of the last."""
-    return np.concatenate(tables), np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64)
-
-
-def _tables_of(joined: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
-    """The tables that `_joined` joined; they share its memory."""
-    ends = offsets.tolist()
-    return [joined[start:stop] for start, stop in pairwise(ends)]
-
-
-def check_weights(weights: Any, n_features: int) -> np.ndarray:
-    """Feature weights as an array; ValueError unless there is one per feature, finite and non-negative."""
-    if weights is None:
-        return np.ones(n_features)
-    try:
-        weights = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
-        ) from None
-    if weights.shape != (n_features,):
-        raise ValueError(
-            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
-        )
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise ValueError(
-            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
-        )
-    return weights

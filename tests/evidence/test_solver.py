@@ -17,9 +17,9 @@ from scipy.special import log_softmax
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.counts import CodedTable
 from bayesieve.engine.progress import Clock
-from bayesieve.naive_bayes import calibration, evidence, shapes
-from bayesieve.naive_bayes.evidence import EvidenceProblem, fit_evidence
-from bayesieve.naive_bayes.shapes import Shape
+from bayesieve.evidence import calibration, shapes, solver
+from bayesieve.evidence.shapes import Shape
+from bayesieve.evidence.solver import EvidenceProblem, solve
 from tests.reference.evidence import optimum, penalised_loss
 
 APART = Shape.apart_only(5)
@@ -146,20 +146,20 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     odds = np.array([-1.0, 1.0, -1.0, 1.0])[codes[0]]
     classes = (rng.random(3000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     shapes = [Shape.free(4), Shape.free(4)]
-    fitted = fit_evidence(EvidenceProblem(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000)))
+    fitted = solve(EvidenceProblem(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000)))
     assert fitted.complete
     assert fitted.deviations[0] > 0.3
     assert fitted.deviations[1] < 0.05
     contrast = fitted.tables[0][:, 1] - fitted.tables[0][:, 0]
     np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
     apart = EvidenceProblem(codes, [Shape.apart_only(4)] * 2, np.zeros((3000, 2)), classes, np.ones(3000))
-    others = fit_evidence(apart)
+    others = solve(apart)
     np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
 
 
 def test_the_factor_on_all_evidence_is_the_share_of_what_rows_save_beyond_the_fit() -> None:
     of = problem(3, 2, n_rows=300)
-    fitted = fit_evidence(of)
+    fitted = solve(of)
     joint = log_joint(of, fitted.point)
     own = log_softmax(joint, axis=1)[np.arange(300), rows_of(of).classes]
     assert fitted.loss == pytest.approx(-own.sum(), rel=1e-6)
@@ -173,7 +173,7 @@ def test_the_factor_on_all_evidence_is_the_share_of_what_rows_save_beyond_the_fi
 def test_small_tables_are_predicted_with_less_confidence_and_better(monkeypatch: pytest.MonkeyPatch) -> None:
     losses: dict[float, list[float]] = {}
     for least in (0.3, 1.0):
-        monkeypatch.setattr(evidence, "_LEAST_FACTOR", least)
+        monkeypatch.setattr(solver, "_LEAST_FACTOR", least)
         for seed in range(20):
             rng = np.random.default_rng(seed)
             y = rng.integers(0, 2, 1100)
@@ -258,7 +258,7 @@ def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference(
 def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(3, 300)
     whole = problem(3, 2)
-    assert not fit_evidence(whole, Clock(0.0)).complete
+    assert not solve(whole, Clock(0.0)).complete
     counted = SelectiveNB(calibrate="weights").fit(X, y)
 
     def interrupted(*_: Any) -> None:
@@ -366,7 +366,7 @@ def test_the_problem_without_some_features_is_that_of_the_others() -> None:
     every = problem(4, 3)
     kept = np.array([True, False, True, True])
     offset = np.random.default_rng(5).normal(size=(40, 3))
-    fitted = fit_evidence(every, roughly=True)
+    fitted = solve(every, roughly=True)
     smaller, (point, deviations) = every.without(fitted, kept, offset)
     shapes = [shape for shape, stays in zip(every.shapes, kept, strict=True) if stays]
     direct = EvidenceProblem(rows_of(every).codes[kept], shapes, offset, *known(every)[1:])
@@ -446,9 +446,9 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
     whole = problem(8, n_classes, n_rows=500, shapes=shapes)
     rows, point = rows_of(whole), np.random.default_rng(9).normal(size=(whole.n_parameters, whole.n_numbers))
     kept, (offset, classes, weights) = np.array([True, False, True]), known(whole)
-    wanted, steepness, rough = whole.loss(point), whole.curvature(point), fit_evidence(whole, roughly=True)
+    wanted, steepness, rough = whole.loss(point), whole.curvature(point), solve(whole, roughly=True)
     smaller, start = whole.without(rough, kept, offset)
-    monkeypatch.setattr(evidence, "_BLOCK_ROWS", 64)
+    monkeypatch.setattr(solver, "_BLOCK_ROWS", 64)
     one, two = (EvidenceProblem(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
     assert len(one._blocks) == 8
     for ours, theirs in ((one.loss(point), two.loss(point)), (one.slopes(point), two.slopes(point))):
@@ -464,7 +464,7 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
 
 
 def test_the_rows_of_the_curvature_do_not_depend_on_the_order_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_CURVATURE_ROWS", 50)
+    monkeypatch.setattr(solver, "_CURVATURE_ROWS", 50)
     rng = np.random.default_rng(0)
     codes, classes = rng.integers(0, 3, (2, 400)).astype(np.uint8), rng.integers(0, 2, 400)
     order = rng.permutation(400)
@@ -482,10 +482,10 @@ def test_what_does_not_deviate_among_all_features_may_do_so_among_those_that_sta
     odds = np.array([-1.0, 1.0, -1.0, 1.0])[one]
     classes = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     both = EvidenceProblem(np.stack([one, one]), [Shape.free(4)] * 2, np.zeros((4000, 2)), classes, np.ones(4000))
-    rough = fit_evidence(both, roughly=True)
+    rough = solve(both, roughly=True)
     flat = replace(rough, deviations=np.array([rough.deviations[0], 0.0]), point=rough.point * 0.0)
     alone, start = both.without(flat, np.array([False, True]), np.zeros((4000, 2)))
-    contrast = np.diff(fit_evidence(alone, start=start).tables[0], axis=1)[:, 0]
+    contrast = np.diff(solve(alone, start=start).tables[0], axis=1)[:, 0]
     np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
 
 
@@ -541,7 +541,7 @@ def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) 
     def without_the_pair(contributions: np.ndarray, *_: Any) -> np.ndarray:
         return np.arange(len(contributions)) < 2
 
-    monkeypatch.setattr("bayesieve.naive_bayes.fitting.worth_keeping", without_the_pair)
+    monkeypatch.setattr("bayesieve.evidence.fitting.worth_keeping", without_the_pair)
     model = SelectiveNB(pairs=[("a", "b")]).fit(X, y)
     assert model.feature_weights_[2] == 0
     assert (model.feature_weights_[:2] > shared.feature_weights_[:2] + 0.05).all()

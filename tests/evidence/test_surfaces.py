@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.report_data import report_data
-from bayesieve.naive_bayes import fitting, shapes, surfaces as module
-from bayesieve.naive_bayes.surfaces import _VARIANCES, grid_gains, surface_gains
+from bayesieve.evidence import calibration, choosing as module, fitting, shapes
+from bayesieve.evidence.choosing import _VARIANCES, grid_gains, surface_gains
 from bayesieve.table.pair_levels import PairLevels
 
 
@@ -151,19 +151,30 @@ def test_monotone_columns_are_on_no_surface() -> None:
 
 def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(6, 1500)
-    fits, fit_evidence = [], fitting.fit_evidence
+    fits, solve = [], fitting.solve
 
     def ended(*args: Any, **options: Any) -> Any:
-        fits.append(fit_evidence(*args, **options))
+        fits.append(solve(*args, **options))
         if len(fits) > 1:
             object.__setattr__(fits[-1], "complete", False)
         return fits[-1]
 
-    monkeypatch.setattr(fitting, "fit_evidence", ended)
+    monkeypatch.setattr(fitting, "solve", ended)
     with pytest.warns(UserWarning, match="best evidence so far"):
         model = SelectiveNB().fit(X, y)
     assert surfaces(model)
     assert len(fits) == 2
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_a_surface_may_be_all_that_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = frame(8, 3000)
+    monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)  # all rows follow
+    monkeypatch.setattr(fitting, "worth_keeping", lambda nats, *_: np.arange(len(nats)) == len(nats) - 1)
+    model = SelectiveNB().fit(X, y)
+    (surface,) = surfaces(model)
+    assert model.selected_features_ == [surface.name]
+    assert not model.feature_weights_.any()
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 

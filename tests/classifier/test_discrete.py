@@ -201,7 +201,7 @@ def test_levels_without_rows_must_not_fill_the_memory() -> None:
 def test_changed_weights_are_taken_over_without_counting_again() -> None:
     model = DiscreteNB().fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
     expected = DiscreteNB(feature_weights=[0.0, 0.5]).fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
-    model.set_params(feature_weights=[0.0, 0.5]).update_weights()
+    model.set_params(feature_weights=[0.0, 0.5]).update()
     np.testing.assert_array_equal(model.predict_proba([[0, 0]]), expected.predict_proba([[0, 0]]))
     model = DiscreteNB().fit([[0], [1]], ["a", "\udcff"])  # half a character is spelt out
     assert model.explain([[0]])["class"].to_list() == ["a", "\\udcff"]

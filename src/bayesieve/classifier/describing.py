@@ -1,26 +1,34 @@
-"""Cautions about a fitted model and its training table."""
+"""A fitted model in words: what it is, and what to be careful about."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.naive_bayes.monotone import monotone_gain
+from bayesieve.evidence.monotone import rising_cells
+from bayesieve.scorecard import Scorecard
+from bayesieve.search import SearchTrace
+from bayesieve.selection.boosted import BoostedSelector
+from bayesieve.selection.filters import RankedSelector
 from bayesieve.table import FeatureLevels, Table, as_table
 from bayesieve.table.cautions import Caution
-from bayesieve.table.pair_levels import columns_behind
+from bayesieve.table.pair_levels import PairLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.table_levels import TableLevels
-from bayesieve.words import named
+from bayesieve.words import listed, named, plural
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+    from bayesieve.table import FeatureLevels
 
+_MOST_CLASSES = 6
+_MOST_FEATURES = 3
 _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _SMALL_SHARE = 0.01
@@ -31,60 +39,209 @@ _MOST_GROUPS = 3
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
 
 
-def model_cautions(model: SelectiveNB, seen: Sequence[Caution] = ()) -> tuple[Caution, ...]:
-    """The cautions ``seen`` in the training table, and those that follow from a fitted or loaded model alone."""
+def selector_name(model: SelectiveNB) -> str:
+    """The name of the selector, or of its class where that has none of its own."""
+    kind = type(model.selector_)
+    return vars(kind).get("name", kind.__name__)
+
+
+def selector_sentence(model: SelectiveNB) -> str:
+    """A sentence about the selector."""
+    # The sentence of a base class does not describe a derived one.
+    sentence: str = vars(type(model.selector_)).get("sentence", "A selector of your own found the weights.")
+    if isinstance(model.selector_, RankedSelector) and model.trace_.validation_name is not None:
+        sentence += " How many of them to keep was measured on held-out rows."
+    return sentence
+
+
+def describe(model: SelectiveNB) -> str:
+    """One paragraph on a fitted model."""
+    levels = model.encoder_.levels_
+    silent = sum(level.n_levels == 1 for level in levels)
+    n_selected = model.n_features_selected_
+    sentences = [
+        f"Trained on {model.n_rows_:,} rows with {plural(len(levels), 'feature')} and {len(model.classes_)} classes "
+        f"({_class_shares(model)})."
+    ]
+    if model.selector_.learns_from_part:
+        sentences.append("Some of them chose the features; the others give the probabilities.")
+    if n_selected == 0:
+        sentences.append(
+            "No feature says anything reliable about the target: predictions are the shares of the classes."
+        )
+    else:
+        first = model.selected_features_[:_MOST_FEATURES]
+        is_one, is_first = ("is" if n == 1 else "are" for n in (n_selected, len(first)))
+        sentences.append(
+            f"{n_selected} of {plural(len(levels), 'feature')} {is_one} in the model; the most important {is_first} "
+            f"{listed(first)}."
+        )
+    if silent:
+        verb = "has" if silent == 1 else "have"
+        sentences.append(
+            f"{plural(silent, 'feature')} {verb} a single level: no cut point or grouping pays for itself."
+        )
+    return " ".join(sentences)
+
+
+def feature_note(model: SelectiveNB, k: int) -> str | None:
+    """A remark on a feature, None where there is nothing to remark."""
+    level = model.encoder_.levels_[k]
+    if model.feature_weights_[k] == 0 and model.scorecard_.features[k].is_used:
+        if isinstance(level, PairLevels) and level.level_score == 0:
+            return "A surface: evidence of both columns together, fitted to what all others leave unsaid."
+        return "Its levels have no weight, but its evidence within levels adds to the other features."
+    if level.n_levels == 1:
+        return _single_level(level, model.n_rows_)
+    if model.feature_weights_[k] == 0 and isinstance(model.selector_, RankedSelector):
+        return "Informative alone, but ranked behind the features kept."
+    if model.feature_weights_[k] == 0 and isinstance(model.selector_, BoostedSelector):
+        return "Informative alone, but won no round."
+    if model.feature_weights_[k] == 0:
+        return "Informative alone, but adds nothing to the other features."
+    return None
+
+
+def _single_level(level: FeatureLevels, n_rows: int) -> str:
+    """Why a feature has one level; it may still say something about the target."""
+    if isinstance(level, PairLevels):
+        return "One level: no grouping of its cells pays for itself."
+    if level.groups is None:
+        return "One level: no cut point pays for itself."
+    n_values = len(level.groups[0])
+    if n_values == 1:
+        return (
+            "One level: missing in all rows." if None in level.groups[0] else "One level: the same value in all rows."
+        )
+    return f"One level: no grouping pays for itself ({n_values:,} values, {n_rows / n_values:,.1f} rows a value)."
+
+
+def weights_in_words(model: SelectiveNB) -> str:
+    """The effect of calibration on the weights, for a list of settings."""
+    evidence = model.scorecard_.provenance["evidence"]
+    if evidence != "counted":
+        finer = "" if evidence == "levels" else ", and of parts of them,"
+        return f"evidence of the levels{finer} fitted to the rows, all features together"
+    if all(feature.weight == feature.search_weight for feature in model.scorecard_.features):
+        return "weights of the selector as they are"
+    return f"weights fitted once more to the rows, around {model.weight_factor_:.3g} times those of the selector"
+
+
+def smoothing_in_words(model: SelectiveNB) -> str:
+    """How probabilities were smoothed, for a list of settings."""
+    if isinstance(model.smoothing_, str) or model.smoothing_ == model.smoothing:
+        return str(model.smoothing_)
+    return f"Laplace's, alpha = {model.smoothing_:g}, which calibration preferred to the {model.smoothing}"
+
+
+def summarise(model: SelectiveNB) -> Any:
+    """One row per feature, most important first (polars)."""
+    from bayesieve.table.frames import polars_frame
+
+    levels = model.encoder_.levels_
+    signs = model.monotone or {}
+    monotone: dict[str, Any] = {}
+    if signs:
+        of_levels = [signs.get(level.name, 0) for level in levels]
+        second = str(model.classes_[1])
+        monotone = {"monotone": of_levels, "monotone_class": [second if sign else None for sign in of_levels]}
+    frame = polars_frame(
+        {
+            "feature": list(TableLevels.of(model.encoder_.levels_).names),
+            "kind": [level.kind for level in levels],
+            "weight": model.feature_weights_,
+            "level_score": model.encoder_.level_scores_,
+            "importance": model.feature_importances_,
+            "n_levels": [level.n_levels for level in levels],
+            **monotone,
+        }
+    )
+    return frame.sort(["importance", "weight", "level_score"], descending=True, maintain_order=True)
+
+
+def _class_shares(model: SelectiveNB) -> str:
+    counts = model.scorecard_.class_counts
+    order = np.argsort(-counts, kind="stable")
+    texts = [f"{model.classes_[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
+    return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")
+
+
+def look_over(
+    card: Scorecard, trace: SearchTrace, marks: Mapping[str, str], seen: Sequence[Caution] = ()
+) -> tuple[Caution, ...]:
+    """The cautions ``seen`` in the training table, and those that follow from the model alone.
+
+    Parameters
+    ----------
+    marks : what columns mark, by name: "counter", "identifier" or "date".
+    """
     targets = {name for caution in seen if caution.kind == "target" for name in caution.columns}
     named = {name for caution in seen if caution.kind in ("target", "identifier") for name in caution.columns}
-    separating = [caution for caution in _separating(model) if targets.isdisjoint(caution.columns)]
-    own = [*_nothing_kept(model), *_contradicted_signs(model), *_numbered(model, named), *_dates(model), *separating]
-    return (*seen, *own, *_search(model), *_classes(model))
+    used = [(level, marks.get(level.name)) for level in _used_columns(card)]
+    separating = [caution for caution in _separating(card) if targets.isdisjoint(caution.columns)]
+    own = [*_nothing_kept(card, trace), *_contradicted_signs(card), *_numbered(used, named), *_dates(used), *separating]
+    return (*seen, *own, *_search(trace), *_classes(card))
 
 
-def _nothing_kept(model: SelectiveNB) -> list[Caution]:
-    if model.n_features_selected_:
+def _nothing_kept(card: Scorecard, trace: SearchTrace) -> list[Caution]:
+    if card.used.size:
         return []
     remedy = (
         "Check that the rows of the target are those of the columns, or add rows."
-        if model.trace_.complete
+        if trace.complete
         else "The search was stopped early; give it more time."
     )
     sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
     return [Caution("nothing kept", (), sentence)]
 
 
-def _contradicted_signs(model: SelectiveNB) -> list[Caution]:
+def _contradicted_signs(card: Scorecard) -> list[Caution]:
     """Columns of ``monotone`` whose rows say much more with the opposite sign: their evidence becomes flat."""
-    signs, cautions = model.monotone or {}, []
-    for level in model.encoder_.levels_:
-        sign = signs.get(level.name, 0) if level.kind == "numeric" else 0
-        if not sign or level.n_levels == 1:
+    cautions = []
+    for level, sign in ((feature.levels, feature.sign) for feature in card.features if feature.sign):
+        if level.n_levels == 1:
             continue
-        own, opposite = (monotone_gain(level.counts, level, s) for s in (sign, -sign))
+        own, opposite = (monotone_gain(np.asarray(level.counts), level, s) for s in (sign, -sign))
         if opposite > own + _FEWEST_NATS and opposite > 2 * own:
             wanted, found = ("fall", "falls") if sign > 0 else ("rise", "rises")
             sentence = (
                 f"The rows contradict monotone={{{level.name!r}: {sign:+d}}}: evidence for class "
-                f"{model.classes_[1]!s}, the second of classes_, must not {wanted} with {level.name!r}, but the share "
+                f"{card.classes[1]!s}, the second of classes_, must not {wanted} with {level.name!r}, but the share "
                 f"of this class {found} with it, so that the column says little or nothing. Turn the sign round if "
-                f"class {model.classes_[0]!s} was meant; otherwise leave it out."
+                f"class {card.classes[0]!s} was meant; otherwise leave it out."
             )
             cautions.append(Caution("monotone", (level.name,), sentence))
     return cautions
 
 
-def _used(model: SelectiveNB) -> Iterator[tuple[FeatureLevels, str | None]]:
-    """The columns that features of the model are made of, each with what it marks."""
-    levels, marks = model.encoder_.levels_, getattr(model.encoder_, "marks_", {})
-    used = np.zeros(len(levels), dtype=bool)
-    used[model.scorecard_.used] = True
-    for k in np.flatnonzero(columns_behind(levels, used)).tolist():
-        yield levels[k], marks.get(levels[k].name)
+def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float:
+    """Nats that shares of the second class which do not fall (1), or do not rise (-1), over the intervals of numbers
+    save in the rows of these intervals, against the same share in all; ``counts`` is (n_levels, 2).
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    rows = np.asarray(counts, dtype=np.float64)[rising_cells(levels, sign)]
+    total, second = rows.sum(axis=1), rows[:, 1]
+    if not 0 < second.sum() < total.sum():
+        return 0.0
+    there = total > 0
+    shares = isotonic_regression(second[there] / total[there], sample_weight=total[there])
+    saved = xlogy(second[there], shares) + xlogy(rows[there, 0], 1.0 - shares)
+    share = second.sum() / total.sum()
+    return float(saved.sum() - xlogy(second.sum(), share) - xlogy(rows[:, 0].sum(), 1.0 - share))
 
 
-def _numbered(model: SelectiveNB, apart: set[str]) -> list[Caution]:
+def _used_columns(card: Scorecard) -> list[FeatureLevels]:
+    """The columns that features of the model are made of."""
+    levels = [feature.levels for feature in card.features]
+    used = np.isin(np.arange(len(levels)), card.used)
+    return [levels[k] for k in np.flatnonzero(columns_behind(levels, used)).tolist()]
+
+
+def _numbered(used: Sequence[tuple[FeatureLevels, str | None]], apart: set[str]) -> list[Caution]:
     """Counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
-    used = [level.name for level, mark in _used(model) if mark in ("counter", "identifier")]
-    columns = [name for name in used if name not in apart]
+    numbered = [level.name for level, mark in used if mark in ("counter", "identifier")]
+    columns = [name for name in numbered if name not in apart]
     return about_columns(
         "identifier",
         columns,
@@ -93,11 +250,11 @@ def _numbered(model: SelectiveNB, apart: set[str]) -> list[Caution]:
     )
 
 
-def _dates(model: SelectiveNB) -> list[Caution]:
+def _dates(used: Sequence[tuple[FeatureLevels, str | None]]) -> list[Caution]:
     """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
     columns = [
         level.name
-        for level, mark in _used(model)
+        for level, mark in used
         if mark == "date" or (level.kind == "numeric" and level.type in ("date", "datetime"))
     ]
     return about_columns(
@@ -108,33 +265,30 @@ def _dates(model: SelectiveNB) -> list[Caution]:
     )
 
 
-def _separating(model: SelectiveNB) -> list[Caution]:
+def _separating(card: Scorecard) -> list[Caution]:
     """Columns that separate the classes; without an exception, they are hardly known before the target."""
-    cautions, scores = [], model.encoder_.level_scores_
-    for k in np.flatnonzero(scores > _SUSPICIOUS_SCORE).tolist():
-        name = model.encoder_.levels_[k].name
+    cautions = []
+    for level in (feature.levels for feature in card.features if feature.levels.level_score > _SUSPICIOUS_SCORE):
         sentence = (
-            f"Feature {name} tells the classes apart almost alone (level score {scores[k]:.3f}): make sure that it is "
-            "known before the target is."
+            f"Feature {level.name} tells the classes apart almost alone (level score {level.level_score:.3f}): make "
+            "sure that it is known before the target is."
         )
-        pure = bool(np.all(np.count_nonzero(model.encoder_.levels_[k].counts, axis=1) <= 1))
-        cautions.append(Caution("separates the classes", (name,), sentence, warns=pure))
+        pure = bool(np.all(np.count_nonzero(np.asarray(level.counts), axis=1) <= 1))
+        cautions.append(Caution("separates the classes", (level.name,), sentence, warns=pure))
     return cautions
 
 
-def _search(model: SelectiveNB) -> list[Caution]:
-    if model.trace_.complete:
+def _search(trace: SearchTrace) -> list[Caution]:
+    if trace.complete:
         return []
-    sentence = (
-        f"The search was stopped early, after {model.trace_.n_models:,} models; a longer one may find better weights."
-    )
+    sentence = f"The search was stopped early, after {trace.n_models:,} models; a longer one may find better weights."
     return [Caution("search", (), sentence, warns=False)]
 
 
-def _classes(model: SelectiveNB) -> list[Caution]:
-    counts = model.scorecard_.class_counts
+def _classes(card: Scorecard) -> list[Caution]:
+    counts = card.class_counts
     shares = counts / counts.sum()
-    rare = [str(label) for label, n in zip(model.classes_, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
+    rare = [str(label) for label, n in zip(card.classes, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
     if rare:
         some = ", ".join(rare[:5]) + (" and others" if len(rare) > 5 else "")
         sentence = (
@@ -142,7 +296,7 @@ def _classes(model: SelectiveNB) -> list[Caution]:
         )
     elif shares.min() < _SMALL_SHARE:
         sentence = (
-            f"Class {model.classes_[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
+            f"Class {card.classes[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
             "judge the model by AUC rather than accuracy."
         )
     else:
@@ -150,8 +304,10 @@ def _classes(model: SelectiveNB) -> list[Caution]:
     return [Caution("classes", (), sentence, warns=False)]
 
 
-def table_cautions(table: Table, coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
-    """Cautions about the raw columns; ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say."""
+def table_cautions(table: Any, coded: CodedTable, encoder: Any) -> list[Caution]:
+    """Cautions about raw columns; ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say."""
+    if not isinstance(encoder, TableEncoder):
+        return []
     table = as_table(table, kinds=encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)

@@ -12,11 +12,11 @@ import pytest
 from scipy.optimize import minimize
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, load
-from bayesieve.naive_bayes.evidence import EvidenceProblem
-from bayesieve.naive_bayes.monotone import merged_evidence, monotone, rising_cells
-from bayesieve.naive_bayes.shapes import Shape
+from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
+from bayesieve.evidence.shapes import Shape
+from bayesieve.evidence.solver import EvidenceProblem
 from bayesieve.table import FeatureLevels
-from tests.naive_bayes.test_evidence import CURVE, designs, known, log_joint, precisions, problem
+from tests.evidence.test_solver import CURVE, designs, known, log_joint, precisions, problem
 from tests.reference.evidence import optimum
 
 
@@ -179,7 +179,7 @@ def test_an_early_end_is_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
             model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
     assert (np.diff(contrast(model, "turns")) >= 0).all()
     with monkeypatch.context() as patch:
-        patch.setattr("bayesieve.naive_bayes.calibration.fit_weights", interrupted)
+        patch.setattr("bayesieve.evidence.calibration.fit_weights", interrupted)
         with pytest.warns(UserWarning, match="Calibration was interrupted"):
             model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
         with pytest.warns(UserWarning, match="Calibration was interrupted"):

@@ -1,4 +1,6 @@
-"""Surfaces of fitted evidence: pairs of features that say more together than the sum of what each of them says."""
+"""What a fit of evidence takes in, surfaces of features that say more together than apart, and what it leaves out,
+features that the others make up for.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import inv
+from scipy.special import softmax
 
 from bayesieve.discretize.cells import merged_cells
 from bayesieve.engine.parallel import one_blas_thread
-from bayesieve.naive_bayes.evidence import EvidenceProblem
-from bayesieve.naive_bayes.shapes import Shape, most_directions, waves_over
-from bayesieve.naive_bayes.sparsity import spread
+from bayesieve.evidence.shapes import Shape, most_directions, waves_over
+from bayesieve.evidence.solver import EvidenceProblem
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.pair_levels import PairLevels, unused_pair_name
@@ -27,6 +30,9 @@ _N_WAVES = 3
 _MOST_GROUPS = 8  # of a category
 _MOST_CELLS = 4096  # of a grid
 _CAUTION = 0.5  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
+_FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
+_AT_ONCE = 20  # one in so many features is dropped between two looks at the rows
+_CURVATURE_ROWS = 3000  # enough to see which features are cheapest; all rows confirm it
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +42,14 @@ class SurfacePart:
     Parameters
     ----------
     feature : its position in the table.
+    cells : its cells, or None if these are its levels.
     level : its bins.
     line : (n_cells,) the bin of each of its cells.
     directions : (n_bins, n) in which evidence may change over the bins.
     """
 
     feature: int
+    cells: FeatureLevels | None
     level: FeatureLevels
     line: np.ndarray
     directions: np.ndarray
@@ -63,11 +71,11 @@ class SurfacePart:
         if cells is not None and cells.kind == "numeric":
             merged, line = merged_cells(cells, of_level, rows, _N_BINS)
             waves = waves_over(np.bincount(line, rows, merged.n_levels), merged.missing_code, _N_WAVES)
-            return cls(feature, merged, line, waves) if waves.shape[1] else None
+            return cls(feature, cells, merged, line, waves) if waves.shape[1] else None
         if not 1 < level.n_levels <= _MOST_GROUPS:
             return None
         shares = np.bincount(of_level, rows, level.n_levels) / rows.sum()
-        return cls(feature, level, of_level, np.eye(level.n_levels) - shares)
+        return cls(feature, cells, level, of_level, np.eye(level.n_levels) - shares)
 
     @property
     def is_smooth(self) -> bool:
@@ -108,7 +116,8 @@ class Surface:
         """The cell of the grid of every row, from its bins; the number of cells where it is in none."""
         n_first, n_second = self.size
         inside = (first < n_first) & (second < n_second)
-        return np.where(inside, first.astype(np.int64) * n_second + second, n_first * n_second)
+        cells = np.where(inside, first.astype(np.int64) * n_second + second, n_first * n_second)
+        return cells.astype(smallest_unsigned(n_first * n_second))
 
     def levels(self, cells: np.ndarray, taken: Collection[str]) -> tuple[PairLevels, np.ndarray]:
         """The pair of columns with a level for each cell that has rows, which the cells nearest to it without rows are
@@ -162,21 +171,6 @@ def find_surfaces(
     return found
 
 
-def pairs_of(
-    surfaces: Mapping[Surface, tuple[np.ndarray, np.ndarray]], names: Sequence[str]
-) -> tuple[list[PairLevels], list[np.ndarray]]:
-    """Pairs of columns for surfaces with this evidence and these counts of rows, (n_cells, n_classes), and the evidence
-    of their levels. ``names``: of all other features.
-    """
-    pairs: list[PairLevels] = []
-    evidence = []
-    for surface, (table, counts) in surfaces.items():
-        pair, with_rows = surface.levels(counts, {*names, *(pair.name for pair in pairs)})
-        pairs.append(pair)
-        evidence.append(table[with_rows])
-    return pairs, evidence
-
-
 def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """(n_cells,) the cell most like each cell in all directions, among those ``with_rows``, (n_cells,) bool."""
     other = np.flatnonzero(with_rows)
@@ -224,7 +218,7 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
     """As `surface_gains` with a direction for each bin: sums by cell take a look at the rows for each pair, but far
     fewer operations than products with a number for each bin.
     """
-    from bayesieve.naive_bayes._kernels import sum_by_level
+    from bayesieve.evidence._kernels import sum_by_level
 
     n, (n_rows, n_numbers) = len(n_bins), residuals.shape
     rows = _some_rows(int(n_bins.sum()), n_rows, n_numbers)
@@ -255,3 +249,97 @@ def _nats(gradient: np.ndarray, steepness: np.ndarray, variance: float) -> np.nd
     spread = 1.0 + variance * steepness
     nats: np.ndarray = 0.5 * (variance * gradient**2 / spread - np.log(spread))
     return nats
+
+
+def worth_keeping(
+    contributions: np.ndarray, joint: np.ndarray, classes: np.ndarray, weights: np.ndarray, prices: np.ndarray
+) -> np.ndarray:
+    """(n_features,) bool, the features left when no other can be dropped for its price.
+
+    Features are dropped one after the other, the cheapest first. The cost of a feature is the rise of the log loss
+    without it, with all others scaled to make up for it. It comes from the curvature of the loss, as in the optimal
+    brain surgeon (Hassibi and Stork 1993), over some of the rows, and the loss of all rows confirms it.
+
+    Parameters
+    ----------
+    contributions : (n_features, n_rows, n_classes) nats.
+    joint : (n_rows, n_classes) log joint, contributions included.
+    classes : (n_rows,) int.
+    weights : (n_rows,).
+    prices : (n_features,) nats.
+    """
+    centred = contributions - contributions.mean(axis=2, keepdims=True)
+    others = joint - centred.sum(axis=0)
+    n_rows = classes.size
+    some = slice(None) if n_rows <= _CURVATURE_ROWS else spread(n_rows, _CURVATURE_ROWS)
+    share = float(weights[some].sum() / max(float(weights.sum()), 1e-300))
+    left, prices = np.arange(len(centred)), prices.astype(np.float64)
+    loss, at_once = _loss(joint, classes, weights), max(1, left.size // _AT_ONCE)
+    inverse: np.ndarray | None = None
+    with one_blas_thread():  # sums come in one order
+        while left.size > 1:
+            if inverse is None:
+                inverse = _inverse_curvature(centred[:, some], joint[some], weights[some], share)
+            dropped, factors = _cheapest(inverse, prices[left], at_once)
+            if dropped.size == 0:
+                break
+            without = others + np.tensordot(factors.astype(centred.dtype), centred, axes=1)
+            higher = _loss(without, classes, weights)
+            if higher - loss <= prices[left[dropped]].sum():
+                joint, loss, inverse = without, higher, None
+                stay = np.delete(np.arange(left.size), dropped)
+                left, centred = left[stay], centred[stay] * factors[stay, None, None].astype(centred.dtype)
+            elif dropped.size == 1:
+                prices[left[dropped]] = 0.0  # it stays
+            else:
+                at_once = dropped.size // 2
+    return np.isin(np.arange(len(contributions)), left)
+
+
+def spread(n_rows: int, most: int) -> np.ndarray:
+    """Positions of at most so many rows, evenly spread."""
+    return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
+
+
+def _inverse_curvature(centred: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float) -> np.ndarray:
+    """(n_features, n_features) of the loss by factors on the contributions, from rows with this share of the weight."""
+    probability = softmax(joint, axis=1)
+    largest = max(float(weights.max()), 1e-300)  # so that single precision holds any weight
+    away = centred - np.einsum("krj,rj->kr", centred, probability.astype(centred.dtype))[:, :, None]
+    away *= np.sqrt(probability * (weights / largest)[:, None]).astype(centred.dtype)
+    design = away.reshape(len(away), -1).astype(np.float32, copy=False)
+    curvature = (design @ design.T).astype(np.float64) * (largest / max(share, 1e-300))
+    curvature[np.diag_indices_from(curvature)] += _FACTOR_PRECISION
+    inverse: np.ndarray = inv(curvature, overwrite_a=True)
+    return inverse
+
+
+def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many features that cost less than their prices, and factors on all that make up for them."""
+    variances, factors = np.diag(inverse).copy(), np.ones(len(inverse))
+    most = min(most, len(inverse) - 1)
+    dropped: list[int] = []
+    # The inverse without the features dropped is the inverse less the outer products of these lines: writing it out
+    # after each would take the square of the number of features.
+    lines = np.empty((most, len(inverse)))
+    for n in range(most):
+        profit = prices - factors**2 / (2.0 * np.maximum(variances, 1e-300))
+        profit[dropped] = -np.inf
+        k = int(np.argmax(profit))
+        if profit[k] < 0.0:
+            break
+        line = inverse[k] - lines[:n, k] @ lines[:n]
+        pivot = max(line[k], 1e-300)
+        lines[n] = line / np.sqrt(pivot)
+        variances -= lines[n] ** 2
+        factors = factors - factors[k] * line / pivot
+        dropped.append(k)
+        factors[dropped] = 0.0
+    return np.array(dropped, dtype=np.int64), factors
+
+
+def _loss(joint: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> float:
+    """Sum of weight * -log P(own class), in nats."""
+    from bayesieve.evidence._kernels import residuals
+
+    return float(residuals(joint.astype(np.float64), classes, weights))

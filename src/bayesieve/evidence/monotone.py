@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
 
 from bayesieve.table import FeatureLevels
 
@@ -18,23 +17,6 @@ def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
     assert levels.cut_points is not None
     inside = np.append(levels.cut_points[np.isfinite(levels.cut_points)], np.finfo(float).max)  # a number in each
     return levels.code_numbers(inside).astype(np.int64)[::sign]
-
-
-def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float:
-    """Nats that shares of the second class which do not fall (1), or do not rise (-1), over the intervals of numbers
-    save in the rows of these intervals, against the same share in all; ``counts`` is (n_levels, 2).
-    """
-    from sklearn.isotonic import isotonic_regression
-
-    rows = np.asarray(counts, dtype=np.float64)[rising_cells(levels, sign)]
-    total, second = rows.sum(axis=1), rows[:, 1]
-    if not 0 < second.sum() < total.sum():
-        return 0.0
-    there = total > 0
-    shares = isotonic_regression(second[there] / total[there], sample_weight=total[there])
-    saved = xlogy(second[there], shares) + xlogy(rows[there, 0], 1.0 - shares)
-    share = second.sum() / total.sum()
-    return float(saved.sum() - xlogy(second.sum(), share) - xlogy(rows[:, 0].sum(), 1.0 - share))
 
 
 def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:

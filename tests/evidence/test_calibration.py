@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
+from bayesieve import DiscreteNB, MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable, Smoothing, log_probabilities
-from bayesieve.naive_bayes import DiscreteNB, calibration
-from bayesieve.naive_bayes.calibration import (
+from bayesieve.evidence import calibration
+from bayesieve.evidence.calibration import (
     PRIOR_DEVIATION,
     ROWS_PER_WEIGHT,
     SMOOTHINGS,
@@ -121,8 +121,7 @@ def test_no_other_weights_are_more_probable(seed: int, n_classes: int, n_feature
 
 
 def calibrated(coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing = "m-estimate") -> Calibration:
-    model = DiscreteNB().fit(coded)
-    return calibrate(coded, model.feature_count_, model.class_log_prior_, averaged, smoothing)
+    return calibrate(coded, averaged, smoothing)
 
 
 def test_the_smoothing_that_predicts_the_rows_best_takes_the_place_of_the_m_estimate() -> None:
@@ -219,9 +218,8 @@ def test_what_is_interrupted_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPat
 
 def test_calibration_ends_when_the_time_is_up() -> None:
     coded, averaged = table(3, 60, 5, 3), np.full(5, 0.8)
-    model = DiscreteNB().fit(coded)
     steps = [
-        calibrate(coded, model.feature_count_, model.class_log_prior_, averaged, "m-estimate", Hourglass(looks))  # type: ignore[arg-type]
+        calibrate(coded, averaged, "m-estimate", Hourglass(looks))  # type: ignore[arg-type]
         for looks in range(60)
     ]
     done = [step.complete for step in steps]

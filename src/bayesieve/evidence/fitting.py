@@ -1,0 +1,549 @@
+"""The fit of the evidence: counts, codes and weights of features in, what each adds to the log joint out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from scipy.special import entr
+
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts.probabilities import class_log_prior, log_probabilities_of_tables
+from bayesieve.discretize.cells import coarser_codes
+from bayesieve.engine.progress import Clock
+from bayesieve.evidence.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
+from bayesieve.evidence.choosing import Surface, SurfacePart, find_surfaces, spread, worth_keeping
+from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
+from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
+from bayesieve.evidence.solver import EvidenceProblem, Solution, Uncertainty, solve
+from bayesieve.table import FeatureLevels
+from bayesieve.table.cautions import warn_caller
+from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.table_levels import TableLevels
+
+_NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviation, or
+_LEAST_SHARE = 3e-4  # of what all features could save, if that is less
+_NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
+_LEAST_DEVIATION = 0.03  # of evidence that did not deviate in fewer rows
+_LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
+_MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
+_DIGITS = 4  # of errors that features share, in nats
+_FEWEST_ROWS = 500  # that show which features are worth keeping
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What to fit to the rows.
+
+    Parameters
+    ----------
+    fit : "weights", "levels", "cells", or None for nothing.
+    signs : by position, 1 for features whose evidence must not fall, -1 for those whose evidence must not rise.
+    drop : whether features that do not save their price drop out, and surfaces come in.
+    most_surfaces : at most so many.
+    without_surface : names of columns that surfaces leave out.
+    seed : of samples of rows.
+    n_jobs : threads.
+    """
+
+    fit: str | None
+    signs: Mapping[int, int]
+    drop: bool
+    most_surfaces: int
+    without_surface: Collection[str]
+    seed: int
+    n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class FeatureEvidence:
+    """What one feature adds to the log joint.
+
+    Parameters
+    ----------
+    cells : its levels, or parts of them.
+    table : (n_cells, n_classes) nats.
+    counts : (n_cells, n_classes) rows (or weight).
+    errors : (n_cells, n_classes) standard errors of the nats, without what all classes have alike.
+    factors : (n_cells, n_numbers, n_factors) what these share with the errors of other features.
+    weight : of the feature.
+    """
+
+    cells: FeatureLevels
+    table: np.ndarray
+    counts: np.ndarray
+    errors: np.ndarray
+    factors: np.ndarray
+    weight: float
+
+    @classmethod
+    def counted(cls, levels: FeatureLevels, counts: np.ndarray, logs: np.ndarray, weight: float) -> FeatureEvidence:
+        """The weight times ``logs``, log P(level | class)."""
+        errors = counting_errors(counts, weight)
+        return cls(levels, weight * logs, counts, errors, no_factors(*counts.shape), weight)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the features add to the log joint, and what that is based on.
+
+    Parameters
+    ----------
+    levels : of all features; surfaces, if any, are pairs after all others.
+    features : in the order of the levels.
+    intercept : (n_classes,) nats that all evidence is added to.
+    intercept_factors : (n_numbers, n_factors) what its error shares with those of the features.
+    class_counts : (n_classes,) rows (or weight).
+    smoothing : of the probabilities.
+    factor : common factor on the weights of the search around which those of the features were fitted.
+    kind : whether the evidence is counted, or fitted to levels or cells.
+    """
+
+    levels: Sequence[FeatureLevels]
+    features: Sequence[FeatureEvidence]
+    intercept: np.ndarray
+    intercept_factors: np.ndarray
+    class_counts: np.ndarray
+    smoothing: Smoothing
+    factor: float
+    kind: Literal["counted", "levels", "cells"]
+
+
+def fit_evidence(
+    coded: CodedTable,
+    levels: Sequence[FeatureLevels],
+    averaged: np.ndarray,
+    smoothing: Smoothing,
+    options: FitOptions,
+    clock: Clock,
+) -> Evidence:
+    """Fit what ``options`` ask for, with a warning if that was ended early.
+
+    Parameters
+    ----------
+    coded : the rows, coded by ``levels``.
+    averaged : (n_features,) weights of the search.
+    smoothing : of the probabilities.
+    """
+    calibration = _calibrated(coded, averaged, smoothing, options, clock)
+    weights, factor = calibration.weights, calibration.factor
+    class_counts = coded.counts.class_counts.copy()
+    counts = [coded.counts.feature(k).copy() for k in range(len(levels))]
+    logs = log_probabilities_of_tables(counts, float(class_counts.sum()), calibration.smoothing)
+    intercept, fitted = class_log_prior(class_counts), dict[int, FeatureEvidence]()
+    intercept_factors = no_factors(1, class_counts.size)[0]
+    if calibration.loss is not None and calibration.every is not None and options.fit != "weights" and weights.any():
+        fit = _Fit(_terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor)
+        fit, solution = _solved(fit, levels, calibration.every, options, clock)
+        weights, factor = fit.weights, fit.factor
+        fitted, moved, intercept_factors = _evidence_of(fit, solution, levels, counts)
+        intercept, levels = intercept + moved, _with_surfaces(levels, fitted)
+        if not solution.complete:
+            _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
+    for k, sign in options.signs.items():
+        if k not in fitted and weights[k] > 0:  # calibration ended early
+            merged = merged_evidence(logs[k], rising_cells(levels[k], sign))
+            fitted[k] = FeatureEvidence.counted(levels[k], counts[k], merged, float(weights[k]))
+        if k in fitted:
+            own, line = fitted[k], rising_cells(fitted[k].cells, sign)
+            fitted[k] = replace(own, table=monotone(own.table, line, own.counts.sum(axis=1)))
+    features = [
+        fitted[k] if k in fitted else FeatureEvidence.counted(level, counts[k], logs[k], float(weights[k]))
+        for k, level in enumerate(levels)
+    ]
+    split = any(own.cells is not levels[k] for k, own in fitted.items())
+    kind: Literal["counted", "levels", "cells"] = "cells" if split else "levels" if fitted else "counted"
+    return Evidence(levels, features, intercept, intercept_factors, class_counts, calibration.smoothing, factor, kind)
+
+
+def counting_variances(counts: np.ndarray) -> np.ndarray:
+    """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
+    own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
+    return _of_classes(np.maximum(own, 0.0), counts.shape[1])
+
+
+def counting_errors(counts: np.ndarray, weight: float) -> np.ndarray:
+    """(n_levels, n_classes) standard errors of ``weight`` times log P(level | class)."""
+    errors: np.ndarray = weight * np.sqrt(counting_variances(counts))
+    return errors
+
+
+def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
+    """(n_cells, n_numbers, 0)."""
+    return np.zeros((n_cells, 1 if n_classes == 2 else n_classes, 0))
+
+
+def _of_classes(variances: np.ndarray, n_classes: int) -> np.ndarray:
+    """(n_cells, n_classes) variances of evidence less its mean over the classes, from those of its numbers."""
+    if variances.shape[1] == 1:  # what the second class has more than the first
+        return np.repeat(variances / 4.0, n_classes, axis=1)
+    share = 1.0 / n_classes
+    return (1.0 - share) ** 2 * variances + share**2 * (variances.sum(axis=1, keepdims=True) - variances)
+
+
+def _with_surfaces(levels: Sequence[FeatureLevels], fitted: Mapping[int, FeatureEvidence]) -> Sequence[FeatureLevels]:
+    surfaces = [own.cells for k, own in fitted.items() if k >= len(levels)]
+    if not surfaces:
+        return levels
+    of_table = TableLevels.of(levels)
+    return of_table.with_pairs([*of_table.pairs, *surfaces])  # type: ignore[list-item]
+
+
+def _calibrated(
+    coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing, options: FitOptions, clock: Clock
+) -> Calibration:
+    if options.fit is None or not averaged.any():
+        return Calibration(averaged, 1.0, smoothing)
+    calibration = calibrate(coded, averaged, smoothing, clock, options.seed)
+    if not calibration.complete:
+        factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
+        _warn_of_end(
+            "Calibration", clock, f"the model keeps the weights of the search{factor}, and may be overconfident"
+        )
+    return calibration
+
+
+def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
+    reason = "ran out of time (max_seconds)" if clock.is_up and not clock.interrupted else "was interrupted"
+    warn_caller([f"{fit} {reason}: {consequence}."])
+
+
+@dataclass(frozen=True, eq=False)
+class _Term:
+    """A feature of those that are fitted together.
+
+    Parameters
+    ----------
+    feature : its position in the table.
+    weight : of its counted evidence.
+    cells : its cells, or None if these are its levels.
+    of_level : (n_cells,) the level of each cell.
+    codes : (n_rows,) its cells.
+    rows : (n_cells,) number (or weight) of the rows of each cell.
+    counted : (n_cells, n_classes) evidence as counted, without weight.
+    learnt_again : whether its levels are learnt again for the rows of each fold: those of all rows know the rows.
+    shape : how its evidence may deviate.
+    correction : what of ``counted`` the loss of counting does not know, if anything.
+    """
+
+    feature: int
+    weight: float
+    cells: FeatureLevels | None
+    of_level: np.ndarray
+    codes: np.ndarray
+    rows: np.ndarray
+    counted: np.ndarray
+    learnt_again: bool
+    shape: Shape
+    correction: np.ndarray | None = None
+
+    @property
+    def n_cells(self) -> int:
+        return self.of_level.size
+
+    def weighted(self, weight: float) -> _Term:
+        """With another weight."""
+        shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
+        return replace(self, weight=weight, shape=shape)
+
+    def rising(self, sign: int, levels: FeatureLevels, logs: np.ndarray) -> _Term:
+        """With evidence that must not fall, of ``levels`` with log P(level | class), from the first of the cells in the
+        order of ``sign`` to the last.
+        """
+        counted = merged_evidence(logs, rising_cells(levels, sign))[self.of_level]
+        shape = replace(self.shape, rising=rising_cells(self.cells or levels, sign))
+        return replace(self, counted=counted, correction=counted - self.counted, shape=shape).weighted(self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Features to be fitted together.
+
+    Parameters
+    ----------
+    terms : features of the table, by ascending position.
+    surfaces : the cells of the rows, (n_rows,), by surface.
+    loss : what counting predicts of each row from all others.
+    averaged : (n_features of the table,) weights of the search.
+    factor : common factor on these.
+    """
+
+    terms: Sequence[_Term]
+    surfaces: Mapping[Surface, np.ndarray]
+    loss: LeaveOneOutLoss
+    averaged: np.ndarray
+    factor: float
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(n_features of the table,)."""
+        weights = np.zeros(self.averaged.size)
+        weights[[term.feature for term in self.terms]] = [term.weight for term in self.terms]
+        return weights
+
+    @property
+    def codes(self) -> np.ndarray:
+        """(n, n_rows) cells of the terms, then of the surfaces."""
+        return np.stack([*(term.codes for term in self.terms), *self.surfaces.values()])
+
+    @property
+    def shapes(self) -> list[Shape]:
+        return [*(term.shape for term in self.terms), *(surface.shape for surface in self.surfaces)]
+
+    def offset(self) -> np.ndarray:
+        """(n_rows, n_classes) log joint of the counted evidence."""
+        offset = self.loss.joint(self.weights)
+        for term in self.terms:
+            if term.correction is not None:
+                offset += term.weight * _lines(term.correction, term.codes)
+        return offset
+
+    def problem(self, n_jobs: int | None) -> EvidenceProblem:
+        """To be solved by the evidence."""
+        rows = self.loss.rows
+        return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, n_jobs)
+
+    def only(self, kept: np.ndarray) -> _Fit:
+        """Without some terms, whose weight goes to those that are left, and surfaces."""
+        n = len(self.terms)
+        terms = [term for term, stays in zip(self.terms, kept, strict=False) if stays]
+        surfaces = dict(own for own, stays in zip(self.surfaces.items(), kept[n:], strict=True) if stays)
+        fit = replace(self, terms=terms, surfaces=surfaces)
+        if np.array_equal(fit.weights, self.weights):
+            return fit
+        left = [term.feature for term in terms]
+        averaged = np.zeros_like(self.averaged)
+        averaged[left] = self.averaged[left]
+        weights, factor = self.loss.refitted(averaged)
+        return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
+
+    def contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
+        """(n, some rows, n_classes) nats: counted evidence and deviations."""
+        position = {k: at for at, k in enumerate(self.loss.rows.features.tolist())}
+        result = np.empty((len(deviations), some.size, deviations[0].shape[1]), dtype=np.float32)
+        for i, codes in enumerate(self.codes):
+            term = self.terms[i] if i < len(self.terms) else None
+            table = deviations[i]
+            if term is not None and term.correction is not None:
+                table = table + term.weight * term.correction
+            result[i] = _lines(table, codes[some])
+            if term is not None and term.weight > 0:
+                result[i] += term.weight * self.loss.evidence_of(position[term.feature], some)
+        return result
+
+
+def _terms(
+    coded: CodedTable,
+    levels: Sequence[FeatureLevels],
+    logs: Sequence[np.ndarray],
+    calibration: Calibration,
+    options: FitOptions,
+) -> list[_Term]:
+    """The features of positive weight, and those that may come back through their cells."""
+    assert calibration.loss is not None
+    rows, weights = calibration.loss.rows, calibration.weights
+    learnt_again = set(rows.features[list(rows.counts_of_folds)].tolist())
+    if options.fit == "cells" and coded.recoder is not None and coded.levels is not None:
+        features, cells, codes = _cells(coded, levels, weights, rows)
+    else:
+        features, cells = np.flatnonzero(weights), {}
+        codes = coded.codes_at(features, rows.positions)
+    terms = []
+    for k, own in zip(features.tolist(), codes, strict=True):
+        line = coarser_codes(cells[k], levels[k]) if k in cells else np.arange(coded.n_levels[k])
+        seen, fixed = _counts(own, line.size, rows).sum(axis=1), Shape.fixed(line.size)
+        counted, again = logs[k][line], k in learnt_again
+        terms.append(_Term(k, float(weights[k]), cells.get(k), line, own, seen, counted, again, fixed))
+    terms = [replace(term, shape=shape) for term, shape in zip(terms, _shapes(terms, coded.n_classes), strict=True)]
+    signs = options.signs
+    return [t.rising(signs[t.feature], levels[t.feature], logs[t.feature]) if t.feature in signs else t for t in terms]
+
+
+def _cells(
+    coded: CodedTable, levels: Sequence[FeatureLevels], weights: np.ndarray, rows: CalibrationRows
+) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
+    """Features of positive weight, and those that may come back through their cells; the cells of those that have
+    finer ones than their levels; and codes of both (n_features, n_rows).
+    """
+    assert coded.recoder is not None
+    heaviest = np.argsort(-weights, kind="stable")
+    most = np.count_nonzero(weights) + most_directions(coded.n_classes) // N_WAVES
+    features = np.sort(heaviest[:most])
+    own = [levels[k] for k in features.tolist()]
+    refined, codes = coded.recoder.select(features).take(rows.positions).refine(own, rows.weights)
+    split = [cell is not level for cell, level in zip(refined, own, strict=True)]
+    usable = np.array(split) | (weights[features] > 0)
+    cells = {k: refined[i] for i, k in enumerate(features.tolist()) if split[i]}
+    return features[usable], cells, codes[usable]
+
+
+def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
+    """How each term may deviate, the heaviest first if not all can be looked at together."""
+
+    def shape(term: _Term) -> Shape:
+        if term.cells is None:
+            return Shape.fixed(term.n_cells) if term.learnt_again else Shape.free(term.n_cells)
+        if term.cells.kind == "numeric":
+            return Shape.of_curve(term.of_level, term.rows, term.cells.missing_code, term.counted)
+        return Shape.of_values(term.of_level, int(term.of_level.max()) + 1, with_groups=not term.learnt_again)
+
+    weights = np.array([term.weight for term in terms])
+    shapes = shapes_within([partial(shape, term) for term in terms], weights, n_classes)
+    for i, term in enumerate(terms):
+        if shapes[i] is None:
+            apart = term.weight > 0 and not term.learnt_again and term.cells is None
+            shapes[i] = Shape.apart_only(term.n_cells) if apart else Shape.fixed(term.n_cells)
+    return apart_within(shapes, weights, n_classes)  # type: ignore[arg-type]
+
+
+def _parts(terms: Sequence[_Term], levels: Sequence[FeatureLevels], options: FitOptions) -> dict[int, SurfacePart]:
+    """The terms that may take part in surfaces, by position."""
+    parts = {}
+    if any(term.cells is not None for term in terms):
+        for i, term in enumerate(terms):
+            if term.learnt_again or term.feature in options.signs:
+                continue
+            part = SurfacePart.of(term.feature, levels[term.feature], term.cells, term.of_level, term.rows)
+            if part is not None and not set(part.columns).intersection(options.without_surface):
+                parts[i] = part
+    return parts
+
+
+def _solved(
+    fit: _Fit, levels: Sequence[FeatureLevels], every: CalibrationRows, options: FitOptions, clock: Clock
+) -> tuple[_Fit, Solution]:
+    """With surfaces that the rows pay for, the terms that stay and their evidence, fitted to ``every`` row in the end;
+    all terms stay, and there are no surfaces, unless the options are to drop some.
+    """
+    problem = fit.problem(options.n_jobs)
+    if not options.drop or len(fit.terms) == 1:
+        return _on_every_row(fit, solve(problem, clock), every, options.n_jobs, clock)
+    solution = solve(problem, clock, roughly=True)
+    if solution.complete:
+        parts = _parts(fit.terms, levels, options)
+        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes)
+        if surfaces:
+            fit = replace(fit, surfaces=surfaces)
+            problem, start = problem.followed_by(solution, fit.codes, fit.shapes)
+            solution = solve(problem, clock, start, roughly=True)
+    if not solution.complete:
+        return fit, solution
+    kept = _are_worth_keeping(fit, solution)
+    fit = fit.only(kept)
+    problem, start = problem.without(solution, kept, fit.offset())
+    return _on_every_row(fit, solve(problem.shaped(fit.shapes), clock, start), every, options.n_jobs, clock)
+
+
+def _are_worth_keeping(fit: _Fit, solution: Solution) -> np.ndarray:
+    """(n,) bool, the terms and surfaces that save their price."""
+    rows, n = fit.loss.rows, len(solution.tables)
+    some = spread(rows.classes.size, max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
+    weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
+    prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * _null(rows))
+    of_surfaces = slice(len(fit.terms), None)
+    prices[of_surfaces] = 1.0 + solution.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(n)
+    contributions = fit.contributions(solution.tables, some)
+    joint = contributions.sum(axis=0) + fit.loss.log_prior + solution.intercept
+    return worth_keeping(contributions, joint, rows.classes[some], weights, prices)
+
+
+def _on_every_row(
+    fit: _Fit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
+) -> tuple[_Fit, Solution]:
+    """Fitted once more, to the rows that were not looked at so far, too."""
+    if not solution.complete or every.positions.size == fit.loss.rows.positions.size:
+        return fit, solution
+    cells = {term.feature: term.cells for term in fit.terms}
+    cells |= {part.feature: part.cells for own in fit.surfaces for part in (own.first, own.second)}
+    codes = every.codes_by(cells)
+    terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
+    grids = {s: s.codes(*(part.bins(codes[part.feature]) for part in (s.first, s.second))) for s in fit.surfaces}
+    weighing = np.flatnonzero(fit.weights[every.features])
+    loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
+    more = replace(fit, terms=terms, surfaces=grids, loss=loss)
+    start = solution.point, np.maximum(solution.deviations, _LEAST_DEVIATION)
+    following = solve(more.problem(n_jobs), clock, start, nearby=True)
+    return (more, following) if following.complete else (fit, solution)
+
+
+def _evidence_of(
+    fit: _Fit,
+    solution: Solution,
+    levels: Sequence[FeatureLevels],
+    counts: Sequence[np.ndarray],
+) -> tuple[dict[int, FeatureEvidence], np.ndarray, np.ndarray]:
+    """The evidence of the terms and surfaces that make a difference, by position, surfaces after all ``levels``; and
+    what goes to the intercept and its factors. ``counts`` : of the levels.
+    """
+    rows, tables, n = fit.loss.rows, solution.tables, len(fit.terms)
+    seen = [_counts(own, len(table), rows) for own, table in zip(fit.codes, tables, strict=True)]
+    used = np.array([_makes_a_difference(*one) for one in zip(tables, seen, strict=True)])
+    used[:n] |= np.array([term.weight > 0 for term in fit.terms], dtype=bool)
+    factor = solution.factor(_null(rows), used)
+    fitted: dict[int, FeatureEvidence] = {}
+    for i, term in enumerate(fit.terms):
+        if used[i]:
+            k = term.feature
+            own = counts[k] if term.cells is None else seen[i]
+            cells = levels[k] if term.cells is None else replace(term.cells, counts=own)
+            table = factor * (term.weight * term.counted + tables[i])
+            counting = term.weight**2 * counting_variances(counts[k])[term.of_level]
+            errors, factors = _errors(solution.uncertainty, i, counting)
+            fitted[k] = FeatureEvidence(cells, table, own, factor * errors, _rounded(factor * factors), term.weight)
+    pairs: list[PairLevels] = []
+    for i, surface in enumerate(fit.surfaces, n):
+        if used[i]:
+            names = {*TableLevels.of(levels).names, *(pair.name for pair in pairs)}
+            pair, with_rows = surface.levels(seen[i], names)
+            own = np.asarray(pair.counts)
+            errors, factors = _errors(solution.uncertainty, i, np.zeros_like(tables[i]))
+            errors, factors = factor * errors[with_rows], _rounded(factor * factors[with_rows])
+            fitted[len(levels) + len(pairs)] = FeatureEvidence(
+                pair, factor * tables[i][with_rows], own, errors, factors, 0.0
+            )
+            pairs.append(pair)
+    shared = no_factors(1, rows.n_classes)[0]
+    if solution.uncertainty is not None:
+        shared = _rounded(factor * solution.uncertainty.intercept)
+    return fitted, factor * solution.intercept, shared
+
+
+def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standard errors (n_cells, n_classes) and factors (n_cells, n_numbers, n_factors) of a term or surface: those of
+    its deviations and, as far as these leave them, those of ``counting``, variances (n_cells, n_classes).
+    """
+    if uncertainty is None:
+        return np.sqrt(counting), no_factors(*counting.shape)
+    variances = uncertainty.left[i] ** 2 * counting + _of_classes(uncertainty.variances[i], counting.shape[1])
+    return np.sqrt(variances), uncertainty.factors[i]
+
+
+def _rounded(factors: np.ndarray) -> np.ndarray:
+    """Without digits that would only fill files."""
+    return np.round(factors, _DIGITS)
+
+
+def _makes_a_difference(deviations: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether deviations of a feature without weight, (n_cells, n_classes) like its counts, make a difference."""
+    return bool(counts.sum(axis=1) @ np.abs(deviations).max(axis=1) > _LEAST_EVIDENCE * counts.sum())
+
+
+def _null(rows: CalibrationRows) -> float:
+    """Log loss of the rows by the shares of the classes, in nats."""
+    total = rows.weights.sum()
+    return float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
+
+
+def _lines(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The line of each code, zeros for codes of no cell."""
+    return np.append(table, np.zeros((1, table.shape[1])), axis=0)[np.minimum(codes, len(table))]
+
+
+def _counts(codes: np.ndarray, n_cells: int, rows: CalibrationRows) -> np.ndarray:
+    """Weight of all rows of each cell and class, estimated from a sample, which may lack rows of a class."""
+    at = np.minimum(codes, n_cells).astype(np.int64) * rows.n_classes + rows.classes
+    counts = np.bincount(at, rows.weights * rows.n_stood_for, (n_cells + 1) * rows.n_classes)
+    return counts.reshape(n_cells + 1, rows.n_classes)[:-1]
