@@ -31,7 +31,7 @@ from bayesieve.criteria import Benefit
 from bayesieve.discretize import scanned_columns
 from bayesieve.discretize.scanned_columns import ScannedBlocks
 from bayesieve.engine import Cache, Mapped
-from bayesieve.engine.memory_limit import bytes_of
+from bayesieve.engine.files import bytes_of
 from bayesieve.search import multi_start
 from bayesieve.table.rows import ClassRuns
 from bayesieve.table.scanned import ScannedTable
@@ -348,10 +348,11 @@ def test_damaged_notes_are_not_used(tmp_path: Path) -> None:
 
 def read_in_small_blocks(setattr: Callable[..., None]) -> None:
     """Notes after each block of 300 rows, few values that are counted one by one, and all arrays in files."""
-    from bayesieve.engine import mapped
+
+    from bayesieve.engine import files
 
     setattr(ScannedTable, "block_rows", 300)
-    setattr(mapped, "_IN_MEMORY_BYTES", 0)
+    setattr(files, "_IN_MEMORY_BYTES", 0)
     limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20, "MOST_TEXTS": 30}
     for name, value in {**limits, "_SECONDS_BETWEEN_NOTES": 0.0, "_PAUSE": 0.0}.items():
         setattr(scanned_columns, name, value)

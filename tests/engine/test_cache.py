@@ -207,8 +207,8 @@ if place == "cells":
 if place == "codes":
     Cache._checksums = wait_at(Cache._checksums)
 if place == "manifest":
-    from bayesieve.engine import cache
-    cache.write_atomically = wait_at(cache.write_atomically)
+    from bayesieve.engine import files
+    files.write_atomically = wait_at(files.write_atomically)
 print(digest_of(fitted(source, folder)), flush=True)
 """
 

@@ -12,7 +12,7 @@ import pytest
 
 import bayesieve
 from bayesieve import TableEncoder
-from bayesieve.engine.cache import Cache
+from bayesieve.engine.files import Cache
 from bayesieve.table import marks as rule
 
 FIRST = date(2020, 1, 1)

@@ -17,7 +17,7 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import ReadingTooSlow
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
-from bayesieve.engine.memory_limit import bytes_of, mapped_options
+from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import rows_to_keep
 from bayesieve.evidence.fitting import FitOptions

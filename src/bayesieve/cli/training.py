@@ -302,7 +302,7 @@ class ScannedTraining:
     def plan(self, model: Any) -> list[tuple[str, str]]:
         """What a fit reads, writes and takes."""
         from bayesieve.discretize.scanned_columns import QUANTILES
-        from bayesieve.engine.memory_limit import bytes_of
+        from bayesieve.engine.files import bytes_of
 
         n_columns, size = len(self.names), _size(self.source.n_bytes)
         target, seconds = quoted(self.columns.target), format_seconds(self._seconds(model))

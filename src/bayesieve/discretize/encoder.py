@@ -39,7 +39,7 @@ from bayesieve.discretize.scanned_columns import (
 )
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
-from bayesieve.engine.memory_limit import mapped_options
+from bayesieve.engine.files import mapped_options
 from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.cautions import Caution
