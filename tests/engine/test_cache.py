@@ -177,7 +177,7 @@ warnings.simplefilter("ignore")
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.discretize import scanned_columns
-from bayesieve.engine import Cache, mapped
+from bayesieve.engine import Cache
 from tests.classifier.test_scanned import read_in_small_blocks
 from tests.engine.test_cache import digest_of, fitted
 
