@@ -37,7 +37,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteTable
 from bayesieve.counts.row_content import fingerprints
 from bayesieve.criteria import LogLoss
-from bayesieve.discretize import remote_columns
+from bayesieve.discretize import scanned_columns
 from bayesieve.engine import Cluster, Mapped
 from bayesieve.engine.cluster import Keeper
 from bayesieve.table import as_table
@@ -348,7 +348,7 @@ def test_workers_tell_rows_apart_as_tables_in_memory_do(
     frame = claims().drop("whole", "fractional")
     table = source.select(frame.columns)
     order = np.argsort(frame["target"].to_numpy(), kind="stable")
-    monkeypatch.setattr(remote_columns, "_VALUES_AT_ONCE", 6000)  # a few columns at a time
+    monkeypatch.setattr(scanned_columns, "_VALUES_AT_ONCE", 6000)  # a few columns at a time
     for by_class, block_rows in ((True, 200), (False, 600)):
         with Cluster(client, block_rows=block_rows) as engine:
             coded = TableEncoder().fit_transform_coded(table, "target", engine=engine, by_class=by_class)

@@ -27,11 +27,12 @@ from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGroup
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import RowPrints, TableRecoder
-from bayesieve.discretize.remote_columns import RemoteBlocks, RemotePairFinder
 from bayesieve.discretize.scanned_columns import (
     QUANTILES,
     Blocks,
     CountedColumns,
+    RemoteBlocks,
+    RemotePairFinder,
     ScannedBlocks,
     TableBlocks,
     counts_every_value,
