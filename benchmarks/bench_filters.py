@@ -112,8 +112,7 @@ def gains(n_rows: int, n_features: int, n_levels: int, n_classes: int, rounds: i
     from sklearn.feature_selection import mutual_info_classif
 
     from bayesieve.counts import CodedTable, ContingencyCounts
-    from bayesieve.counts.imprecise import class_imprecise_information
-    from bayesieve.counts.information import class_information
+    from bayesieve.counts.information import class_imprecise_information, class_information
 
     rng = np.random.default_rng(4)
     classes = np.sort(rng.integers(0, n_classes, n_rows)).astype(np.uint8)

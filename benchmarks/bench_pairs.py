@@ -34,7 +34,7 @@ import numpy as np
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.counts import CodedTable
 PairInformation(CodedTable(np.eye(9, dtype=np.uint8), np.full(9, 2), tuple("abcdefghi"))).mutual_information()
-from bayesieve.counts._pair_kernels import count_common
+from bayesieve.counts._kernels import count_common
 print(next(iter(count_common.inspect_asm().values())))
 """
 

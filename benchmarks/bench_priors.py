@@ -19,11 +19,11 @@ from measuring import RESULTS, ROOT, Report, markdown_table, options
 from threadpoolctl import threadpool_limits
 
 from bayesieve import MODLDiscretizer, RepeatedFolds, SelectiveNB, TableEncoder
-from bayesieve.discretize import criterion, intervals, modl
+from bayesieve.discretize import criterion, modl
 from bayesieve.discretize.criterion import Intervals, interval_prior, pays, price_of_cuts, total_costs
-from bayesieve.discretize.intervals import search_bounds
+from bayesieve.discretize.modl import search_bounds
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
-from bayesieve.evaluation.fold_run import DataSet, FoldRun
+from bayesieve.evaluation.folds import DataSet, FoldRun
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
 from bayesieve_studies.data_sets import DataSets
@@ -116,7 +116,7 @@ class Variant:
             return costs
 
         with patch.object(modl, "price_of_cuts", self.price or price_of_cuts), ExitStack() as stack:
-            for module in (criterion, intervals) if self.once else ():
+            for module in (criterion, modl) if self.once else ():
                 stack.enter_context(patch.object(module, "interval_prior", once))
             yield
 

@@ -19,9 +19,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from threadpoolctl import threadpool_limits
 
 from bayesieve import RepeatedFolds, SelectiveNB
-from bayesieve.evaluation.comparison_file import ComparisonFile, Key, describe, fingerprint
-from bayesieve.evaluation.fold_run import DataSet, FoldRun
-from bayesieve.evaluation.folds import FixedSplit, Fold
+from bayesieve.evaluation.folds import DataSet, FixedSplit, Fold, FoldRun, describe, fingerprint
+from bayesieve.evaluation.results import ComparisonFile, Key
 from bayesieve.table import as_target
 from bayesieve_studies import boulle2007
 from bayesieve_studies.data_sets import DataSets

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bayesieve import compiling
-from bayesieve.compiling import kernel_sources
+from bayesieve.compiling import hashed_kernels, kernel_sources
 from bayesieve.engine.progress import Clock
 
 READ_ONLY = """
@@ -140,6 +140,23 @@ def test_sources_are_those_of_all_kernels() -> None:
     names = [name for name, *_ in kernel_sources()]
     assert {"criteria/_kernels.py", "criteria/_decision_kernels.py", "table/_kernels.py"} <= set(names)
     assert names == sorted(names)
+
+
+def test_constants_that_kernels_import_are_part_of_their_sources(tmp_path: Path) -> None:
+    """Numba writes the value of a constant into compiled code, wherever it was defined."""
+    folder = tmp_path / "criteria"
+    folder.mkdir()
+    (folder / "_kernels.py").write_text("from bayesieve.criteria.rows import WIDE, code\n", encoding="utf-8")
+
+    def hashed(*lines: str) -> tuple[tuple[str, str], ...]:
+        (folder / "rows.py").write_text("\n".join(lines), encoding="utf-8")
+        return hashed_kernels(tmp_path)
+
+    found = hashed("NARROW, WIDE = range(2)", "def code():", "    return 1")
+    assert found == hashed("NARROW, WIDE = range(2)", "def code():", "    return 2")
+    assert found != hashed("WIDE, NARROW = range(2)", "def code():", "    return 1")
+    several = hashed("WIDE: int = (", "    3", ")")  # not defined in one line: the whole file counts
+    assert several != hashed("WIDE: int = (", "    4", ")") or several != found
 
 
 def test_seconds_of_a_search_leave_out_the_compiling_of_its_kernels() -> None:

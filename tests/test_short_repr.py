@@ -11,8 +11,8 @@ import pytest
 
 import bayesieve as b
 from bayesieve.classifier.report_data import report_data
-from bayesieve.short_repr import shown
 from bayesieve.table import as_table, as_target
+from bayesieve.words import shown
 
 HOSTILE = "<script>alert(1)</script>"
 

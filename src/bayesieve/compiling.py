@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -109,10 +110,33 @@ _TIMER = _Timer()
 
 @cache
 def kernel_sources() -> tuple[tuple[str, str], ...]:
-    """Name and hash of every file of kernels, and of this one, which holds their options."""
-    folder = Path(__file__).parent
-    files = sorted([*folder.glob("*/_*kernels.py"), Path(__file__)])
-    return tuple((path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()) for path in files)
+    """Name and hash of this file, which holds the options of kernels, and of every file of kernels."""
+    own = Path(__file__)
+    return (own.name, _hash(own.read_text(encoding="utf-8"))), *hashed_kernels(own.parent)
+
+
+def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
+    """Name and hash of every file of kernels in a package. Compiled code holds the values of the constants that a file
+    imports from other files: the lines that define these count as its own.
+    """
+    hashes = []
+    for path in sorted(package.glob("*/_*kernels.py")):
+        lines = [path.read_text(encoding="utf-8")]
+        for module, names in _IMPORTED.findall(lines[0]):
+            file = package.joinpath(*module.split(".")).with_suffix(".py")
+            others = file.read_text(encoding="utf-8").splitlines()
+            for name in _CONSTANT.findall(names):
+                lines += [line for line in others if re.match(rf"[^=(]*\b{name}\b[^=(]*=", line)] or others
+        hashes.append((path.relative_to(package).as_posix(), _hash("\n".join(lines))))
+    return tuple(hashes)
+
+
+_IMPORTED = re.compile(r"^from bayesieve\.(\S+) import ([^(\n]+|\([^)]*\))", re.MULTILINE)
+_CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]*\b")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache

@@ -1,8 +1,9 @@
-"""Parts that describe themselves, by name: those of bayesieve and those that installed packages register."""
+"""Parts that describe themselves: by their arguments, by name, and in docstrings that share text."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,47 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Literal, TypeVar
 
 Part = TypeVar("Part", bound=type)
+_SHARED = """
+X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
+y : array-like, shape (n_rows,)
+    Class labels.
+sample_weight : array-like, shape (n_rows,), optional
+    Weights multiply counts: a weight of 2 equals the row repeated.
+benefit : array-like, shape (n_rows,), (n_rows, 2) or (n_rows, n_decisions, n_classes), optional
+    Amounts or benefits of the rows, for searches by the criterion `bayesieve.criteria.Benefit`.
+validation : str or Criterion, default={default}
+    The criterion that chooses the subset on the held-out rows, any that `WrapperSelector` takes. ``"auto"``:
+    ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or of their weight), for the error is blind
+    there; ``trace_.validation_name`` says which.
+validation_size : float, default={default}
+    Share of the rows held out, of every class.
+recode : bool or "auto", default={default}
+    Whether the levels of the ranking are learnt again from the rows that are not held out; those of the model are
+    learnt from all rows in any case. "auto": where the raw table is at hand and not too large, as in
+    `WrapperSelector`; ``trace_.recoded`` says whether it was done.
+n_starts : int or None, default={default}
+    Random starts of the search; None means log2(K N).
+max_iter : int, default={default}
+    Rounds of adding and dropping per start.
+exhaustive : bool or "auto", default={default}
+    True: every subset is evaluated (up to 25 features) and the result is exact. "auto": where that takes about a
+    second at most (up to 15 features).
+count : "distinct" or "evaluations", default={default}
+    How often a model counts in the average: once, or as often as the search evaluated it.
+max_seconds : float or None, default={default}
+    The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
+smoothing : "m-estimate" or float, default={default}
+    As `DiscreteNB` takes it.
+encoder : "modl", TableEncoder, IndicatorEncoder or None, default={default}
+    None: the table is coded already (integers from 0).
+random_state : int, RandomState, Generator or None, default={default}
+    Seed of all that is drawn at random; None is a fixed seed.
+n_jobs : int or None, default={default}
+    Threads; -1 means all cores. Results do not depend on it.
+verbose : int, default={default}
+    1 shows progress on the error stream.
+"""
+_SECTION = re.compile(r"\n\n(?=[A-Z]\w+\n-{3,}\n)")
 
 
 @cache
@@ -91,3 +133,42 @@ class Registry(Mapping[str, Part], Generic[Part]):
         if part.name != point.name:  # type: ignore[attr-defined]
             raise ValueError(f"{point.value} has the name {part.name!r}")  # type: ignore[attr-defined]
         return part
+
+
+Documented = TypeVar("Documented")
+
+
+def with_shared_docs(documented: Documented) -> Documented:
+    """Describe the parameters that a docstring leaves out, where this module describes them; for classes and functions.
+
+    Parameters follow the order of the signature, from which their defaults are taken.
+    """
+    if documented.__doc__ is None:  # python -OO
+        return documented
+    parts = _SECTION.split(inspect.cleandoc(documented.__doc__))
+    title = "Parameters\n----------\n"
+    at = next((i for i, part in enumerate(parts) if part.startswith(title)), None)
+    own = {} if at is None else _entries(parts[at].removeprefix(title))
+    entries: dict[str, None] = {}
+    for name, parameter in inspect.signature(documented).parameters.items():  # type: ignore[arg-type]
+        if name in own:
+            entries[own[name]] = None  # once for several names
+        elif name in _PARAGRAPHS:
+            entries[_PARAGRAPHS[name].replace("{default}", _text(parameter.default))] = None
+    if entries:
+        parts[slice(1, 1) if at is None else slice(at, at + 1)] = [title + "\n".join(entries)]
+    documented.__doc__ = "\n\n".join(parts)
+    return documented
+
+
+def _entries(section: str) -> dict[str, str]:
+    """The description of each parameter of a section; one description may be that of several."""
+    entries = re.split(r"\n(?=\S)", section.strip())
+    return {name: entry for entry in entries for name in entry.partition(" : ")[0].split(", ")}
+
+
+def _text(default: Any) -> str:
+    return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
+_PARAGRAPHS = _entries(_SHARED)

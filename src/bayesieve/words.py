@@ -1,11 +1,14 @@
-"""Numbers, names and lists as people read them: in messages, reports and on the command line."""
+"""Numbers, names, lists and objects as people read them: in messages, reports, notebooks and on the command line."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from html import escape
+from typing import Any
 
 ABSENT = "–"
 MINUS = "\N{MINUS SIGN}"
@@ -17,6 +20,8 @@ _UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _MOST_NAMED, _LONGEST = 5, 200
 
 _MANY_DIGITS = re.compile(r"(?<!\d)\d{1,15}\.\d{5,}(e[+-]?\d{1,3})?", re.ASCII)
+_LONGEST_REPR, _LONGEST_VALUE = 400, 60
+_FEW = 4  # numbers that are shown as they are
 
 
 def _with_minus(text: str) -> str:
@@ -242,3 +247,54 @@ def similar(name: str, names: Sequence[str]) -> list[str]:
     folded = {other.casefold(): other for other in reversed(names)}
     close = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)
     return [folded[other] for other in close]
+
+
+class ShortRepr:
+    """Gives a class a repr of bounded length, and the same as a small table in notebooks.
+
+    Shows the fields of a dataclass; another class overrides `_facts`. A dataclass needs ``repr=False``.
+    """
+
+    def _facts(self) -> dict[str, Any]:
+        """What is shown, by name."""
+        assert is_dataclass(self)
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={shown(value)}" for name, value in self._facts().items())
+        return f"{type(self).__name__}({cut(inside, _LONGEST_REPR)})"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(shown(value))}'
+            "</td></tr>"
+            for name, value in self._facts().items()
+        )
+        return f"<table><caption>{escape(type(self).__name__)}</caption><tbody>{lines}</tbody></table>"
+
+
+def shown(value: Any) -> str:
+    """A value in a few characters: itself where it is short, else its type and size.
+
+    Examples
+    --------
+    >>> shown(0.1234567), shown("a" * 100), shown(list(range(1000)))
+    ('0.123457', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...", '<1,000 entries>')
+    """
+    import numpy as np  # late: the help of the command line needs words only
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray):
+        if value.ndim == 1 and value.size <= _FEW and value.dtype.kind in "iufb":
+            return f"[{', '.join(shown(number) for number in value.tolist())}]"
+        return f"<{value.dtype} array {' x '.join(map(str, value.shape))}>"
+    if isinstance(value, (Sequence, Mapping)) and not isinstance(value, (str, bytes)):
+        if len(value) > _FEW or len(text := repr(value)) > _LONGEST_VALUE:
+            return f"<{len(value):,} {'entry' if len(value) == 1 else 'entries'}>"
+        return text
+    if isinstance(value, str):
+        return cut(repr(value[: 2 * _LONGEST_VALUE]), _LONGEST_VALUE)
+    return cut(repr(value), _LONGEST_VALUE)

@@ -25,8 +25,7 @@ from bayesieve import (
     TableEncoder,
 )
 from bayesieve.evaluation.comparison import compare_many
-from bayesieve.statistics import wilcoxon_holm
-from bayesieve.statistics.data_set_tests import signed_rank_test
+from bayesieve.statistics import signed_rank_test, wilcoxon_holm
 from bayesieve_studies import Options
 from bayesieve_studies.abellan2017.study import ALPHAS, IMPRECISE, PLAIN, Abellan2017
 from bayesieve_studies.abellan2017.weka_nb import WekaNB

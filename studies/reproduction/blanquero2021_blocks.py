@@ -17,9 +17,8 @@ import numpy as np
 from bayesieve import DependenceClusterSelector, RepeatedFolds, SelectiveNB
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation import compare_many
-from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.statistics.data_set_tests import signed_rank_test
-from bayesieve.statistics.fold_tests import corrected_resampled_t
+from bayesieve.evaluation.results import Comparison
+from bayesieve.statistics import corrected_resampled_t, signed_rank_test
 from bayesieve.table import write_atomically
 from bayesieve_studies import Options
 from bayesieve_studies.blanquero2021.data import SIMULATED, TABLE_2

@@ -26,7 +26,7 @@ from sklearn.base import clone
 from bayesieve import CompressionAveraging, SelectiveNB
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.fold_run import log_probabilities
+from bayesieve.evaluation.folds import log_probabilities
 from bayesieve.selection.base import CodedSelector
 from bayesieve.statistics import metrics
 from bayesieve.table.frames import take_rows

@@ -14,7 +14,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import CategoricalNB
 
 from bayesieve import DiscreteNB, TableEncoder
-from bayesieve.evaluation.comparison_file import describe, read_results
+from bayesieve.evaluation.folds import describe
+from bayesieve.evaluation.results import read_results
 from bayesieve_studies import Options
 from bayesieve_studies.blanquero2021 import boruta, examples
 from bayesieve_studies.blanquero2021.data import (

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from bayesieve import SelectiveNB
 from bayesieve.evaluation import Comparison, RepeatedFolds
-from bayesieve.evaluation.fold_run import log_probabilities
+from bayesieve.evaluation.folds import log_probabilities
 from bayesieve.statistics import metrics
 from bayesieve_studies import Options
 from bayesieve_studies.boulle2007 import waveform

@@ -41,6 +41,15 @@ def test_sources_are_predicted_as_rows_in_memory(folder: Path) -> None:
     np.testing.assert_array_equal(model.predict_joint_log_proba(lazy), model.predict_joint_log_proba(rows))
 
 
+def test_one_row_with_a_date_that_python_cannot_hold_is_predicted_as_among_others() -> None:
+    rng = np.random.default_rng(0)
+    days = rng.integers(18_000, 19_000, 300)
+    rows = pl.DataFrame({"day": pl.Series(days).cast(pl.Int32).cast(pl.Date)})
+    model = SelectiveNB().fit(rows, days > 18_500)
+    far = pl.DataFrame({"day": pl.Series([2**31 - 5, 18_100]).cast(pl.Int32).cast(pl.Date)})
+    np.testing.assert_array_equal(model.predict_proba(far[:1])[0], model.predict_proba(far)[0])
+
+
 @pytest.mark.parametrize("name", ["out.parquet", "out.arrow", "out.csv"])
 def test_files_become_a_file(folder: Path, name: str) -> None:
     model, rows = fitted(), frame()

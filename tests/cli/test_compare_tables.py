@@ -11,8 +11,8 @@ import pytest
 
 from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.cli import compiling
+from bayesieve.cli.commands import CommandError
 from bayesieve.cli.compare import ComparedTable, table_names
-from bayesieve.cli.errors import CommandError
 from bayesieve.statistics import average_ranks, critical_difference, friedman
 from tests.cli.conftest import Run
 from tests.cli.test_compare import notes

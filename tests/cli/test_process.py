@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bayesieve.cli import compiling, main
-from bayesieve.cli.screen import Screen
+from bayesieve.cli.commands import Screen
 from tests.cli.conftest import GERMAN
 
 SOURCES = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("src", "studies/src"))

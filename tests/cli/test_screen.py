@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bayesieve.cli.screen import Column, Screen, table_of
+from bayesieve.cli.commands import Column, Screen, table_of
 from bayesieve.words import named, quoted, sentence, similar, visible
 from tests.cli.conftest import GERMAN, Run
 

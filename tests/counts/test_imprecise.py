@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bayesieve.counts import ContingencyCounts
-from bayesieve.counts.imprecise import (
+from bayesieve.counts.information import (
     class_imprecise_information,
+    entropy,
     imprecise_information_gain,
     maximum_entropy,
     maximum_entropy_counts,
+    mutual_information,
 )
-from bayesieve.counts.information import entropy, mutual_information
 from tests import golden
 from tests.reference import imprecise
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.joint_codes import JointCodes
+from bayesieve.counts.contingency import JointCodes
 from bayesieve.engine import Mapped
 
 

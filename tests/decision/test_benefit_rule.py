@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bayesieve.decision.benefit_rule import BenefitRule
+from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.plain_values import Damaged
 from tests.fuzz.outcome import unclear
 

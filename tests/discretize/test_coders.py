@@ -17,7 +17,6 @@ from bayesieve import (
     MODLDiscretizer,
     MODLGrouper,
 )
-from bayesieve.discretize import intervals
 from tests.reference import modl
 
 BINNERS = [EqualFrequencyDiscretizer(2), EqualWidthDiscretizer(2)]
@@ -130,7 +129,7 @@ def test_tables_without_numbers_are_told_what_to_do(coder: Any) -> None:
 
 
 def test_too_many_distinct_values_name_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intervals, "MAX_OPTIMAL_BLOCKS", 50)
+    monkeypatch.setattr("bayesieve.discretize.modl.MAX_OPTIMAL_BLOCKS", 50)
     with pytest.raises(ValueError, match=r"^Column 'noise': \d+ distinct values .* use method='greedy'\.$"):
         MODLDiscretizer(method="optimal").fit(X[["noise"]], Y)
     cities = pd.DataFrame({"city": [f"c{i % 40}" for i in range(N)]})

@@ -24,7 +24,6 @@ from bayesieve import (
     TableEncoder,
     WrapperSelector,
 )
-from bayesieve.discretize import intervals
 from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import InMemory
 from bayesieve.table import as_table
@@ -77,8 +76,8 @@ def test_columns_too_large_for_the_exact_search_are_searched_greedily(monkeypatc
     X, classes = draw_table(1, 200, 2, "distinct")
     order = ClassOrder.of(classes, 2, None)
     exact = Found.each(fit_intervals(MODLDiscretizer(), X.T, order, True))
-    monkeypatch.setattr(intervals, "_EXACT_WORK", 2_000)
-    monkeypatch.setattr(intervals, "_COARSE_WORK", 400)
+    monkeypatch.setattr("bayesieve.discretize.modl._EXACT_WORK", 2_000)
+    monkeypatch.setattr("bayesieve.discretize.modl._COARSE_WORK", 400)
     together = Found.each(fit_intervals(MODLDiscretizer(), X.T, order, True))
     for i, found in enumerate(together):
         alone = Found.each(fit_intervals(MODLDiscretizer(), X.T[i : i + 1], order, True))[0]

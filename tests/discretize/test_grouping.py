@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.discretize import grouping
 from bayesieve.discretize.criterion import Groups
-from bayesieve.discretize.grouping import group_values
+from bayesieve.discretize.modl import group_values
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Categories
 from tests.reference import modl
@@ -137,7 +136,7 @@ def test_100_000_categories_in_seconds(n_classes: int) -> None:
 
 def test_rare_values_among_frequent_ones_are_joined_sensibly(monkeypatch: pytest.MonkeyPatch) -> None:
     # 40 frequent values in three kinds and hundreds of rare ones: the frequent ones must stay apart.
-    monkeypatch.setattr(grouping, "_MAX_PAIRED", 60)
+    monkeypatch.setattr("bayesieve.discretize.modl._MAX_PAIRED", 60)
     rng = np.random.default_rng(1)
     kinds = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
     frequent = [rng.multinomial(200, kinds[v % 3]) for v in range(40)]
@@ -153,7 +152,7 @@ def test_values_of_nearly_equal_ratio_are_joined_first(monkeypatch: pytest.Monke
     share = np.linspace(0.05, 0.95, 300)
     counts = np.array([rng.multinomial(50, [1 - p, p]) for p in share], dtype=np.int32)
     exact = group_values(counts)
-    monkeypatch.setattr(grouping, "_MAX_ORDERED", 32)
+    monkeypatch.setattr("bayesieve.discretize.modl._MAX_ORDERED", 32)
     found = group_values(counts)
     assert exact.cost - COST <= found.cost <= exact.cost * 1.02
     assert group_values(counts, method="optimal").cost == pytest.approx(exact.cost, abs=COST)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bayesieve.discretize import intervals, value_counts
+from bayesieve.discretize import value_counts
 from bayesieve.discretize.criterion import interval_prior
 from tests.discretize.columns import Found, columns, counts_of, intervals_of, table_of
 from tests.reference import modl
@@ -21,8 +21,8 @@ COST = 1e-8
 @pytest.fixture
 def only_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small columns go through the greedy search too."""
-    monkeypatch.setattr(intervals, "_EXACT_WORK", 0)
-    monkeypatch.setattr(intervals, "_COARSE_WORK", 400)  # some 14 intervals of two classes
+    monkeypatch.setattr("bayesieve.discretize.modl._EXACT_WORK", 0)
+    monkeypatch.setattr("bayesieve.discretize.modl._COARSE_WORK", 400)  # some 14 intervals of two classes
 
 
 def check_consistent(found: Found, values: np.ndarray, codes: np.ndarray, n_classes: int) -> None:
@@ -184,7 +184,7 @@ def test_many_values_joined_in_rounds(monkeypatch: pytest.MonkeyPatch, n_classes
     best = intervals_of(values, codes, n_classes, method="optimal")
     assert len(best.counts) > 3
     for queued in (300, 500):
-        monkeypatch.setattr(intervals, "_MAX_QUEUED_BLOCKS", queued)
+        monkeypatch.setattr("bayesieve.discretize.modl._MAX_QUEUED_BLOCKS", queued)
         found = intervals_of(values, codes, n_classes)
         check_consistent(found, values, codes, n_classes)
         assert best.cost - COST <= found.cost <= best.cost * 1.001

@@ -14,7 +14,7 @@ from scipy.special import expit, gammaln
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.discretize import pairs
-from bayesieve.discretize.grouping import group_values
+from bayesieve.discretize.modl import group_values
 from bayesieve.table.pair_levels import PairLevels, columns_of
 
 N = 400

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bayesieve import MODLDiscretizer, MODLGrouper, TableEncoder
-from bayesieve.discretize.grouping import group_values
+from bayesieve.discretize.modl import group_values
 from tests import golden
 from tests.discretize.columns import columns, counts_of, intervals_of
 from tests.discretize.test_grouping import tables

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from bayesieve import MAPSelector, RepeatedFolds, SelectiveNB, TableEncoder, WrapperSelector, compare
 from bayesieve.evaluation import Comparison, FixedSplit, compare_many
-from bayesieve.evaluation.comparison_file import NUMBERS
+from bayesieve.evaluation.folds import NUMBERS
 
 CREDIT = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv").head(400)
 SECONDS = ("fit_seconds", "predict_seconds")

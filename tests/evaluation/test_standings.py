@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bayesieve.evaluation import Comparison, RepeatedFolds
-from bayesieve.evaluation.comparison_file import NUMBERS
-from bayesieve.evaluation.comparison_result import standings
+from bayesieve.evaluation.folds import NUMBERS
+from bayesieve.evaluation.results import standings
 from bayesieve.statistics import corrected_resampled_t
 
 

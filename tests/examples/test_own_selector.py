@@ -20,7 +20,7 @@ from sklearn.datasets import load_iris
 import bayesieve
 from bayesieve import SelectiveNB, WrapperSelector
 from bayesieve.criteria import CRITERIA
-from bayesieve.report.measures import Measure
+from bayesieve.report.search import Measure
 from bayesieve.selection import SELECTORS, FilterSelector
 from tests.examples.pages import ROOT, blocks, install, names_of
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesieve.evaluation import Comparison, FixedSplit, RepeatedFolds
-from bayesieve.evaluation.comparison_file import NUMBERS
+from bayesieve.evaluation.folds import NUMBERS
 from bayesieve.report.data import (
     Contribution,
     ExplainedRow,

@@ -7,17 +7,19 @@ import math
 import numpy as np
 import pytest
 
-from bayesieve.report.comparison import render_comparison
-from bayesieve.report.figures.strips import MAX_DOTS, strip_plot
-from bayesieve.report.sections.comparison import (
+from bayesieve.report.comparison import (
+    MAX_DOTS,
+    MAX_PAIRS,
     MAX_STRIP_DATA,
-    Folds,
-    FoldTests,
+    Compared,
     data_tables,
     difference_table,
+    fewest_data_sets,
+    fold_strips,
     means_table,
+    rank_parts,
+    render_comparison,
 )
-from bayesieve.report.sections.comparison_ranks import MAX_PAIRS, fewest_data_sets, rank_parts
 from bayesieve.statistics import corrected_resampled_t, paired_t
 from tests.report.markup import drawings, read, texts
 from tests.report.sample import compared, rows_of
@@ -37,13 +39,16 @@ def several(n_data, methods, n_folds=5):
     ]
 
 
-def parts(comparison, reference=0):
-    return FoldTests(Folds(comparison, "accuracy"), reference), list(range(len(comparison.methods)))
+def numbers(comparison, reference=0):
+    """Those of a comparison, its methods in their own order."""
+    found = Compared(comparison, "accuracy", comparison.methods[reference])
+    found.order = list(range(len(comparison.methods)))
+    return found
 
 
 def test_one_data_set_by_hand():
-    tests, order = parts(compared(rows_of(SCORES)), reference=1)
-    table = means_table(tests, order)
+    folds = numbers(compared(rows_of(SCORES)), reference=1)
+    table = means_table(folds)
     assert table.head == ("Method", "Accuracy", "Features", "Fit", "Predict")
     first = [line.cells[0] for line in table.lines]
     assert [(c.text, c.under, c.is_best, c.mark) for c in first] == [
@@ -53,7 +58,7 @@ def test_one_data_set_by_hand():
     ]
     assert [line.is_reference for line in table.lines] == [False, True, False]
     assert [c.text for c in table.lines[0].cells[1:]] == ["–", "–", "–"]
-    differences = difference_table(tests, order)
+    differences = difference_table(folds)
     assert [line.name for line in differences.lines] == ["NB", "odd"]
     cell = differences.lines[0].cells[0]
     expected = corrected_resampled_t(SCORES["NB"], SCORES["MAP"], 1 / 3)
@@ -65,17 +70,17 @@ def test_features_and_seconds_are_means_per_fold():
     for row in rows:
         row |= {"n_features": None if row["method"] == "odd" else 8 + (row["fold"] == 0), "fit_seconds": 0.5}
         row["predict_seconds"] = 0.25 if row["fold"] else None
-    tests, order = parts(compared(rows))
-    table = means_table(tests, order)
+    folds = numbers(compared(rows))
+    table = means_table(folds)
     assert [c.text for c in table.lines[0].cells[1:]] == ["8.2", "500 ms", "250 ms"]
     assert [c.text for c in table.lines[2].cells[1:]] == ["–", "500 ms", "250 ms"]
-    titles = [grid.title for grid in data_tables(tests, order)]
+    titles = [grid.title for grid in data_tables(folds)]
     assert titles == ["Accuracy", "Features selected", "Fit, time of a fold"]
 
 
 def test_lower_is_better_turns_marks_and_best():
-    tests, order = parts(compared(rows_of(SCORES, measure="brier")), reference=1)
-    cells = [line.cells[0] for line in means_table(tests, order).lines]
+    folds = numbers(compared(rows_of(SCORES, measure="brier")), reference=1)
+    cells = [line.cells[0] for line in means_table(folds).lines]
     assert [c.mark for c in cells] == ["better", "", ""]
     assert [c.is_best for c in cells] == [False, False, True]
 
@@ -99,7 +104,7 @@ def test_page_of_one_data_set():
 
 def test_ranks_over_the_folds_of_one_data_set():
     data = compared(rows_of(SCORES))
-    (part,) = rank_parts(Folds(data, "accuracy"))
+    (part,) = rank_parts(Compared(data, "accuracy"))
     ranks = {row[0]: row[1:] for row in part.figure.table.rows}
     assert ranks == {"MAP": ("1.50", "odd"), "odd": ("2.00", "MAP, NB"), "NB": ("2.50", "odd")}
     assert part.figure.caption == (
@@ -117,7 +122,7 @@ def test_ranks_over_the_folds_of_one_data_set():
 
 def test_a_single_fold_is_ranked_without_a_test():
     data = compared(rows_of({"A": [0.9], "B": [0.8], "C": [0.7]}))
-    (part,) = rank_parts(Folds(data, "accuracy"))
+    (part,) = rank_parts(Compared(data, "accuracy"))
     assert part.figure.caption.endswith("A single fold cannot be tested, so no methods are joined.")
     assert part.figure.drawing.bars == ()
     assert [row[3] for row in part.pairs.rows] == ["no test"] * 3
@@ -126,12 +131,12 @@ def test_a_single_fold_is_ranked_without_a_test():
 
 def test_wins_and_losses_over_data_sets():
     rows = several(4, ["A", "B"]) + rows_of({"A": [0.1, 0.2, 0.1, 0.2, 0.1], "B": SCORES["MAP"] + [0.9]}, "reverse")
-    tests, order = parts(compared(rows))
-    (line,) = difference_table(tests, order).lines
+    folds = numbers(compared(rows))
+    (line,) = difference_table(folds).lines
     assert (line.cells[0].text, line.cells[0].under) == ("4/1", "Student 4/1")
-    means = means_table(tests, order)
+    means = means_table(folds)
     assert [line.cells[0].under for line in means.lines] == ["rank 1.20", "rank 1.80"]
-    table = data_tables(tests, order)[0]
+    table = data_tables(folds)[0]
     assert table.head == ("Data set", "A", "B")
     assert [line.cells[1].mark for line in table.lines] == ["worse"] * 4 + ["better"]
     assert [line.cells[0].is_best for line in table.lines] == [True] * 4 + [False]
@@ -141,8 +146,8 @@ def test_student_counts_stand_beside_the_corrected_ones():
     values = [0.9, 0.91, 0.92, 0.9, 0.915], [0.89, 0.905, 0.905, 0.9, 0.9]
     assert paired_t(*values).p_value < 0.05 < corrected_resampled_t(*values, 1 / 4).p_value
     rows = [row for name in ("x", "y") for row in rows_of(dict(zip("AB", values, strict=True)), name)]
-    tests, order = parts(compared(rows))
-    (line,) = difference_table(tests, order).lines
+    folds = numbers(compared(rows))
+    (line,) = difference_table(folds).lines
     assert (line.cells[0].text, line.cells[0].under) == ("0/0", "Student 2/0")
 
 
@@ -162,13 +167,13 @@ def test_page_of_many_data_sets():
 
 def test_ranks_say_what_few_data_sets_cannot_show():
     data = compared(several(3, ["A", "B", "C"]))
-    (part,) = rank_parts(Folds(data, "accuracy"))
+    (part,) = rank_parts(Compared(data, "accuracy"))
     assert "Average ranks of 3 methods over 3 data sets" in part.figure.caption
     assert "this takes 7" in part.note
     assert fewest_data_sets(3, 0.05) == 7
     assert 3 * 2 / 2**7 <= 0.05 < 3 * 2 / 2**6
     data = compared(several(7, ["A", "B", "C"]))
-    (part,) = rank_parts(Folds(data, "accuracy"))
+    (part,) = rank_parts(Compared(data, "accuracy"))
     assert part.note == ""
     assert part.pairs.rows[0][2:] == ("7/0/0", "0.016", "0.047")
 
@@ -180,12 +185,12 @@ def test_a_method_that_failed_is_last_and_never_best():
             row |= {"accuracy": None, "error": "ValueError: no <luck>"}
         if row["method"] == "A" and row["data"] == "set 2" and row["fold"] == 0:
             row |= {"accuracy": None, "error": "MemoryError: too wide"}
-    tests, order = parts(compared(rows))
-    table = data_tables(tests, order)[0]
+    folds = numbers(compared(rows))
+    table = data_tables(folds)[0]
     assert [line.cells[0].under for line in table.lines][1:3] == ["0 of 5 folds", "4 of 5 folds"]
     assert [line.cells[0].text == "–" for line in table.lines] == [False, True, False, False]
     assert [line.cells[0].is_best for line in table.lines] == [True, False, False, True]
-    line, _ = means_table(tests, order).lines
+    line, _ = means_table(folds).lines
     assert line.cells[0].under == "rank 1.50\n2 of 4 sets"
     assert not line.cells[0].is_best
     html = render_comparison(compared(rows))
@@ -228,18 +233,20 @@ def test_large_comparisons_are_capped_with_a_sentence():
 
 
 def test_strips_by_hand():
-    plot = strip_plot([[0.0, 1.0, nan], [0.5, 0.5, 0.5], [nan, inf, 0.2], [nan, nan, nan]])
-    assert [[p.y for p in row.dots] for row in plot.rows] == [[15, 50], [15, 50, 85], [85], []]
-    low, high = (p.x for p in plot.rows[0].dots)
+    scores = {"A": [0.0, 1.0, nan], "B": [0.5, 0.5, 0.5], "C": [nan, inf, 0.2], "D": [nan, nan, nan]}
+    (strips,) = fold_strips(numbers(compared(rows_of(scores))), 0)
+    assert [[p.y for p in row.dots] for row in strips.rows] == [[15, 50], [15, 50, 85], [85], []]
+    low, high = (p.x for p in strips.rows[0].dots)
     assert 0 < low < high < 100
     assert low + high == pytest.approx(100, abs=0.01)
-    assert plot.rows[0].mean == pytest.approx(50)
-    assert plot.rows[1].mean == pytest.approx(50)
-    assert plot.rows[2].mean is None  # the mean is infinite
-    assert plot.rows[2].n_out == 1
-    assert [tick.label for tick in plot.ticks] == ["0.0", "0.5", "1.0"]
-    assert strip_plot([[nan], [inf]]) is None
-    assert len(strip_plot([[0.1] * 300]).rows[0].dots) == MAX_DOTS
+    assert strips.rows[0].mean == pytest.approx(50)
+    assert strips.rows[1].mean == pytest.approx(50)
+    assert strips.rows[2].mean is None  # the mean is infinite
+    assert strips.rows[2].n_out == 1
+    assert [tick.label for tick in strips.ticks] == ["0.0", "0.5", "1.0"]
+    assert fold_strips(numbers(compared(rows_of({"A": [nan], "B": [inf]}))), 0) == []
+    (strips,) = fold_strips(numbers(compared(rows_of({"A": [0.1] * 300, "B": [0.2] * 300}))), 0)
+    assert len(strips.rows[0].dots) == MAX_DOTS
 
 
 SAME = [0.8, 0.9, 0.7]

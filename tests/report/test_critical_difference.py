@@ -19,8 +19,7 @@ from bayesieve.report.critical_difference import (
     lanes_of,
     rank_drawing,
 )
-from bayesieve.statistics import average_ranks, cliques, critical_difference
-from bayesieve.statistics.data_set_tests import groups_not_apart
+from bayesieve.statistics import average_ranks, cliques, critical_difference, groups_not_apart
 from tests.report.markup import read, texts
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.figures.bars import bar_width, diverging_bar, evidence_limit, stacked_segments, waterfall
-from bayesieve.report.figures.path import MAX_LINES, best_start, path_chart
-from bayesieve.report.figures.scale import Scale, thinned, tick_values
-from bayesieve.report.sections.performance import MAX_POINTS, reliability_chart, roc_area, roc_points
+from bayesieve.report.drawing import (
+    Scale,
+    bar_width,
+    diverging_bar,
+    evidence_limit,
+    stacked_segments,
+    thinned,
+    tick_values,
+    waterfall,
+)
+from bayesieve.report.paths import MAX_LINES, MAX_POINTS, path_chart
+from bayesieve.report.search import best_start
+from bayesieve.report.sections import reliability_chart, roc_area, roc_points
 from bayesieve.statistics.metrics import Bin
 
 anything = st.floats(allow_nan=True, allow_infinity=True)

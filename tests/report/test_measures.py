@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bayesieve.report.measures import Measure, measure
+from bayesieve.report.search import Measure, measure
 from bayesieve.words import few_digits, shorten_middle
 
 

@@ -12,12 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bayesieve.report import path_figure, render_report
-from bayesieve.report.figures.panels import Line, band, clipped_lines, labelled_mark, value_scale
-from bayesieve.report.figures.path import Facet, facets_in_turn, needs_logarithm, phase_drawing, ticks_of
-from bayesieve.report.figures.scale import Point, Scale, spaced
-from bayesieve.report.figures.spread import by_size, spread, spread_drawing, value_at
-from bayesieve.report.sections.tables import MAX_MOVES, moves_table
-from bayesieve.report.traces import summarise_trace
+from bayesieve.report.drawing import Line, Point, Scale, band, clipped_lines, labelled_mark, spaced, value_scale
+from bayesieve.report.paths import Facet, facets_in_turn, needs_logarithm, phase_drawing, spread_drawing, ticks_of
+from bayesieve.report.search import MAX_MOVES, by_size, moves_table, spread, summarise_trace, value_at
 from tests.report.markup import drawings, read, texts
 from tests.report.paths import floating_trace, forward_trace, summary, wrapper_trace
 from tests.report.sample import german_credit

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from bayesieve.report import render_card, render_report
-from bayesieve.report.sections.explained import explained_sections
+from bayesieve.report.sections import explained_sections
 from tests.report.markup import drawings, read, texts
 from tests.report.sample import german_credit, synthetic
 from tests.report.test_pages import inside

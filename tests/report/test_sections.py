@@ -5,28 +5,29 @@ from dataclasses import replace
 
 import pytest
 
+from bayesieve.report import sections
 from bayesieve.report.data import CellGrid, LevelRow
-from bayesieve.report.sections import features as feature_table
-from bayesieve.report.sections.explained import MAX_CONTRIBUTIONS, explained_sections
-from bayesieve.report.sections.features import (
+from bayesieve.report.sections import (
+    MAX_CONTRIBUTIONS,
     MAX_GRID_LEVELS,
     cell_map,
     evidence_amounts,
+    explained_sections,
     feature_section,
+    key_figures,
     kind_label,
+    performance_section,
     shortened_label,
 )
-from bayesieve.report.sections.overview import key_figures
-from bayesieve.report.sections.performance import performance_section
 from tests.report.sample import german_credit, synthetic
 
 
 def test_table_and_details_are_capped_with_a_sentence():
     data = synthetic(n_classes=2, n_features=1500, n_levels=2)
     section = feature_section(data)
-    assert len(section.shown) == feature_table.MAX_TABLE_ROWS
+    assert len(section.shown) == sections.MAX_TABLE_ROWS
     assert "1,000 most important of 1,500 features" in (section.table_cap or "")
-    assert len(section.details) == feature_table.MAX_DETAILS
+    assert len(section.details) == sections.MAX_DETAILS
     assert "100 most important of" in (section.details_cap or "")
 
 
@@ -56,7 +57,7 @@ def test_many_levels_keep_the_most_frequent_and_the_missing_one_in_order():
 def test_long_labels_are_shortened_and_kept_whole_up_to_a_limit():
     assert shortened_label("short") == ("short", None)
     short, full = shortened_label("{" + ", ".join(f"value {i}" for i in range(40)) + "}")
-    assert len(short) <= feature_table.MAX_LABEL
+    assert len(short) <= sections.MAX_LABEL
     assert short.endswith("…")
     assert full is not None
     assert full.endswith("value 39}")

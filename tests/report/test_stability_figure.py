@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bayesieve.report import stability_figure
-from bayesieve.report.figures.folds import MAX_FOLDS, MAX_ROWS, fold_drawing, strength
+from bayesieve.report.drawing import strength
+from bayesieve.report.figure import MAX_FOLDS, MAX_ROWS, fold_drawing
 from tests.report.markup import read, texts
 from tests.report.test_pages import stability_of
 

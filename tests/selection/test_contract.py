@@ -16,7 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import StratifiedKFold
 
 from bayesieve import SelectiveNB, TableEncoder, load
-from bayesieve.cli.fit import SELECTOR_TITLES
+from bayesieve.cli.app import SELECTOR_TITLES
 from bayesieve.criteria import CRITERIA, ExpectedCost
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.selection import SELECTORS, CodedSelector, make_selector

@@ -9,7 +9,7 @@ import pytest
 
 from bayesieve import AccuracySelector, AllFeatures, AUCSelector, DiscreteNB, WrapperSelector
 from bayesieve.counts import CodedTable, log_probabilities
-from bayesieve.counts.probabilities import log_probabilities_of_all
+from bayesieve.counts.contingency import log_probabilities_of_all
 from bayesieve.search import SearchState, SubsetProblem
 
 

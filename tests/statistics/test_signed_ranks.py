@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
-from bayesieve.statistics.data_set_tests import holm, signed_rank_test
+from bayesieve.statistics import holm, signed_rank_test
 
 
 @pytest.mark.parametrize("seed", range(6))

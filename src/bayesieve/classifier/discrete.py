@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier.model_parts import check_weights
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
-from bayesieve.counts.probabilities import class_log_prior, log_probabilities_of_tables
+from bayesieve.counts.contingency import class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
+from bayesieve.parts import with_shared_docs
 from bayesieve.scorecard.look_up import CellTables
 from bayesieve.scorecard.record import Explanation, log_probabilities, probabilities
 from bayesieve.selection.base import with_classes
-from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.target import as_target
 
 

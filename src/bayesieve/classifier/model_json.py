@@ -27,7 +27,7 @@ from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import check_smoothing
 from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.criteria import CRITERIA
-from bayesieve.decision.benefit_rule import BenefitRule
+from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import check_prior

@@ -27,7 +27,7 @@ _REMEDY = "restore the file or fit the model again"
 
 def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as JSON, whole or not at all, after reading it back."""
-    from bayesieve import __version__
+    from bayesieve.version import __version__
 
     refuse_other_format(path, "a model as JSON", ".json")
     data = {"format": FORMAT, "version": VERSION, "written_by": __version__, **model_to_json(model)}

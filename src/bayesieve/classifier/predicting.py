@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.describing import agreeing
 from bayesieve.classifier.model_parts import MEMORY
 from bayesieve.counts import CodedTable
-from bayesieve.decision.wrapped import Labelled
+from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
@@ -385,7 +385,13 @@ def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
     names = getattr(model, "feature_names_in_", None)
     if names is None or not nw.dependencies.is_into_dataframe(X) or len(X) != 1 or list(X.columns) != names.tolist():
         return None
-    return reader.read_row(dict(zip(X.columns, nw.from_native(X, eager_only=True).rows()[0], strict=True)))
+    try:
+        row = nw.from_native(X, eager_only=True).rows()[0]
+    except BaseException as error:  # polars panics at dates that Python cannot hold; a table can
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
+    return reader.read_row(dict(zip(X.columns, row, strict=True)))
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:

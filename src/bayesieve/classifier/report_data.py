@@ -36,7 +36,7 @@ from bayesieve.report.data import (
     SearchSummary,
     ValueRow,
 )
-from bayesieve.report.traces import summarise_trace
+from bayesieve.report.search import summarise_trace
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import take_rows
@@ -242,6 +242,7 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> t
     probability = softmax(rows.joint, axis=1)
     chosen = _rows_worth_explaining(probability, rows.codes, n_explained)
     explanation = model.explanation(take_rows(rows.X, np.array([row for _, row in chosen])), by="score")
+    assert explanation.intervals is not None
     explained = []
     for at, (why, row) in enumerate(chosen):
         parts = [

@@ -19,10 +19,10 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence
+from bayesieve.parts import with_shared_docs
 from bayesieve.scorecard.record import scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
-from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.estimator_input import copy_features
 from bayesieve.table.scanned import is_scan

@@ -1,17 +1,222 @@
-"""The command line application."""
+"""The command line application: every command with its help and its options. What it does is imported when it runs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from bayesieve.cli.compare import compare
-from bayesieve.cli.compiling import compile_kernels
-from bayesieve.cli.errors import NO_STUDIES, CommandError, Commands
-from bayesieve.cli.fit import fit
-from bayesieve.cli.models import explain, info, predict
-from bayesieve.cli.options import DEBUG, command, plugins
+from bayesieve.cli.commands import (
+    BENEFIT,
+    COLUMNS,
+    DEBUG,
+    JOBS,
+    MODEL,
+    NO_STUDIES,
+    QUIET,
+    TABLE,
+    TABLES,
+    TARGET,
+    CommandError,
+    Commands,
+    Option,
+    command,
+    folder,
+    plugins,
+)
+
+SELECTOR_TITLES = {
+    "all": "every feature",
+    "map": "the most probable subset",
+    "bayesian": "average of models by posterior probability",
+    "compression": "average of models by compression",
+    "wrapper": "search by the classifier's own performance",
+    "boosted": "boosted search by confident features",
+    "clusters": "search in clusters of dependent features",
+    "accuracy": "forward search by training accuracy",
+    "auc": "forward search by training AUC",
+    "information-gain": "filter by information gain",
+    "imprecise-information-gain": "filter by imprecise information gain",
+    "mrmr": "filter by minimal redundancy, maximal relevance",
+    "cfs": "filter by correlations",
+}
+"""Title of each selector of bayesieve. The help shows them without importing the selectors, which takes a second."""
+
+_SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
+_SELECTORS += sorted(point.name for point in plugins("selectors"))
+_PEERS = (
+    "hist-gradient-boosting, categorical-nb, gaussian-nb, l1-logistic (scikit-learn's), khiops, khiops-trees-pairs, "
+    "ebm, scorecard (if installed)"
+)
+
+
+FIT = {
+    "": [TABLE],
+    "Columns": [
+        TARGET,
+        *COLUMNS,
+        Option(
+            "--pairs PAIRS",
+            "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.",
+            "auto",
+        ),
+        Option("--sums N", "Sums of two columns of numbers, drawn at random, to try as features.", 0),
+        Option("--quantiles N", "In pieces: quantiles of a column of over 100,000 different numbers.", 65_535),
+    ],
+    "Search": [
+        Option("--selector -s NAME", f"Method to weigh features: {'; '.join(_SELECTORS)}.", "compression"),
+        Option(
+            "--constraint MEASURE=BOUND",
+            "Bound that a measure must beat, such as recall:bad=0.85, for the selectors clusters and wrapper; may be "
+            "repeated.",
+            [],
+        ),
+        Option("--refit", "Selector clusters: learn from all rows in the end, not only from two thirds of them."),
+        Option(
+            "--max-seconds SECONDS",
+            "Time limit of the search, which returns its best result so far; if reading takes too long, fewer pieces "
+            "of TABLE are read.",
+            type=float,
+        ),
+        Option("--calibrate NAME", "What is fitted after the search: auto, weights, levels, cells, none.", "auto"),
+        Option(
+            "--monotone COLUMN=SIGN",
+            "Let fitted evidence of the second of two classes never fall (+1) or never rise (-1) with the numbers of "
+            "COLUMN; may be repeated.",
+            [],
+        ),
+        Option("--seed N", "Seed of the search.", 0),
+        JOBS,
+        Option("--engine WHERE", "Where rows live: memory, disk, or a Dask cluster: dask://host:8786.", "memory"),
+        Option("--cache DIR", "Folder for the coded rows, to save memory; later fits use them again.", type=Path),
+        Option("--memory-limit SIZE", "Read TABLE in pieces within this memory, such as 4GiB; folders always are."),
+        Option("--dry-run", "Print what a fit in pieces would read, write and take, and end."),
+    ],
+    "Options": [BENEFIT],
+    "Output": [
+        folder("bayesieve-output"),
+        Option("--folds N", "Cross-validation folds for the report's measures; 0: none.", 5),
+        Option("--no-report", "Skip report.html and its measures."),
+        QUIET,
+    ],
+}
+
+
+@command(FIT, "bayesieve.cli.fit")
+def fit(given: Any) -> None:
+    """Learn a model from TABLE.
+
+    Writes model.json, features.csv and report.html, and prints a summary.
+
+    Ctrl-C during the search keeps the best model so far.
+    """
+
+
+PREDICT = {
+    "": [
+        MODEL,
+        TABLE,
+        Option(
+            "--output -o FILE",
+            "File to write; its extension chooses CSV, TSV, Parquet or Arrow. Without extension: a folder, for one "
+            "Parquet file for each file of TABLE. By default, and for -, CSV goes to standard output.",
+            type=Path,
+        ),
+        Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
+        BENEFIT,
+        Option("--memory-limit SIZE", "Memory to stay within, such as 2GiB; 4GiB by default."),
+        QUIET,
+    ]
+}
+
+
+@command(PREDICT, "bayesieve.cli.models")
+def predict(given: Any) -> None:
+    """Predict the class of every row of TABLE, with the probability of each class.
+
+    Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern in
+    quotes such as 'claims/*.parquet': Parquet and Arrow files of any size are predicted block by block. Run a command
+    that was killed while it wrote a folder again to continue where it stopped.
+
+    With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
+    """
+
+
+EXPLAIN = {
+    "": [
+        MODEL,
+        TABLE,
+        Option("--rows ROWS", "Rows, from 0, such as 0,5,10-12; by default the first 3, or all with --output."),
+        Option(
+            "--output -o FILE",
+            "CSV, TSV, Parquet or Arrow file to write, a line per row, class and feature; - is CSV on standard output.",
+            type=Path,
+        ),
+    ]
+}
+
+
+@command(EXPLAIN, "bayesieve.cli.models")
+def explain(given: Any) -> None:
+    """Explain the prediction of rows of TABLE.
+
+    Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
+    """
+
+
+@command({"": [MODEL, Option("--all", "List features of weight 0 as well.")]}, "bayesieve.cli.models")
+def info(given: Any) -> None:
+    """Show the target, classes, features and weights of MODEL."""
+
+
+COMPARE = {
+    "": [TABLES],
+    "Columns": [
+        Option("--target -t NAME", "Column to predict; may be repeated, once for each TABLE.", ..., list[str]),
+        *COLUMNS,
+    ],
+    "Methods and folds": [
+        Option("--selectors -s A,B,...", "Selectors to compare.", default_in_words="all"),
+        Option("--peers A,B,...", f"Other classifiers, on the raw columns: {_PEERS}.", default_in_words="none"),
+        Option("--folds N", "Folds of each repeat.", 10),
+        Option("--repeats N", "Repeats, each with a different shuffle.", 1),
+        Option("--seed N", "Seed of the folds and of the searches.", 0),
+        Option(
+            "--measure NAME",
+            "Measure to order, rank and test methods by: accuracy, auc, compression_rate, log_loss, brier or "
+            "balanced_accuracy.",
+            "accuracy",
+        ),
+        JOBS,
+    ],
+    "Output": [folder("bayesieve-comparison"), QUIET],
+}
+
+
+@command(COMPARE, "bayesieve.cli.compare")
+def compare(given: Any) -> None:
+    """Compare selectors on one TABLE or several by repeated stratified cross-validation.
+
+    Writes comparison.html, folds.csv and results.jsonl, and prints a ranking of the methods; for several tables also
+    average ranks. One table is in memory at a time.
+
+    Run an interrupted command again to continue where it stopped.
+    """
+
+
+@command(
+    {
+        "": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])],
+        "Output": [QUIET],
+    },
+    "bayesieve.cli.compiling",
+)
+def compile_kernels(given: Any) -> None:
+    """Compile ahead of the first fit, in one process for each core.
+
+    Without it, a fit compiles kernels when it needs them, once after an installation or an update.
+    """
 
 
 @command({})

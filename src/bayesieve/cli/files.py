@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bayesieve.cli.errors import CommandError
-from bayesieve.cli.screen import Screen
-from bayesieve.words import format_count, named
+from bayesieve.cli.commands import CommandError, Screen
+from bayesieve.words import format_count, named, quoted, similar
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.table.columns import ValueInRow
     from bayesieve.table.sources import Source
 
@@ -236,3 +236,30 @@ def guarded(frame: pl.DataFrame) -> pl.DataFrame:
 def shown(path: Path) -> str:
     """The name of a file in messages."""
     return "standard input" if str(path) == "-" else str(path)
+
+
+def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:
+    """The amounts of the rows, or None if the rule has none; CommandError unless every row has one. ``first`` is the
+    number of the first of these rows in the table.
+    """
+    if rule.amount is None:
+        return None
+    name = f"{quoted(rule.amount)}, the amount of the benefits"
+    if rule.amount not in frame.columns:
+        meant = similar(rule.amount, frame.columns) or frame.columns
+        raise CommandError(f"{shown(path)} has no column {name}; it has {named(meant)}")
+    import polars as pl
+
+    column = frame[rule.amount].alias("")
+    if not column.dtype.is_numeric():
+        raise CommandError(f"The column {name}, does not hold numbers")
+    values = column.cast(pl.Float64)
+    unknown = ~values.is_finite().fill_null(False)
+    if unknown.any():
+        from bayesieve.table.columns import ValueInRow
+
+        row = int(unknown.arg_true()[0])
+        value = values[row] if values[row] is not None and abs(values[row]) == float("inf") else None
+        before, after = f"The column {name}, has no number in ", "; fill it in, or leave the row out"
+        raise ValueInRow(before, after, rule.amount, first + row, value)
+    return values.to_numpy()

@@ -1,105 +1,51 @@
-"""`bayesieve fit`: a table becomes a model, a list of features and a report."""
+"""`bayesieve fit`: the rows of a table, in memory or in files, become a model, a list of features and a report."""
 
 from __future__ import annotations
 
 import inspect
 import itertools
+import time
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from bayesieve.cli import compiling, files, options
-from bayesieve.cli.benefit import deciding
-from bayesieve.cli.errors import CommandError, interruptible
+import polars as pl
+from sklearn.base import clone
+
+from bayesieve import RandomSums, RepeatedFolds, SelectiveNB, TableEncoder
+from bayesieve.cli import compiling, files
+from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
+from bayesieve.cli.files import amounts_of, shown
 from bayesieve.cli.models import show_summary
-from bayesieve.cli.options import Option, command, plugins, require_choice
-from bayesieve.cli.screen import Screen
-from bayesieve.cli.training import Columns, ScannedTraining, TrainingTable, rule_in
-from bayesieve.words import plural, quoted
+from bayesieve.decision.benefit_classifier import BenefitRule
+from bayesieve.discretize.recoding import drawn_from_scan
+from bayesieve.discretize.scanned_columns import QUANTILES
+from bayesieve.engine.files import bytes_of
+from bayesieve.selection import SELECTORS
+from bayesieve.table import as_table, as_target
+from bayesieve.table.cautions import Caution, silenced
+from bayesieve.table.columns import ValueInRow
+from bayesieve.table.scanned import ScannedTable, scanned_rows
+from bayesieve.table.sources import Source, scan
+from bayesieve.table.target import Target, normalized_weights
+from bayesieve.words import format_count, format_seconds, named, plural, quoted, similar
 
-SELECTOR_TITLES = {
-    "all": "every feature",
-    "map": "the most probable subset",
-    "bayesian": "average of models by posterior probability",
-    "compression": "average of models by compression",
-    "wrapper": "search by the classifier's own performance",
-    "boosted": "boosted search by confident features",
-    "clusters": "search in clusters of dependent features",
-    "accuracy": "forward search by training accuracy",
-    "auc": "forward search by training AUC",
-    "information-gain": "filter by information gain",
-    "imprecise-information-gain": "filter by imprecise information gain",
-    "mrmr": "filter by minimal redundancy, maximal relevance",
-    "cfs": "filter by correlations",
-}
-"""Title of each selector of bayesieve. The help shows them without importing the selectors, which takes a second."""
-
-_SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
-_SELECTORS += sorted(point.name for point in plugins("selectors"))
 _SIGNS = "a column and +1 or -1, such as income=+1"
-_CALIBRATIONS = ("auto", "weights", "levels", "cells", "none")
 
-OPTIONS = {
-    "": [options.TABLE],
-    "Columns": [
-        options.TARGET,
-        *options.COLUMNS,
-        Option(
-            "--pairs PAIRS", "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.", "auto"
-        ),
-        Option("--sums N", "Sums of two columns of numbers, drawn at random, to try as features.", 0),
-        Option("--quantiles N", "In pieces: quantiles of a column of over 100,000 different numbers.", 65_535),
-    ],
-    "Search": [
-        Option("--selector -s NAME", f"Method to weigh features: {'; '.join(_SELECTORS)}.", "compression"),
-        Option(
-            "--constraint MEASURE=BOUND",
-            "Bound that a measure must beat, such as recall:bad=0.85, for the selectors clusters and wrapper; may be "
-            "repeated.",
-            [],
-        ),
-        Option("--refit", "Selector clusters: learn from all rows in the end, not only from two thirds of them."),
-        Option(
-            "--max-seconds SECONDS",
-            "Time limit of the search, which returns its best result so far; if reading takes too long, fewer pieces "
-            "of TABLE are read.",
-            type=float,
-        ),
-        Option("--calibrate NAME", f"What is fitted after the search: {', '.join(_CALIBRATIONS)}.", "auto"),
-        Option(
-            "--monotone COLUMN=SIGN",
-            "Let fitted evidence of the second of two classes never fall (+1) or never rise (-1) with the numbers of "
-            "COLUMN; may be repeated.",
-            [],
-        ),
-        Option("--seed N", "Seed of the search.", 0),
-        options.JOBS,
-        Option("--engine WHERE", "Where rows live: memory, disk, or a Dask cluster: dask://host:8786.", "memory"),
-        Option("--cache DIR", "Folder for the coded rows, to save memory; later fits use them again.", type=Path),
-        Option("--memory-limit SIZE", "Read TABLE in pieces within this memory, such as 4GiB; folders always are."),
-        Option("--dry-run", "Print what a fit in pieces would read, write and take, and end."),
-    ],
-    "Options": [options.BENEFIT],
-    "Output": [
-        options.folder("bayesieve-output"),
-        Option("--folds N", "Cross-validation folds for the report's measures; 0: none.", 5),
-        Option("--no-report", "Skip report.html and its measures."),
-        options.QUIET,
-    ],
-}
+_MOST_NUMERIC_CLASSES = 100
+_FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
+_SMALL = 20  # classes up to which any number of rows is accepted
+_MEASURED_ROWS = 50_000
+_TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 
 
-@command(OPTIONS)
 def fit(given: Any) -> None:
-    """Learn a model from TABLE.
-
-    Writes model.json, features.csv and report.html, and prints a summary.
-
-    Ctrl-C during the search keeps the best model so far.
-    """
-    from bayesieve import RepeatedFolds
-    from bayesieve.selection import SELECTORS
-
+    """Learn a model, and write it with its features and a report."""
     require_choice(given.selector, SELECTORS, "selector")
     if given.folds:
         RepeatedFolds(given.folds)  # refuses other numbers
@@ -142,10 +88,6 @@ def _training(given: Any, columns: Columns, screen: Screen) -> Any:
 
 def _model(given: Any, data: Any) -> Any:
     """The classifier, not fitted yet."""
-    from bayesieve import RandomSums, SelectiveNB, TableEncoder
-    from bayesieve.discretize.scanned_columns import QUANTILES
-    from bayesieve.selection import SELECTORS
-
     selector, encoder = SELECTORS[given.selector], {"kinds": data.columns.kinds or None, "n_quantiles": given.quantiles}
     changed = _changed_options(selector, given)
     monotone = _assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
@@ -234,3 +176,312 @@ def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, scree
     benefit = None if model.benefit_rule_ is None else deciding(model, data.X, data.frame, data.path)
     with interruptible(left), screen.working(f"{what} ..."):
         return model.report(path, data.X, data.y, sample_weight=data.weights, benefit=benefit, cv=folds)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Roles of the columns: target, row weights, ignored columns, and explicit kinds."""
+
+    target: str
+    weight: str | None
+    ignored: tuple[str, ...]
+    kinds: dict[str, str]
+    normalize: bool
+
+    @classmethod
+    def given(cls, given: Any, target: str) -> Columns:
+        """The options that name columns, checked against each other."""
+        kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
+        roles = {"--target": [target], "--weight": [given.weight], **kinds, "--ignore": given.ignore}
+        for (option, names), (other, others) in combinations(roles.items(), 2):
+            both = [name for name in names if name in others]
+            if both and not (other == "--ignore" and option in kinds):
+                raise CommandError(f"Column {quoted(both[0])} cannot be both {option} and {other}; choose one")
+        if given.normalize and given.weight is None:
+            raise CommandError("--normalize scales row weights; name their column by --weight")
+        of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in given.ignore}
+        return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize)
+
+    def within(self, names: Sequence[str]) -> Columns:
+        """Without ignored columns that a table lacks."""
+        return replace(self, ignored=tuple(name for name in self.ignored if name in names))
+
+    def require_in(self, path: Path, names: Sequence[str], everywhere: bool = True) -> None:
+        """Raise CommandError if a table lacks a column, and suggest columns with similar names.
+
+        Ignored columns are required only if ``everywhere``.
+        """
+        roles = [(self.target, "target"), (self.weight, "weight"), *self.kinds.items()]
+        roles += [(name, "ignore") for name in self.ignored if everywhere]
+        for name, option in roles:
+            if name is not None and name not in names:
+                meant = similar(name, names)
+                hint = f"did you mean {' or '.join(map(quoted, meant))}?" if meant else f"it has {named(names)}"
+                raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
+
+    def features(self, path: Path, names: Sequence[str]) -> list[str]:
+        """The columns to learn from; CommandError unless there are some, and all that the options name."""
+        self.require_in(path, names)
+        others = {self.target, self.weight, *self.ignored}
+        left = [name for name in names if name not in others]
+        if not left:
+            besides = named(sorted(filter(None, others)))
+            raise CommandError(f"{shown(path)} has no column left to learn from besides {besides}")
+        return left
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Rows in memory whose target is known.
+
+    ``frame`` has all their columns, ``names`` are those to learn from, ``positions`` are those of the rows in the
+    table.
+    """
+
+    path: Path
+    columns: Columns
+    names: list[str]
+    frame: pl.DataFrame
+    positions: pl.Series | None = None
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
+        """The rows of a table; CommandError if the target does not hold classes."""
+        names, target = columns.features(path, frame.columns), quoted(columns.target)
+        labels = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
+        known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
+        if not known.any():
+            raise CommandError(f"The target {target} is missing in all rows")
+        if not known.all():
+            rows = f"{plural(frame.height - int(known.sum()), 'row')} of {format_count(frame.height)}"
+            screen.warn(f"The target {target} is missing in {rows}, which are left out")
+        table = cls(path, columns, names, frame.filter(known), known.arg_true())
+        refuse_other_than_classes(table.target, target)
+        return table
+
+    @property
+    def X(self) -> pl.DataFrame:
+        return self.frame[self.names]
+
+    @property
+    def y(self) -> pl.Series:
+        return self.frame[self.columns.target].alias("")
+
+    @cached_property
+    def target(self) -> Target:
+
+        try:
+            return as_target(self.y)
+        except ValueError as error:
+            raise CommandError(f"The target {quoted(self.columns.target)} does not hold classes: {error}") from error
+
+    @property
+    def weights(self) -> Any:
+
+        weights = None if self.columns.weight is None else self.frame[self.columns.weight].alias("")
+        return normalized_weights(weights) if self.columns.normalize else weights
+
+    @property
+    def n_rows(self) -> int:
+        return self.frame.height
+
+    def fit(self, model: Any) -> None:
+        """Fit the model to all rows."""
+        with _numbered(self.positions):
+            model.fit(self.X, self.y, self.weights)
+
+    def check_kinds(self) -> None:
+        """ValueInRow if a column that is to be read as numbers holds something else."""
+
+        with _numbered(self.positions):
+            for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
+                as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
+
+    def measured(self, model: Any) -> TrainingTable:
+        """The rows that a report measures."""
+        return self
+
+    def frames_with(self, rule: BenefitRule) -> Iterator[pl.DataFrame]:
+        """The rows, with the amounts of a rule."""
+        yield self.frame
+
+    def too_few_classes(self) -> str:
+        """Why a fold may have only one class, empty if two classes have several rows."""
+        rows = self.y.value_counts(sort=True)
+        lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
+        if not lone or rows.height - len(lone) >= 2:
+            return ""
+        have = "has" if len(lone) == 1 else "have"
+        return f"at least two classes with two rows each; {named(lone)} {have} only one"
+
+
+def refuse_other_than_classes(target: Target, name: str) -> None:
+    """CommandError if there is one class only, or if labels are rather numbers or an identifier."""
+    classes, n_classes, n_rows = target.classes, target.n_classes, target.codes.size
+    wrong = ""
+    if n_classes == 1:
+        wrong = f"has only one class ({quoted(classes[0])}); at least two are needed"
+    elif classes.dtype.kind in "iuf" and n_classes > _MOST_NUMERIC_CLASSES:
+        wrong = (
+            f"holds {format_count(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} that may be "
+            "classes; cut it into classes first"
+        )
+    elif n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > n_rows:
+        wrong = (
+            f"has {format_count(n_classes)} different values in {plural(n_rows, 'row')}: it is an identifier, not a "
+            "class; choose another column"
+        )
+    if wrong:
+        raise CommandError(f"The target {name} {wrong}")
+
+
+@contextmanager
+def _numbered(positions: Any) -> Iterator[None]:
+    """Rows in errors are those at these positions of the table; None: as they are."""
+    try:
+        yield
+    except ValueInRow as error:
+        if positions is None:
+            raise
+        raise error.in_row(int(positions[error.row])) from error
+
+
+def rule_in(file: Path | None, data: TrainingTable | ScannedTraining) -> BenefitRule | None:
+    """The benefits in a file; CommandError unless every row has an amount."""
+    rule = None if file is None else BenefitRule.read(file, data.target.classes)
+    if rule is not None:
+        first = 0
+        with _numbered(data.positions):
+            for frame in data.frames_with(rule):
+                amounts_of(rule, frame, data.path, first)
+                first += frame.height
+    return rule
+
+
+@dataclass(frozen=True)
+class ScannedTraining:
+    """Rows in files; ``whole`` has all columns, ``source`` those that are not ignored."""
+
+    path: Path
+    columns: Columns
+    names: list[str]
+    whole: Source
+    source: Source
+
+    @classmethod
+    def of(cls, path: Path, columns: Columns, screen: Screen) -> ScannedTraining:
+        """The rows of a file, folder or pattern; CommandError if the target does not hold classes."""
+        source = files.open_source(path, screen)
+        names = columns.features(path, source.names)
+        own = source.select([name for name in source.names if name not in columns.ignored])
+        data = cls(path, columns, names, source, own)
+        with screen.working(f"Reading {quoted(columns.target)} ..."):
+            refuse_other_than_classes(data.target, quoted(columns.target))
+        return data
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.source.n_rows)
+
+    def fit(self, model: Any) -> None:
+        """Fit the model to all rows."""
+        columns = self.columns
+        model.set_params(normalize=columns.normalize).fit(self.source, columns.target, columns.weight)
+
+    def measured(self, model: Any) -> TrainingTable:
+        """Draw the rows that a report measures, and add a caution to the model if these are not all rows."""
+
+        rows = self._rows
+        amount = getattr(model.benefit_rule_, "amount", None)
+        names = dict.fromkeys(filter(None, [*self.names, amount, self.columns.weight, self.columns.target]))
+        drawn = drawn_from_scan(self._columns(self.names), rows.target, rows.weights, _MEASURED_ROWS)
+        if drawn.size < rows.table.n_rows:
+            sentence = (
+                f"Performance is that of models of {format_count(drawn.size)} rows drawn at random from "
+                f"{format_count(rows.table.n_rows)}; the model itself is learnt from all of them."
+            )
+            model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
+        as_given = replace(self.columns, normalize=False)  # the model does so
+        return TrainingTable(self.path, as_given, self.names, self._columns(list(names)).frame(drawn))
+
+    def frames_with(self, rule: BenefitRule) -> Iterator[pl.DataFrame]:
+        """The amounts of a rule, block by block; none if it has no amounts."""
+
+        if rule.amount is not None:
+            yield pl.DataFrame(schema=self.whole.schema)
+            yield from self._columns([rule.amount]).frames()
+
+    def _columns(self, names: Sequence[str]) -> Any:
+        """Columns of the rows whose target is known."""
+
+        return ScannedTable(self.whole.select(names), self._rows.table.known)
+
+    @cached_property
+    def _rows(self) -> Any:
+
+        with silenced():
+            return scanned_rows(self.source, self.columns.target, self.columns.weight)
+
+    @property
+    def target(self) -> Target:
+        return self._rows.target
+
+    @property
+    def positions(self) -> Any:
+        """Positions of the rows in the table, or None if they are all of it."""
+        known = self._rows.table.known
+        return None if known is None else known.nonzero()[0]
+
+    def plan(self, model: Any) -> list[tuple[str, str]]:
+        """What a fit reads, writes and takes."""
+
+        n_columns, size = len(self.names), _size(self.source.n_bytes)
+        target, seconds = quoted(self.columns.target), format_seconds(self._seconds(model))
+        quantiles = getattr(model.encoder, "n_quantiles", QUANTILES)
+        n_classes = self.target.n_classes
+        n_bytes = 2 * n_columns * self.n_rows + 2 * 16 * (n_classes - 1) * self.n_rows
+        return [
+            ("table", f"{plural(self.n_rows, 'row')} of {plural(n_columns, 'feature')}, {size}"),
+            ("target", f"{target}, {plural(n_classes, 'class', 'classes')}"),
+            ("pass 1", f"{target} alone"),
+            ("pass 2", "all columns: values are counted"),
+            ("more", f"columns of over 100,000 distinct numbers, if any, once to thrice: {quantiles:,} quantiles"),
+            ("last pass", "all columns: codes are written to disk, class after class"),
+            ("then", "the search reads the codes"),
+            ("on disk", f"up to {_size(n_bytes)} while it runs, in {model.cache or 'the folder for temporary files'}"),
+            ("memory", f"up to {_size(bytes_of(model.memory_limit))}"),
+            ("time", f"about {seconds}, judged by {format_count(_TRIED_ROWS[-1])} rows at most"),
+        ]
+
+    def _seconds(self, model: Any) -> float:
+        """How long a fit may take, from fits of some of the first rows."""
+
+        began = time.perf_counter()
+        frame = next(self.source.blocks())
+        reading = (time.perf_counter() - began) / frame.height
+        taken = []
+        with silenced():
+            for n_rows in _TRIED_ROWS:
+                part = replace(self, source=scan(frame.head(n_rows)))
+                began = time.perf_counter()
+                part.fit(clone(model).set_params(cache=None, verbose=0))
+                taken.append((part.n_rows, time.perf_counter() - began))
+        (some, short), (more, long) = taken[-2:]
+        per_row = max(long - short, 0.1 * long) / (more - some) if more > some else long / more
+        return long + max(0, self.n_rows - more) * (per_row + reading)
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("bytes", "KB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:,.3g} GB"
+
+
+def deciding(model: Any, X: pl.DataFrame, frame: pl.DataFrame, path: Path) -> Any:
+    """A classifier that decides in these rows by the rule of a fitted model; ``frame`` has all their columns."""
+    rule = model.benefit_rule_
+    classifier = rule.around(model, model.scorecard_.class_counts)
+    values = classifier.benefits_of(X, amounts_of(rule, frame, path), len(X)).values
+    return classifier.set_params(benefit=values, amount=None, amount_benefit=None)

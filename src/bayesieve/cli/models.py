@@ -10,64 +10,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.cli import compiling, files, options
-from bayesieve.cli.benefit import decision_columns
-from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.options import Option, command
-from bayesieve.cli.screen import Column, Screen, numbers
+from bayesieve.cli import compiling, files
+from bayesieve.cli.commands import Column, CommandError, Screen, interruptible, numbers
+from bayesieve.cli.files import amounts_of
 from bayesieve.words import format_count, plural, quoted, shorten, visible
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.table.sources import Source
 
 _MOST_CLASSES = 6
 _COLUMNS = [*map(Column, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
 _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
 _BLOCK_ROWS = 1 << 13  # each becomes a line for every feature and class
-_FIRST = 3  # rows shown by default
+_FIRST = 3  # rows shown by default, as the help of `explain` says
 _MOST_VALUE, _MOST_LEVEL, _MOST_TITLE = 24, 32, 16  # characters
 _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
-PREDICT = [
-    options.MODEL,
-    options.TABLE,
-    Option(
-        "--output -o FILE",
-        "File to write; its extension chooses CSV, TSV, Parquet or Arrow. Without extension: a folder, for one "
-        "Parquet file for each file of TABLE. By default, and for -, CSV goes to standard output.",
-        type=Path,
-    ),
-    Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
-    options.BENEFIT,
-    Option("--memory-limit SIZE", "Memory to stay within, such as 2GiB; 4GiB by default."),
-    options.QUIET,
-]
-EXPLAIN = [
-    options.MODEL,
-    options.TABLE,
-    Option("--rows ROWS", f"Rows, from 0, such as 0,5,10-12; by default the first {_FIRST}, or all with --output."),
-    Option(
-        "--output -o FILE",
-        "CSV, TSV, Parquet or Arrow file to write, a line per row, class and feature; - is CSV on standard output.",
-        type=Path,
-    ),
-]
 
-
-@command({"": PREDICT})
 def predict(given: Any) -> None:
-    """Predict the class of every row of TABLE, with the probability of each class.
-
-    Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern in
-    quotes such as 'claims/*.parquet': Parquet and Arrow files of any size are predicted block by block. Run a command
-    that was killed while it wrote a folder again to continue where it stopped.
-
-    With benefits, those of MODEL or of --benefit, also the decision of largest expected benefit, and what each brings.
-    """
+    """Predict every row of a table."""
     from bayesieve.classifier.scored_files import ScoredRows
-    from bayesieve.decision.benefit_rule import BenefitRule
+    from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.frame_files import is_folder
 
@@ -96,12 +62,8 @@ def predict(given: Any) -> None:
         screen.line(f"{plural(source.n_rows, 'prediction')} in {output}")
 
 
-@command({"": EXPLAIN})
 def explain(given: Any) -> None:
-    """Explain the prediction of rows of TABLE.
-
-    Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
-    """
+    """Explain rows of a table."""
     from bayesieve.classifier.predicting import own_columns
 
     files.check_output(given.output)
@@ -221,9 +183,8 @@ def _value(value: str | None) -> str:
         return value
 
 
-@command({"": [options.MODEL, Option("--all", "List features of weight 0 as well.")]})
 def info(given: Any) -> None:
-    """Show the target, classes, features and weights of MODEL."""
+    """Show what a model is."""
     from bayesieve.classifier.describing import smoothing_in_words, weights_in_words
 
     screen = Screen()
@@ -279,7 +240,7 @@ def first_of(texts: Sequence[str]) -> str:
 
 def _kept(model: Any) -> str:
     """How many features are kept, and by what search: the selector, its evaluations and seconds."""
-    from bayesieve.report.measures import Measure
+    from bayesieve.report.search import Measure
 
     n_features, trace = plural(len(model.feature_weights_), "feature"), model.trace_
     early = "" if trace.complete else ", stopped early"
@@ -318,3 +279,19 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
     more = model.n_features_selected_ - len(rows)
     if more > 0:
         screen.line(f"and {plural(more, 'more feature')}", "dim")
+
+
+def decision_columns(
+    rule: BenefitRule, model: Any, path: Path, block: pl.DataFrame, probability: Any, first: int
+) -> list[pl.Series]:
+    """The decision of each row of a block, the first of which has this number, and the expected benefit of each
+    decision.
+    """
+    import polars as pl
+
+    classifier = rule.around(model, model.scorecard_.class_counts)
+    benefits = classifier.benefits_of(None, amounts_of(rule, block, path, first), len(probability))
+    expected = benefits.expected(classifier.corrected(probability))
+    names = pl.Series("decision", list(rule.decisions))
+    columns = [pl.Series(f"benefit({name})", expected[:, i]) for i, name in enumerate(rule.decisions)]
+    return [names.gather(expected.argmax(axis=1)), *columns]

@@ -1,7 +1,7 @@
 """Coded rows, additive summaries of them, and the log probabilities they give."""
 
 from bayesieve.counts.coded import CodedTable
-from bayesieve.counts.contingency import ContingencyCounts
+from bayesieve.counts.contingency import ContingencyCounts, Smoothing, check_smoothing, log_probabilities
 from bayesieve.counts.dependence import (
     Dependence,
     EntropyDependence,
@@ -11,7 +11,6 @@ from bayesieve.counts.dependence import (
     SymmetricalUncertainty,
     ValueDependence,
 )
-from bayesieve.counts.probabilities import Smoothing, check_smoothing, log_probabilities
 
 __all__ = [
     "CodedTable",

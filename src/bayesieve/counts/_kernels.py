@@ -1,8 +1,20 @@
-"""Compiled counting of codes by class."""
+"""Compiled counting of codes by class, and of pairs of features, and the information of the counts.
+
+Pairs: features of few levels are bit planes, one bit a row and level: rows that two levels share are those in both
+planes, counted by AND and population count. Planes lie word after word, all planes side by side, so that one
+instruction counts for eight pairs and nothing has to be added up across a vector. Features of many levels, and rows
+with weights, are counted in one table a pair, row by row. All rows of a *segment* (of one class, or all) follow one
+another.
+
+Sums are of n log n: N I(X; Y) = sum n_xy log n_xy - sum n_x log n_x - sum n_y log n_y + N log N, where the terms of
+whole numbers are looked up.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from bayesieve.compiling import jit, jit_inner
 
@@ -15,6 +27,11 @@ _ONES = np.uint64(0x0101010101010101)
 _LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 _EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
 _PAIR_ONES = np.uint64(0x0001000100010001)
+
+WORDS_AT_ONCE = 4  # words of a plane counted between two writes; segments have a multiple of it
+_WORDS_IN_CACHE = 32
+_PLANES_IN_CACHE = 1024
+_LEAST = 1e-12  # nats; information below may be rounding only
 
 
 @jit
@@ -40,7 +57,7 @@ def count_sorted(codes, starts, n_levels, offsets, counts):
     Up to twelve levels are counted eight codes at a time, more of them in four copies of the histogram in turn (each
     addition to one would have to wait for the one before).
     """
-    lanes = np.zeros((4, 256), np.int64)
+    lanes = np.empty((4, 256), np.int64)
     for k in range(codes.shape[0]):
         mine = counts[offsets[k] : offsets[k + 1]]
         for j in range(starts.size - 1):
@@ -139,3 +156,279 @@ def hash_texts(data, ends, hashes):
         for at in range(begin, ends[i]):
             number = (number ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
         hashes[i], begin = number, ends[i]
+
+
+@intrinsic
+def count_bits(typing_context, word):
+    """Number of bits that are 1."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+@jit
+def count_planes(planes, starts, rows):
+    """rows[s, p] = rows of segment s in plane p of (n_words, n_planes) planes; starts : first words of the segments."""
+    rows[:] = 0
+    for s in range(starts.size - 1):
+        count = rows[s]
+        for w in range(starts[s], starts[s + 1]):
+            words = planes[w]
+            for p in range(count.size):
+                count[p] += count_bits(words[p])
+
+
+@jit
+def count_common(planes, left, right, first, last, starts, counts):
+    """counts[s, a, b - first] = rows of segment s in both planes left[a] of ``planes`` and b of ``right``, for b from
+    ``first`` to ``last`` - 1.
+
+    planes, right : (n_words, n_planes); starts : (n_segments + 1,) first word of each segment.
+    """
+    counts[:] = 0
+    for s in range(starts.size - 1):
+        for begin in range(starts[s], starts[s + 1], _WORDS_IN_CACHE):
+            end = min(begin + _WORDS_IN_CACHE, starts[s + 1])
+            for low in range(first, last, _PLANES_IN_CACHE):
+                high = min(low + _PLANES_IN_CACHE, last)
+                for a in range(left.size):
+                    common = counts[s, a, low - first : high - first]
+                    for w in range(begin, end, WORDS_AT_ONCE):
+                        word_1, word_2 = planes[w, left[a]], planes[w + 1, left[a]]
+                        word_3, word_4 = planes[w + 2, left[a]], planes[w + 3, left[a]]
+                        row_1, row_2 = right[w, low:high], right[w + 1, low:high]
+                        row_3, row_4 = right[w + 2, low:high], right[w + 3, low:high]
+                        for j in range(common.size):
+                            n = count_bits(word_1 & row_1[j]) + count_bits(word_2 & row_2[j])
+                            common[j] += np.int32(n + count_bits(word_3 & row_3[j]) + count_bits(word_4 & row_4[j]))
+
+
+@jit
+def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes, logs, most_left, most_right, out):
+    """Information of pairs of features of two levels without unseen rows, times the rows.
+
+    counts : (n_segments, n, m) rows where both features have level 1; ones : (n_segments, features) rows of level 1;
+    own : the same, sums of n log n over both levels; sizes : (n_segments,) rows; logs : n log n of every whole number;
+    most : (features,) entropies, times the rows, which information does not exceed.
+    """
+    sums = np.empty(counts.shape[2])
+    for i in range(counts.shape[1]):
+        sums[:] = 0.0
+        for s in range(sizes.size):
+            both, others, own_others = counts[s, i], ones_right[s], own_right[s]
+            ones, own, size, whole = ones_left[s, i], own_left[s, i], sizes[s], logs[sizes[s]]
+            for j in range(sums.size):
+                n_11 = np.int64(both[j])
+                n_10 = ones - n_11
+                n_01 = others[j] - n_11
+                joint = logs[np.uint64(n_11)] + logs[np.uint64(size - ones - n_01)]
+                joint += logs[np.uint64(n_10)] + logs[np.uint64(n_01)]
+                independent = n_11 * size == ones * others[j]
+                sums[j] += 0.0 if independent else joint - (own + own_others[j]) + whole
+        row, most = out[i], most_left[i]
+        for j in range(sums.size):
+            row[j] = max(0.0, min(sums[j], min(most, most_right[j])))
+
+
+@jit
+def plane_information(counts, left, right, n_levels, complete, margins, at, sizes, logs, out):
+    """Information of pairs of features of few levels, from the counts of their planes.
+
+    counts : (n_segments, planes of left, planes of right) rows; left, right : positions of the features; complete :
+    whether all rows of a feature have a known level, of which then the first has no plane; margins : (n_segments,
+    levels of all features) rows, those of feature k from ``at[k]`` on; sizes : (n_segments,) rows; out : (4, n, m),
+    to which are added the rows, and information and entropies of left and right times the rows.
+    """
+    most = 0
+    for x in left:
+        most = max(most, n_levels[x])
+    for y in right:
+        most = max(most, n_levels[y])
+    cells, row_sums, column_sums = np.empty(most * most), np.empty(most), np.empty(most)
+    weights = np.empty(0)
+    cells[:] = 0.0
+    below = 0
+    for i in range(left.size):
+        x = left[i]
+        first_column = 0
+        for j in range(right.size):
+            y = right[j]
+            for s in range(sizes.size):
+                table = counts[s, below : below + n_levels[x] - complete[x], :]
+                own, other = margins[s, at[x] : at[x] + n_levels[x]], margins[s, at[y] : at[y] + n_levels[y]]
+                # Cells of the first level, which has no plane, are what those of the others leave of the margins.
+                n_y, first_x, first_y = other.size, np.int64(complete[x]), np.int64(complete[y])
+                for u in range(first_x, own.size):
+                    left_over = own[u]
+                    for v in range(first_y, n_y):
+                        n = table[u - first_x, first_column + v - first_y]
+                        cells[u * n_y + v] = n
+                        left_over -= n
+                    if first_y:
+                        cells[u * n_y] = left_over
+                if first_x:
+                    rest = sizes[s]
+                    for u in range(1, own.size):
+                        rest -= own[u]
+                    for v in range(first_y, n_y):
+                        left_over = other[v]
+                        for u in range(1, own.size):
+                            left_over -= np.int64(cells[u * n_y + v])
+                        cells[v] = left_over
+                        rest -= left_over
+                    if first_y:
+                        cells[0] = rest
+                sums = _sums_of_table(cells, n_levels[x], n_levels[y], row_sums, column_sums, logs, weights)
+                for part in range(4):
+                    out[part, i, j] += sums[part]
+            first_column += n_levels[y] - complete[y]
+        below += n_levels[x] - complete[x]
+
+
+@jit
+def count_cells(first, second, class_codes, weights, counts):
+    """Add rows, or weight, by the codes of two features and the class to one of two equal tables (2, codes of the
+    first, codes of the second, classes): rows in turn to each, so that one need not wait for the other. Codes beyond a
+    table are in no cell.
+    """
+    n_first, n_second, weighted = counts.shape[1], counts.shape[2], weights.size > 0
+    for i in range(first.size):
+        a, b = first[i], second[i]
+        if a < n_first and b < n_second:
+            counts[0 if weighted else i & 1, a, b, class_codes[i]] += weights[i] if weighted else 1.0
+
+
+@jit
+def row_information(codes, left, right, n_levels, weights, starts, logs, wide, out):
+    """Information of pairs of features, counted row by row: of many levels, or with weights (else of size 0).
+
+    codes : (n_features, n_rows); left, right : positions of the features; starts : (n_segments + 1,) first rows; wide :
+    (n, m) pairs that are left to `sparse_information`; out : as of `plane_information`.
+    """
+    most, most_x, most_y, weighted = 0, 0, 0, weights.size > 0
+    for i in range(left.size):
+        most_x = max(most_x, n_levels[left[i]])
+        for j in range(right.size):
+            most_y = max(most_y, n_levels[right[j]])
+            if not wide[i, j]:
+                most = max(most, n_levels[left[i]] * n_levels[right[j]])
+    cells, row_sums, column_sums = np.empty(most), np.empty(most_x), np.empty(most_y)
+    cells[:] = 0.0
+    for i in range(left.size):
+        x, n_x = codes[left[i]], n_levels[left[i]]
+        for j in range(right.size):
+            if wide[i, j]:
+                continue
+            y, n_y = codes[right[j]], n_levels[right[j]]
+            for s in range(starts.size - 1):
+                first, last = starts[s], starts[s + 1]
+                for k in range(first, last):
+                    if x[k] < n_x and y[k] < n_y:
+                        cell = np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])
+                        cells[cell] += weights[k] if weighted else 1.0
+                if n_x * n_y <= 2 * (last - first):
+                    sums = _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights)
+                else:  # only cells with rows are looked at
+                    row_sums[:n_x] = 0.0
+                    column_sums[:n_y] = 0.0
+                    joint = 0.0
+                    for k in range(first, last):
+                        if x[k] < n_x and y[k] < n_y:
+                            cell = np.uint64(x[k]) * np.uint64(n_y) + np.uint64(y[k])
+                            n = cells[cell]
+                            cells[cell] = 0.0
+                            joint += _n_log_n(n, logs, weights)
+                            row_sums[x[k]] += n
+                            column_sums[y[k]] += n
+                    sums = _sums(joint, row_sums[:n_x], column_sums[:n_y], logs, weights)
+                for part in range(4):
+                    out[part, i, j] += sums[part]
+
+
+@jit
+def sparse_information(codes, n_levels, weights, starts, logs, out):
+    """As `row_information` of one pair whose table would fill the memory: counts are kept of cells with rows only.
+
+    codes : (2, n_rows); out : (4,). The cells are in a hash table with open addressing; sums are added in the same
+    order.
+    """
+    x, y, n_x, n_y = codes[0], codes[1], n_levels[0], n_levels[1]
+    size = 4
+    while size < 2 * x.size:
+        size *= 2
+    keys, cells, slots = np.empty(size, np.int64), np.empty(size), np.empty(x.size, np.int64)
+    keys[:] = -1
+    cells[:] = 0.0
+    row_sums, column_sums = np.empty(n_x), np.empty(n_y)
+    for s in range(starts.size - 1):
+        first, last = starts[s], starts[s + 1]
+        row_sums[:] = 0.0
+        column_sums[:] = 0.0
+        joint = 0.0
+        for i in range(first, last):
+            if x[i] < n_x and y[i] < n_y:
+                key = np.int64(x[i]) * n_y + np.int64(y[i])
+                at = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - 1)
+                while keys[at] != -1 and keys[at] != key:
+                    at = (at + 1) & (size - 1)
+                keys[at], slots[i] = key, at
+                cells[at] += 1.0 if weights.size == 0 else weights[i]
+        for i in range(first, last):
+            if x[i] < n_x and y[i] < n_y:
+                n = cells[slots[i]]
+                cells[slots[i]] = 0.0
+                joint += _n_log_n(n, logs, weights)
+                row_sums[x[i]] += n
+                column_sums[y[i]] += n
+        for i in range(first, last):
+            if x[i] < n_x and y[i] < n_y:
+                keys[slots[i]] = -1
+        sums = _sums(joint, row_sums, column_sums, logs, weights)
+        for part in range(4):
+            out[part] += sums[part]
+
+
+@jit_inner
+def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
+    """Total, information and both entropies, times the total, of a table of counts, which is cleared."""
+    column_sums[:n_y] = 0.0
+    joint = 0.0
+    for x in range(n_x):
+        row = 0.0
+        for y in range(n_y):
+            n = cells[x * n_y + y]
+            joint += _n_log_n(n, logs, weights)
+            row += n
+            column_sums[y] += n
+        row_sums[x] = row
+    total, information, left_sum, right_sum = _sums(joint, row_sums[:n_x], column_sums[:n_y], logs, weights)
+    if information < _LEAST * total:
+        independent = True
+        for x in range(n_x):
+            for y in range(n_y):
+                independent &= cells[x * n_y + y] * total == row_sums[x] * column_sums[y]
+        information = 0.0 if independent else information
+    cells[: n_x * n_y] = 0.0
+    return total, information, left_sum, right_sum
+
+
+@jit_inner
+def _sums(joint, row_sums, column_sums, logs, weights):
+    total, of_rows, of_columns = 0.0, 0.0, 0.0
+    for n in row_sums:
+        total += n
+        of_rows += _n_log_n(n, logs, weights)
+    for n in column_sums:
+        of_columns += _n_log_n(n, logs, weights)
+    whole = _n_log_n(total, logs, weights)
+    return total, joint - (of_rows + of_columns) + whole, whole - of_rows, whole - of_columns
+
+
+@jit_inner
+def _n_log_n(n, logs, weights):
+    """Looked up for whole numbers, computed for sums of weights."""
+    if weights.size == 0:
+        return logs[np.uint64(n)]
+    return n * np.log(n) if n > 0.0 else 0.0

@@ -13,9 +13,9 @@ import numpy as np
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.counts.row_content import RowSamples, keys_of
 from bayesieve.engine import IN_MEMORY, Engine, Parts
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.rows import Rows
+from bayesieve.words import ShortRepr
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

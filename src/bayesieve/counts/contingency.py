@@ -1,18 +1,24 @@
-"""Levels x classes counts of every feature of a coded table."""
+"""Levels x classes counts of every feature of a coded table, and log probabilities: where all smoothing happens."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.indicator_levels import MISSING_LEVEL
 from bayesieve.table.rows import count_classes
+from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from bayesieve.counts.coded import CodedTable, Families
+    from bayesieve.engine import Engine
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,3 +126,155 @@ def _count_indicators(coded: CodedTable, families: Families, offsets: np.ndarray
     with_missing = coded.n_levels == MISSING_LEVEL + 1
     counts[offsets[:-1][with_missing] + 2] = of_codes[starts[1:][families.family_of[with_missing]] - 1]
     return counts
+
+
+_MOST_CELLS = 256  # of joint codes: a histogram of them stays in the first-level cache
+_ROWS_A_CELL = 16  # in small tables, where adding up cells would take longer than passes over the rows
+
+
+@dataclass(frozen=True)
+class JointCodes:
+    """Features of few levels in groups, whose joint codes number the combinations of their levels.
+
+    codes : (n_groups, n_rows) unsigned, of rows that stand class after class; n_cells : (n_groups,) combinations;
+    starts : (n_classes + 1,) first row of each class; margins : (levels of all features, combinations of all groups)
+    sparse, 1 where a combination has a level; offsets : (n_features + 1,) where each feature starts in its lines.
+    """
+
+    codes: np.ndarray
+    n_cells: np.ndarray
+    starts: np.ndarray
+    margins: csr_array
+    offsets: np.ndarray
+    engine: Engine
+
+    @classmethod
+    def of(cls, coded: CodedTable) -> JointCodes:
+        """The features of a table whose rows stand class after class, each with codes of its own (no families)."""
+        from scipy.sparse import csr_array
+
+        complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.stored, coded.n_levels, strict=True)]
+        n_codes = coded.n_levels + ~np.array(complete, dtype=bool)  # the last code of others is that of unseen values
+        groups = _groups(n_codes, int(np.clip(coded.n_rows // _ROWS_A_CELL, 1, _MOST_CELLS)))
+        codes = coded.engine.array((len(groups), coded.n_rows), coded.stored.dtype)
+        offsets = _offsets(coded.n_levels)
+        cells: list[np.ndarray] = []  # of each level, where it is one of the features
+        lines: list[np.ndarray] = []
+        n_cells = np.array([int(np.prod(n_codes[group])) for group in groups], dtype=np.int64)
+        first = np.cumsum(n_cells) - n_cells
+        for position, group in enumerate(groups):
+            codes[position] = 0
+            steps = n_cells[position] // np.cumprod(n_codes[group])
+            for k, step in zip(group, steps, strict=True):
+                levels = np.arange(n_cells[position]) // step % n_codes[k]
+                last = codes.dtype.type(n_codes[k] - 1)
+                codes[position] += codes.dtype.type(step) * np.minimum(coded.stored[k], last)
+                known = np.flatnonzero(levels < coded.n_levels[k])
+                cells.append(first[position] + known)
+                lines.append(offsets[k] + levels[known])
+            coded.engine.visited((len(group) + 1) * codes[position].nbytes)
+        at = np.concatenate(lines or [offsets[:0]]), np.concatenate(cells or [offsets[:0]])
+        margins = csr_array((np.ones(at[0].size), at), shape=(int(offsets[-1]), int(n_cells.sum())))
+        starts = np.searchsorted(np.asarray(coded.class_codes), np.arange(coded.n_classes + 1))
+        return cls(codes, n_cells, starts, margins, offsets, coded.engine)
+
+    def weigh(self, weights: np.ndarray, classes: np.ndarray) -> ContingencyCounts:
+        """Weight of every level of every feature by class, to rounding as `CodedTable.counts` has it.
+
+        weights : (n_rows,); classes : (n_classes,) the class to count each class of the table as.
+        """
+        from bayesieve.counts._kernels import weigh_sorted
+
+        offsets, n_classes = _offsets(self.n_cells), int(classes.max()) + 1
+        cells = np.zeros((int(offsets[-1]), n_classes))
+        for bounds in self.engine.blocks(self.starts, len(self.codes) * self.codes.dtype.itemsize):
+            weigh_sorted(self.codes, weights, bounds, classes, self.n_cells, offsets, cells)
+        of_classes = np.array([weights[a:b].sum() for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)])
+        return ContingencyCounts(self.margins @ cells, self.offsets, np.bincount(classes, of_classes, n_classes))
+
+
+def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
+    """Positions of features, as many in a group as have at most so many combinations, those of most codes first."""
+    groups: list[list[int]] = []
+    n_cells = most + 1
+    for k in np.argsort(-n_codes, kind="stable").tolist():
+        n_cells *= int(n_codes[k])
+        if n_cells > most:
+            groups.append([])
+            n_cells = int(n_codes[k])
+        groups[-1].append(k)
+    return [np.array(group) for group in groups]
+
+
+_LEAST_ALPHA, _LARGEST_ALPHA = 1e-280, 1e100  # beyond, ratios of probabilities leave the range of floats
+
+Smoothing = Literal["m-estimate"] | float
+
+
+def check_smoothing(smoothing: object) -> None:
+    """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive number whose logarithm is safe to use."""
+    if isinstance(smoothing, str) and smoothing == "m-estimate":
+        return
+    if (
+        isinstance(smoothing, Real)
+        and not isinstance(smoothing, bool)
+        and _LEAST_ALPHA <= float(smoothing) <= _LARGEST_ALPHA
+    ):
+        return
+    raise ValueError(
+        f"smoothing must be 'm-estimate' or a positive number (Laplace's alpha, "
+        f"from {_LEAST_ALPHA} to {_LARGEST_ALPHA}), got {smoothing!r}."
+    )
+
+
+def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
+    """log P(level | class) of one feature.
+
+    Parameters
+    ----------
+    counts : (n_levels, n_classes) rows (or weight) of each level and class.
+    total : number of rows N (or sum of the weights) of the table.
+    smoothing : ``"m-estimate"``: (N_ij + 1/N) / (N_j + J/N), m = J/N and p = 1/J of Boulle (2007), section 3.1;
+        a number: Laplace's (N_ij + alpha) / (N_j + alpha * levels), as scikit-learn's ``CategoricalNB``.
+
+    Returns
+    -------
+    (n_levels, n_classes) natural logarithms.
+    """
+    return log_probabilities_of_all(counts, np.array([0, len(counts)]), total, smoothing)
+
+
+def smoothed_logs(
+    counts: np.ndarray, class_counts: np.ndarray, n_levels: Any, n_classes: int, total: float, smoothing: Smoothing
+) -> np.ndarray:
+    """log P(level | class) from counts of a level and class and the counts of the class over all levels."""
+    if smoothing == "m-estimate":
+        return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
+    alpha = float(smoothing)
+    return np.log(counts + alpha) - np.log(class_counts + alpha * n_levels)
+
+
+def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
+    """`log_probabilities` of every feature, one after another: (levels of all features, n_classes) counts, where
+    feature k has the lines ``offsets[k]`` to ``offsets[k + 1] - 1``.
+    """
+    n_levels, n_classes = np.diff(offsets), counts.shape[1]
+    feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
+    # Added up in their order, as `log_probabilities` does.
+    sums = np.bincount((feature[:, None] + np.arange(n_classes)).ravel(), counts.ravel(), n_levels.size * n_classes)
+    class_counts = np.repeat(sums.reshape(-1, n_classes), n_levels, axis=0)
+    return smoothed_logs(counts, class_counts, np.repeat(n_levels, n_levels)[:, None], n_classes, total, smoothing)
+
+
+def log_probabilities_of_tables(tables: Sequence[np.ndarray], total: float, smoothing: Smoothing) -> list[np.ndarray]:
+    """`log_probabilities` of each of the ``tables`` of counts, (n_levels, n_classes); they share one array."""
+    offsets = np.cumsum([0, *map(len, tables)])
+    logs = log_probabilities_of_all(np.concatenate(tables), offsets, total, smoothing)
+    return [logs[start:stop] for start, stop in pairwise(offsets.tolist())]
+
+
+def class_log_prior(class_counts: np.ndarray) -> np.ndarray:
+    """(n_classes,) logarithm of the shares of the classes; -inf for a class without rows."""
+    with np.errstate(divide="ignore"):
+        prior: np.ndarray = np.log(class_counts) - np.log(class_counts.sum())
+    return prior

@@ -80,33 +80,23 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
                 total[i] += ratio[i] * level[code[i]]
 
 
-NO_PRODUCTS = np.empty((0, 2, LANES))
-"""For `log_loss_sums` of all rows at once."""
-
-
-def new_products(n_candidates: int) -> np.ndarray:
-    """Running products of no rows, and their exponents, for `log_loss_sums` of several blocks."""
-    products = np.ones((n_candidates, 2, LANES))
-    products[:, 1] = 0.0
-    return products
-
-
 @jit
 def log_loss_sums(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
-    products, is_last, sums,
+    products, is_first, is_last, sums,
 ):  # fmt: skip
     """sums[c] += sum over rows of log(base + sum_o ratio * factor) with candidate c multiplied in.
 
     The sum of logarithms is the logarithm of a running product whose exponent is carried in an integer: one ``log`` per
-    lane after the last block of rows instead of one per row. The products so far come in ``products`` (`new_products`,
-    or `NO_PRODUCTS`). ``by_row``: a ``log`` per row, for factors too large to multiply.
+    lane after the last block of rows instead of one per row. From block to block, ``products`` (candidates, 2, lanes)
+    holds the products and their exponents. ``by_row``: a ``log`` per row, for factors too large to multiply.
     """
     n_candidates = columns.size
-    if products.shape[0] == 0:
-        products = np.ones((n_candidates, 2, LANES))
-        products[:, 1] = 0.0
-    bits = products.view(np.int64)  # exponents are whole numbers: 0 has the bits of 0.0
+    bits = products.view(np.int64)  # exponents are whole numbers
+    for c in range(n_candidates if is_first else 0):
+        for k in range(LANES):
+            products[c, 0, k] = 1.0
+            bits[c, 1, k] = 0
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
     for segment in range(offsets.size - 1):
@@ -269,10 +259,11 @@ def walk_path(
     The ratios are multiplied by every feature but the one that comes after ``most`` others. Stops after that one, or
     when a ratio is beyond ``highest``; returns how many features were added.
     """
+    products = np.empty((1, 2, LANES))
     for c in range(columns.size):
         log_loss_sums(
             ratios, base, codes, offsets, weights, columns[c : c + 1], lows[c : c + 1], highs[c : c + 1],
-            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, np.empty((0, 2, LANES)), True,
+            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, products, True, True,
             sums[c],
         )  # fmt: skip
         if c == most:

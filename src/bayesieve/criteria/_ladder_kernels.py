@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
-from bayesieve.counts._pair_kernels import count_bits
+from bayesieve.counts._kernels import count_bits
 from bayesieve.criteria._auc_kernels import BLOCK, order_items
 
 _BUCKETS = 64  # of the bit map, per different score

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit_inner
-from bayesieve.counts._pair_kernels import count_bits
+from bayesieve.counts._kernels import count_bits
 
 _BUCKETS_PER_ROW = 32  # of the bit map, at most; half of it at least
 _LOW = (1 << 32) - 1

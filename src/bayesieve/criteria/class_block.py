@@ -197,10 +197,6 @@ class ClassBlock:
             return blocks
         return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
 
-    def is_in_one(self, n_others: int) -> bool:
-        """Whether `blocks` are one, with ratios to so many other classes."""
-        return self.is_whole and n_others < MANY_CLASSES
-
     @cached_property
     def is_whole(self) -> bool:
         """Whether the engine has all rows in one block."""

@@ -126,17 +126,17 @@ class LogLoss(ScanCriterion):
         return sums
 
     def of_scan(self, rows: RowRatios | RowJoints, scan: Any, moves: tuple[Any, ...]) -> np.ndarray:
-        from bayesieve.criteria._kernels import NO_PRODUCTS, log_loss_sums, new_products
+        from bayesieve.criteria._kernels import LANES, log_loss_sums
 
         if isinstance(rows, RowJoints):
             return rows.sums(moves)
         block, losses = scan.block, np.zeros(moves[0].size)
         by_row = rows.tables.largest_log_factor > _MOST_MULTIPLIED
-        products = NO_PRODUCTS if block.is_in_one(len(scan.ratios)) else new_products(losses.size)
+        products = np.empty((losses.size, 2, LANES))
         for bounds in scan.blocks(moves):
-            is_last = bool(bounds[-1] == block.offsets[-1])
+            ends = bool(bounds[0] == block.offsets[0]), bool(bounds[-1] == block.offsets[-1])
             of_rows = scan.ratios, scan.base, block.codes, bounds, block.weights
-            log_loss_sums(*of_rows, *moves, by_row, products, is_last, losses)
+            log_loss_sums(*of_rows, *moves, by_row, products, *ends, losses)
         return (losses + scan.log_scale)[:, None]
 
 

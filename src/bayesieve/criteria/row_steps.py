@@ -73,7 +73,7 @@ class RowSteps:
         from bayesieve.criteria._kernels import sum_steps
 
         used = np.flatnonzero(subsets.any(axis=0))
-        number, feature = np.nonzero(subsets[:, used])
+        number, feature = map(np.ascontiguousarray, np.nonzero(subsets[:, used]))  # strided if there are several
         ends = np.cumsum(np.bincount(number, minlength=len(subsets)))
         self._subsets, self._sums = subsets, np.empty((len(subsets), self.n_others, block.n_rows), dtype=np.int64)
         places = (block.columns[used], block.lows[used], block.highs[used], block.kinds[used], block.n_codes[used])

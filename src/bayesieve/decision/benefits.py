@@ -1,19 +1,21 @@
-"""Benefits B(i, j, x) of taking decision i for a row x whose true class is j."""
+"""Benefits B(i, j, x) of taking decision i for a row x whose true class is j, and the labels of such rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from sklearn.utils import get_tags
 
 from bayesieve.criteria.benefit import as_benefits, with_amounts
-from bayesieve.table import Column, as_sample_weight, as_target
+from bayesieve.table import Column, Target, as_sample_weight, as_target
 from bayesieve.table.backends.arrays import unmasked
 from bayesieve.table.columns import column_of_series
+from bayesieve.table.scanned import is_scan, scanned_rows
 
 _SHAPES = (
     "a matrix (n_decisions, n_classes), matrices (n_rows, n_decisions, n_classes), or a list of rows whose cells are "
@@ -241,3 +243,48 @@ def decision_names(decisions: Any, classes: np.ndarray, n_decisions: int) -> np.
         given = f"there are {len(names)} classes" if decisions is None else f"decisions is {decisions!r:.80}"
         raise ValueError(f"benefit has {n_decisions} rows, but {given}; name a decision for each row in decisions=.")
     return names
+
+
+def adopt_fitted(owner: Any, classifier: Any) -> None:
+    """Take over the classes, and the names and number of features, if known."""
+    owner.classes_ = np.asarray(classifier.classes_)
+    for name in ("n_features_in_", "feature_names_in_"):
+        vars(owner).pop(name, None)
+        if hasattr(classifier, name):
+            setattr(owner, name, getattr(classifier, name))
+
+
+def tags_of_wrapped(classifier: Any, tags: Any) -> Any:
+    """The tags of the owner, with the classifier's of what it takes as ``X``."""
+    tags.input_tags = get_tags(classifier).input_tags
+    return tags
+
+
+class Labelled(NamedTuple):
+    """Labels and weights of rows; ``known`` are the rows of a scanned table that have a label, None for all."""
+
+    target: Target
+    weights: np.ndarray | None
+    known: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any) -> Labelled:
+        """Those given, or of the columns named where ``X`` is to be scanned."""
+        if is_scan(X, y):
+            rows = scanned_rows(X, y, sample_weight)
+            return cls(rows.target, rows.weights, rows.table.known)
+        target = as_target(y)
+        return cls(target, as_sample_weight(sample_weight, target.codes.size))
+
+    def among(self, values: np.ndarray) -> np.ndarray:
+        """Those of all rows for the rows with a label; ValueError unless there are as many."""
+        n_rows = self.target.codes.size if self.known is None else self.known.size
+        if len(values) != n_rows:
+            raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels.")
+        return values if self.known is None else values[self.known]
+
+
+def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
+    """ValueError where ``X`` is to be scanned."""
+    if is_scan(X, y):
+        raise ValueError(f"{what} needs the rows in memory, not a scanned table; {remedy}.")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from bayesieve.decision.benefits import column_of_numbers, positions_in, read_benefits
+from bayesieve.parts import with_shared_docs
 from bayesieve.selection.base import seed_of
-from bayesieve.shared_docs import with_shared_docs
-from bayesieve.short_repr import ShortRepr
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
+from bayesieve.words import ShortRepr
 
 _BAND_POINTS = 1000
 

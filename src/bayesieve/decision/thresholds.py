@@ -12,10 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.decision.benefits import positions_in
-from bayesieve.decision.wrapped import Labelled, adopt_fitted, refuse_scan, tags_of_wrapped
+from bayesieve.decision.benefits import Labelled, adopt_fitted, positions_in, refuse_scan, tags_of_wrapped
+from bayesieve.parts import with_shared_docs
 from bayesieve.selection.row_splits import row_splits
-from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table.cautions import silenced
 from bayesieve.table.choices import is_choice
 from bayesieve.table.frames import apart_by_name, take_rows
@@ -28,6 +27,8 @@ _BLOCK = 2**14  # confusion matrices made at once, so that they stay in the cach
 _MOST_ROUNDS = 100
 _TOL = 1e-12
 _FAR = math.e  # from the last row to the weight beyond it
+OF_TWO_CLASSES = ("f1", "jaccard")
+_N_FOLDS = 5
 
 
 def accuracy(confusion: np.ndarray) -> np.ndarray:
@@ -70,7 +71,6 @@ def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
 MEASURES: dict[str, Measure] = {
     measure.__name__: measure for measure in (accuracy, balanced_accuracy, f1, f1_macro, jaccard, matthews_corrcoef)
 }
-OF_TWO_CLASSES = ("f1", "jaccard")
 
 
 def best_threshold(
@@ -231,9 +231,6 @@ def _checked(values: Any, n: int) -> np.ndarray:
             f"is given, got an array of shape {array.shape}{' with NaN' if np.isnan(array).any() else ''}."
         )
     return array
-
-
-_N_FOLDS = 5
 
 
 @with_shared_docs

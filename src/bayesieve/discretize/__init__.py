@@ -2,9 +2,8 @@
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.encoder import TableEncoder
-from bayesieve.discretize.indicators import IndicatorEncoder
+from bayesieve.discretize.indicators import IndicatorEncoder, ParametricScore
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
-from bayesieve.discretize.parametric_scores import ParametricScore
 from bayesieve.discretize.random_sums import RandomSums
 
 __all__ = [

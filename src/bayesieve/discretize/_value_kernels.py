@@ -1,15 +1,19 @@
 """Compiled loops that turn numeric columns into blocks: class counts of neighbouring distinct values, pure neighbours
-joined.
+joined; and the search for the cuts of Fayyad & Irani: entropy splits, stopped by the minimum description length.
 
 Equal values are never separated; neighbours pure in one class never are either in an optimal partition, so they share a
-block from the start.
+block from the start. Entropies are compared as sums of n log n in whole numbers of a very small unit: sums of whole
+numbers come out the same in whatever order they are added, so that equal splits are equal, and a scan moves from one
+bound to the next by the classes that change sides.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from bayesieve.compiling import jit
+from bayesieve.compiling import jit, jit_inner
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring bit patterns over the table
 
@@ -30,7 +34,9 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
     while c < values.shape[0]:
         column = values[c]
         starts[c], n_distinct = row, 0
-        heads = offsets[:-1].copy()
+        heads = np.empty(n_classes, np.int64)
+        for j in range(n_classes):
+            heads[j] = offsets[j]
         cumulated[row] = 0
         previous = -1  # class of the last block if it is pure, -2 if it is not, -1 without one
         for j in range(n_classes):
@@ -93,10 +99,14 @@ def count_distinct(values, class_codes, n_classes, most):
     Beyond ``most`` distinct values it gives up, and returns no values: sorting is faster then.
     """
     bits = 12
-    keys = np.empty(1 << bits)
-    counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
-    used = np.zeros(1 << bits, dtype=np.bool_)
-    missing = np.zeros(n_classes, dtype=np.int32)
+    keys, counts, missing = (
+        np.empty(1 << bits),
+        np.empty((1 << bits, n_classes), np.int32),
+        np.empty(n_classes, np.int32),
+    )
+    keys[:] = np.nan  # no value yet
+    counts[:] = 0
+    missing[:] = 0
     shift = np.uint64(64 - bits)
     mask = (1 << bits) - 1
     n_distinct = 0
@@ -108,12 +118,11 @@ def count_distinct(values, class_codes, n_classes, most):
             continue
         pattern = patterns[i] if value != 0.0 else np.uint64(0)  # -0.0 equals 0.0
         at = np.int64((pattern * _MULTIPLIER) >> shift)
-        while used[at] and keys[at] != value:
+        while keys[at] == keys[at] and keys[at] != value:
             at = (at + 1) & mask
-        if not used[at]:
+        if keys[at] != value:
             if n_distinct == most:
                 return keys[:0], counts[:0], missing
-            used[at] = True
             keys[at] = value
             n_distinct += 1
             if 2 * n_distinct > mask:
@@ -121,24 +130,30 @@ def count_distinct(values, class_codes, n_classes, most):
                 bits += 2
                 shift = np.uint64(64 - bits)
                 mask = (1 << bits) - 1
-                new_keys = np.empty(1 << bits)
-                new_counts = np.zeros((1 << bits, n_classes), dtype=np.int32)
-                new_used = np.zeros(1 << bits, dtype=np.bool_)
+                new_keys, new_counts = np.empty(1 << bits), np.empty((1 << bits, n_classes), np.int32)
+                new_keys[:] = np.nan
+                new_counts[:] = 0
                 key_patterns = keys.view(np.uint64)
-                for old in range(used.size):
-                    if used[old]:
+                for old in range(keys.size):
+                    if keys[old] == keys[old]:
                         pattern = key_patterns[old] if keys[old] != 0.0 else np.uint64(0)
                         to = np.int64((pattern * _MULTIPLIER) >> shift)
-                        while new_used[to]:
+                        while new_keys[to] == new_keys[to]:
                             to = (to + 1) & mask
-                        new_used[to] = True
                         new_keys[to] = keys[old]
                         for j in range(n_classes):
                             new_counts[to, j] = counts[old, j]
-                keys, counts, used = new_keys, new_counts, new_used
+                keys, counts = new_keys, new_counts
                 continue
         counts[at, class_codes[i]] += 1
-    return keys[used], counts[used], missing
+    n_distinct = 0
+    for at in range(keys.size):
+        if keys[at] == keys[at]:
+            keys[n_distinct] = keys[at]
+            for j in range(n_classes):
+                counts[n_distinct, j] = counts[at, j]
+            n_distinct += 1
+    return keys[:n_distinct], counts[:n_distinct], missing
 
 
 @jit
@@ -156,3 +171,102 @@ def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highes
                 lowest[number] = value
             if value > highest[number]:
                 highest[number] = value
+
+
+@jit_inner
+def n_log_n(n, table, unit):
+    """n log n in units: looked up for a whole number where there is a table, 0 for no rows."""
+    if table.size > 0:
+        return table[int(n)]
+    return (
+        np.int64(n * math.log(n) / unit + 0.5)
+        if n > 1.0
+        else -np.int64(-n * math.log(n) / unit + 0.5)
+        if n > 0.0
+        else np.int64(0)
+    )
+
+
+@jit_inner
+def part_terms(cumulated, start, stop, table, unit):
+    """Rows n of blocks start..stop-1; sum_j n_j log n_j - n log n of their classes, in units: minus n times their
+    entropy; how many classes are present.
+    """
+    n, terms, present = 0.0, np.int64(0), 0
+    for j in range(cumulated.shape[1]):
+        count = float(cumulated[stop, j] - cumulated[start, j])
+        n += count
+        terms += n_log_n(count, table, unit)
+        present += int(count > 0.0)
+    return n, terms - n_log_n(n, table, unit), present
+
+
+@jit_inner
+def is_worth_its_length(cumulated, first, bound, stop, table, unit):
+    """Fayyad & Irani (1993), section 5: whether a split saves more than announcing it takes.
+
+    gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, entropies in bits, k classes present.
+    """
+    bits = unit / math.log(2.0)
+    n, terms, k = part_terms(cumulated, first, stop, table, unit)
+    n_below, terms_below, k_below = part_terms(cumulated, first, bound, table, unit)
+    n_above, terms_above, k_above = part_terms(cumulated, bound, stop, table, unit)
+    entropy, entropy_below, entropy_above = -terms * bits, -terms_below * bits, -terms_above * bits  # times the rows
+    codes = math.log2(3.0**k - 2.0) if k < 40 else k * math.log2(3.0)
+    spread = k * entropy / n - k_below * entropy_below / n_below - k_above * entropy_above / n_above
+    gain = entropy - entropy_below - entropy_above
+    return gain > max(0.0, math.log2(max(1.0, n - 1.0)) + codes - spread)
+
+
+@jit
+def split_bounds(cumulated, first, table, unit, tolerance):
+    """Ascending bounds (block numbers) of all accepted splits of the blocks from ``first`` on.
+
+    Parameters
+    ----------
+    cumulated : (n_blocks + 1, n_classes) cumulated class counts of the blocks
+    table : n log n of every whole number in units, or empty: computed
+    unit : the unit in nats
+    tolerance : units by which a split has to beat another one that lies lower
+    """
+    n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
+    below, above = np.empty(n_classes), np.empty(n_classes)
+    is_bound, waiting = np.empty(n_blocks + 1, np.int64), np.empty((n_blocks + 1, 2), np.int64)
+    is_bound[:] = 0
+    waiting[0, 0], waiting[0, 1] = first, n_blocks
+    n_waiting = 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        start, stop = waiting[n_waiting, 0], waiting[n_waiting, 1]
+        if stop - start < 2:
+            continue
+        # The bound that leaves least entropy on both sides, the lowest of equals; none that leaves no less than before.
+        n_below, bound = 0.0, start
+        n_above, best, _ = part_terms(cumulated, start, stop, table, unit)
+        for j in range(n_classes):
+            below[j], above[j] = 0.0, cumulated[stop, j] - cumulated[start, j]
+        classes = best + n_log_n(n_above, table, unit)  # sum of n_j log n_j over the classes on both sides
+        for at in range(start + 1, stop):
+            for j in range(n_classes):
+                moved = cumulated[at, j] - cumulated[at - 1, j]
+                if moved > 0:
+                    classes -= n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
+                    below[j] += moved
+                    above[j] = max(0.0, cumulated[stop, j] - cumulated[at, j])
+                    classes += n_log_n(below[j], table, unit) + n_log_n(above[j], table, unit)
+                    n_below += moved
+                    n_above -= moved
+            remaining = classes - n_log_n(n_below, table, unit) - n_log_n(max(0.0, n_above), table, unit)
+            if remaining > best + tolerance:
+                bound, best = at, remaining
+        if bound > start and is_worth_its_length(cumulated, start, bound, stop, table, unit):
+            is_bound[bound] = 1
+            waiting[n_waiting, 0], waiting[n_waiting, 1] = start, bound
+            waiting[n_waiting + 1, 0], waiting[n_waiting + 1, 1] = bound, stop
+            n_waiting += 2
+    n_bounds = 0
+    for at in range(n_blocks + 1):
+        if is_bound[at]:
+            is_bound[n_bounds] = at
+            n_bounds += 1
+    return is_bound[:n_bounds]

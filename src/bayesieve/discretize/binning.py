@@ -173,7 +173,7 @@ class MDLPDiscretizer(IntervalCoder):
 
 def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
     """Blocks at which accepted splits of the blocks from ``first`` on begin, given their cumulated class counts."""
-    from bayesieve.discretize import _mdlp_kernels as kernels
+    from bayesieve.discretize import _value_kernels as kernels
 
     n_classes = cumulated.shape[1]
     total = float((cumulated[-1] - cumulated[first]).sum())

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.discretize.criterion import Intervals, part_cost
-from bayesieve.discretize.intervals import TooManyBlocks
+from bayesieve.discretize.criterion import Intervals, TooManyBlocks, part_cost
 from bayesieve.discretize.value_counts import LEAST_HASHED, ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Table

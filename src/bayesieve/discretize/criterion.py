@@ -39,6 +39,10 @@ _table = np.zeros(0)
 _table_lock = threading.Lock()
 
 
+class TooManyBlocks(ValueError):
+    """A column has too many distinct values for the exact search."""
+
+
 def check_prior(prior: object) -> None:
     """Raise ValueError if ``prior`` is no name of one."""
     if not (isinstance(prior, str) and prior in PRIORS):

@@ -41,7 +41,7 @@ from bayesieve.discretize.scanned_columns import (
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.files import mapped_options
-from bayesieve.shared_docs import with_shared_docs
+from bayesieve.parts import with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.cautions import Caution
 from bayesieve.table.choices import is_choice

@@ -135,7 +135,7 @@ def with_pairs(
 
 def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int], rows: Rows) -> np.ndarray:
     """Rows (or weight) by the levels of two columns and the class, (levels of the first, of the second, n_classes)."""
-    from bayesieve.counts._pair_kernels import count_cells
+    from bayesieve.counts._kernels import count_cells
 
     cells = np.zeros((2, *n_levels, rows.n_classes))
     count_cells(one, other, rows.class_codes, np.zeros(0) if rows.weights is None else rows.weights, cells)

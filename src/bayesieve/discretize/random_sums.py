@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.shared_docs import with_shared_docs
+from bayesieve.parts import with_shared_docs
 from bayesieve.table import Table
 from bayesieve.table.columns import Column, Kind
 from bayesieve.table.estimator_input import fit_table, new_table

@@ -1,5 +1,5 @@
-"""Rows told apart and coded again: by levels learnt from some of them, so that the others can measure these, and by cells
-within levels.
+"""Rows told apart and coded again: by levels learnt from some of them, so that the others can measure these, and by
+cells within levels.
 """
 
 from __future__ import annotations

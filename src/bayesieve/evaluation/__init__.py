@@ -1,8 +1,8 @@
 """Cross-validated comparisons of methods, and the stability of their selections."""
 
 from bayesieve.evaluation.comparison import compare, compare_many
-from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import FixedSplit, RepeatedFolds, out_of_fold_log_proba
+from bayesieve.evaluation.results import Comparison
 from bayesieve.evaluation.stability import SelectionStability, selection_stability
 
 __all__ = [

@@ -16,10 +16,19 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs, map_in_abandonable_threads
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.evaluation.comparison_file import ComparisonFile, describe
-from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.evaluation.fold_run import DataSet, FoldRun, check_methods, one_line, quiet_clone
-from bayesieve.evaluation.folds import FixedSplit, Fold, RepeatedFolds, Split
+from bayesieve.evaluation.folds import (
+    DataSet,
+    FixedSplit,
+    Fold,
+    FoldRun,
+    RepeatedFolds,
+    Split,
+    check_methods,
+    describe,
+    one_line,
+    quiet_clone,
+)
+from bayesieve.evaluation.results import Comparison, ComparisonFile
 from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.backends.arrays import as_array
 from bayesieve.table.cautions import issue, weights_caution

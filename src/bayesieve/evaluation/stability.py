@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress, SearchProgress
-from bayesieve.evaluation.fold_run import quiet_clone, raise_if_interrupted
+from bayesieve.evaluation.folds import quiet_clone, raise_if_interrupted
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.row_splits import row_splits
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, silenced, weights_caution
 from bayesieve.table.frames import take_rows
+from bayesieve.words import ShortRepr
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.probabilities import class_log_prior, log_probabilities, smoothed_logs
+from bayesieve.counts.contingency import class_log_prior, log_probabilities, smoothed_logs
 from bayesieve.counts.row_content import mixed
 from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.engine.progress import Clock

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import entr
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.probabilities import class_log_prior, log_probabilities_of_tables
+from bayesieve.counts.contingency import class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate

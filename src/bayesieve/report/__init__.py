@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from bayesieve.report.data import ReportData
-from bayesieve.report.decision_figures import gains_figure, profit_figure, reliability_figure
-from bayesieve.report.figure import Figure, path_figure, stability_figure
+from bayesieve.report.figure import (
+    Figure,
+    gains_figure,
+    path_figure,
+    profit_figure,
+    reliability_figure,
+    stability_figure,
+)
 from bayesieve.report.render import render_card, render_report
 
 __all__ = [

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve.report.drawing import Box, Column, Point, Scale, Table, Tick, drawable, value_ticks
 from bayesieve.report.figure import Figure
-from bayesieve.report.figures.scale import Box, Point, Scale, Tick, drawable, value_ticks
-from bayesieve.report.measures import measures_of
-from bayesieve.report.sections.tables import Column, Table
-from bayesieve.report.traces import summarise_trace
+from bayesieve.report.search import measures_of, summarise_trace
 from bayesieve.words import format_number
 
 _LEFT, _RIGHT, _GAP = 150, 930, 90

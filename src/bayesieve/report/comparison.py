@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
+from bayesieve.report.drawing import Column, Point, Scale, Table, Tick, drawable, value_ticks
+from bayesieve.report.figure import Figure
 from bayesieve.report.render import fill
-from bayesieve.report.sections.comparison import (
-    ALPHA,
-    MAX_STRIP_DATA,
-    Folds,
-    FoldTests,
-    data_tables,
-    difference_table,
-    fold_panels,
-    means_table,
+from bayesieve.report.search import Measure
+from bayesieve.statistics import (
+    PairedTest,
+    average_ranks,
+    corrected_resampled_t,
+    critical_difference,
+    friedman,
+    paired_t,
+    wilcoxon_holm,
 )
-from bayesieve.report.sections.comparison_ranks import FIRST_MEASURES, rank_parts, why_no_ranks
-from bayesieve.statistics import average_ranks, critical_difference
-from bayesieve.statistics.metrics import MEASURES
-from bayesieve.words import format_percent, not_blank, plural, shorten
+from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
+from bayesieve.words import (
+    format_number,
+    format_percent,
+    format_seconds,
+    format_signed,
+    not_blank,
+    p_text,
+    plural,
+    shorten,
+)
+
+ALPHA = 0.05
+"""Level of all tests."""
+EFFORTS = ("n_features", "fit_seconds", "predict_seconds")
+MAX_STRIP_DATA = 40
+_SAME = 1e-12
+MAX_DOTS = 100
+MAX_PAIRS = 60
+FIRST_MEASURES = 3
 
 
 def render_comparison(
@@ -59,47 +81,36 @@ def render_comparison(
     names = comparison.methods
     if reference is not None and reference not in names:
         raise ValueError(f"There is no method {reference!r} to compare with; there are {', '.join(names)}.")
-    folds = Folds(comparison, measure)
-    measures = folds.measures
-    order = _order(folds)
-    chosen = order[0] if reference is None else names.index(reference)
-    tests = FoldTests(folds, chosen)
-    several = len(folds.data) > 1
-    strips = [
-        (name, panels) for i, name in enumerate(folds.data[:MAX_STRIP_DATA]) if (panels := fold_panels(folds, i, order))
-    ]
-    failures = Counter(
-        (row["data"], row["method"], row["error"]) for row in comparison.rows if row.get("error") is not None
-    )
+    compared = Compared(comparison, measure, reference)
+    measures, several = compared.measures, len(compared.data) > 1
+    shown = compared.data[:MAX_STRIP_DATA]
     return fill(
         "comparison.html",
         title=title,
         comparison=comparison,
         split=comparison.protocol,
-        headline=headline(tests, order[0]) if measures else "No method has a value on any fold.",
-        means=means_table(tests, order) if measures else None,
-        tests=difference_table(tests, order) if measures and len(names) > 1 else None,
-        reference=names[chosen],
-        is_best=chosen == order[0] and len(measures) > 0,
+        headline=headline(compared) if measures else "No method has a value on any fold.",
+        means=means_table(compared) if measures else None,
+        tests=difference_table(compared) if measures and len(names) > 1 else None,
+        reference=names[compared.reference],
+        is_best=compared.reference == compared.order[0] and len(measures) > 0,
         first=measures[0].title if measures else "",
-        no_ranks=why_no_ranks(folds),
-        ranks=rank_parts(folds),
+        no_ranks=why_no_ranks(compared),
+        ranks=rank_parts(compared),
         n_open=FIRST_MEASURES,
-        tables=data_tables(tests, order) if several else [],
-        strips=strips,
-        strip_names=[names[j] for j in order],
-        n_strips_hidden=max(0, len(folds.data) - MAX_STRIP_DATA),
+        tables=data_tables(compared) if several else [],
+        strips=[(name, strips) for i, name in enumerate(shown) if (strips := fold_strips(compared, i))],
+        n_strips_hidden=len(compared.data) - len(shown),
         several=several,
-        failures=failures.items(),
+        failures=comparison.errors(),
         level=format_percent(ALPHA, 0),
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
     )
 
 
-def headline(tests: FoldTests, best: int) -> str:
-    folds = tests.folds
-    measure = folds.measures[0]
+def headline(folds: Compared) -> str:
+    measure, best = folds.measures[0], folds.order[0]
     matrix = folds.matrix(measure.name)
     if len(folds.methods) == 1:
         means = folds.means(measure.name)
@@ -119,9 +130,9 @@ def headline(tests: FoldTests, best: int) -> str:
         return sentence + (_critical_finding(ranks, n_sets) if len(tied) == 1 and n_sets > 1 else "")
     extreme = "highest" if measure.higher_is_better else "lowest"
     sentence = f"{subject} the {extreme} mean {measure.title}, {measure.text(float(matrix[0, best]))}."
-    if len(tied) > 1 or folds.n_splits < 2 or tests.reference != best:
+    if len(tied) > 1 or folds.n_splits < 2 or folds.reference != best:
         return sentence
-    n_worse = sum(tests.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
+    n_worse = sum(folds.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
     return sentence + f" It is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
 
 
@@ -141,12 +152,380 @@ def _some_of(number: int, n_others: int) -> str:
     return f"{'all' if number == n_others > 1 else number} of {plural(n_others, 'other method')}"
 
 
-def _order(folds: Folds) -> list[int]:
-    """Best first by the first measure; equal methods keep their order."""
-    n_methods = len(folds.methods)
+@dataclass(frozen=True)
+class GridCell:
+    """A number, the text below it, and whether it is best or significantly better or worse than the reference."""
+
+    text: str
+    under: str = ""
+    is_best: bool = False
+    mark: str = ""  # "better", "worse" or nothing
+
+
+@dataclass(frozen=True)
+class GridLine:
+    name: str
+    cells: tuple[GridCell, ...]
+    is_reference: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    title: str
+    head: tuple[str, ...]
+    lines: tuple[GridLine, ...]
+
+
+class Compared:
+    """The numbers of a `Comparison`, and tests of every method against the reference by the folds.
+
+    Attributes
+    ----------
+    measures : those with known values, the one that orders methods first.
+    order : positions of the methods, the best first; equal methods keep their order.
+    reference : position of the method that others are tested against.
+    """
+
+    def __init__(self, comparison: Any, first: str, reference: str | None = None) -> None:
+        self.data, self.methods, self.test_share = comparison.data, comparison.methods, comparison.test_share
+        self.matrix = comparison.matrix
+        splits = sorted({row["repeat"] * comparison.protocol.n_folds + row["fold"] for row in comparison.rows})
+        self.n_splits = len(splits)
+        self._arrays = {
+            name: np.stack([comparison.folds(name, data)[splits].T for data in self.data])
+            for name in (*MEASURES, *EFFORTS)
+        }
+        known = sorted((name for name in MEASURES if self.known(name).any()), key=lambda name: name != first)
+        self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3, of_methods=True) for name in known]
+        self.order = self._order()
+        self.reference = self.order[0] if reference is None else self.methods.index(reference)
+        self._tests: dict[tuple[str, int, int], PairedTest] = {}
+
+    def _order(self) -> list[int]:
+        for measure in self.measures:
+            matrix = self.matrix(measure.name)
+            if not np.isnan(matrix).all():
+                ranks = average_ranks(matrix, measure.higher_is_better)
+                return sorted(range(len(self.methods)), key=lambda j: (ranks[j], j))
+        return list(range(len(self.methods)))
+
+    def values(self, name: str) -> np.ndarray:
+        """(n_data, n_methods, n_splits) values of a measure on the folds, NaN if unknown."""
+        return self._arrays[name]
+
+    def known(self, name: str) -> np.ndarray:
+        """(n_data, n_methods) number of folds with a value."""
+        return (~np.isnan(self.values(name))).sum(axis=2)
+
+    def means(self, name: str) -> np.ndarray:
+        """(n_data, n_methods) means over the folds with a value."""
+        return _over_known(self.values(name), 1, np.mean)
+
+    def deviations(self, name: str) -> np.ndarray:
+        """(n_data, n_methods) standard deviation over folds (n - 1); NaN for fewer than two."""
+        return _over_known(self.values(name), 2, lambda own: own.std(ddof=1) if np.isfinite(own).all() else np.nan)
+
+    def corrected(self, name: str, i: int, j: int) -> PairedTest:
+        """Method `j` against the reference on data set `i`, corrected for overlapping training sets."""
+        if (name, i, j) not in self._tests:
+            values = self.values(name)[i]
+            self._tests[name, i, j] = corrected_resampled_t(values[j], values[self.reference], self.test_share)
+        return self._tests[name, i, j]
+
+    def student(self, name: str, i: int, j: int) -> PairedTest:
+        values = self.values(name)[i]
+        return paired_t(values[j], values[self.reference])
+
+    def mark(self, measure: Measure, i: int, j: int) -> str:
+        if j == self.reference:
+            return ""
+        sign = self.corrected(measure.name, i, j).sign(ALPHA)
+        return "" if not sign else "better" if (sign > 0) == measure.higher_is_better else "worse"
+
+
+def _over_known(values: np.ndarray, fewest: int, summary: Any) -> np.ndarray:
+    summaries = np.full(values.shape[:2], np.nan)
+    for i, j in np.ndindex(*summaries.shape):
+        own = values[i, j][~np.isnan(values[i, j])]
+        if own.size >= fewest:
+            with np.errstate(invalid="ignore"):
+                summaries[i, j] = summary(own)
+    return summaries
+
+
+def means_table(folds: Compared) -> Grid:
+    """One line per method. One data set: mean and deviation over folds; several: mean over them and average rank."""
+    single = len(folds.data) == 1
+    columns = [_own_cells(measure, folds, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
+    columns += [_effort_cells(folds, name) for name in EFFORTS]
+    head = ("Method", *(m.capitalised for m in folds.measures), "Features", "Fit", "Predict")
+    lines = tuple(
+        GridLine(folds.methods[j], tuple(own[j] for own in columns), j == folds.reference) for j in folds.order
+    )
+    return Grid("Methods", head, lines)
+
+
+def difference_table(folds: Compared) -> Grid:
+    """Every other method against the reference. One data set: difference and p-value; several: wins and losses of the
+    reference, by the corrected test and below by Student's.
+    """
+    make = _difference_cell if len(folds.data) == 1 else _wins_cell
+    lines = tuple(
+        GridLine(folds.methods[j], tuple(make(measure, folds, j) for measure in folds.measures))
+        for j in folds.order
+        if j != folds.reference
+    )
+    return Grid("Tests", ("Method", *(m.capitalised for m in folds.measures)), lines)
+
+
+def data_tables(folds: Compared) -> list[Grid]:
+    """For every measure one line per data set, one column per method; then features and seconds."""
+    tables = []
     for measure in folds.measures:
-        matrix = folds.matrix(measure.name)
-        if not np.isnan(matrix).all():
-            ranks = average_ranks(matrix, measure.higher_is_better)
-            return sorted(range(n_methods), key=lambda j: (ranks[j], j))
-    return list(range(n_methods))
+        rows = [_own_cells(measure, folds, i) for i in range(len(folds.data))]
+        tables.append(_by_data(measure.capitalised, folds, rows))
+    for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
+        if folds.known(name).any():
+            rows = [[GridCell(_effort_text(value, name)) for value in row] for row in folds.means(name)]
+            tables.append(_by_data(title, folds, rows))
+    return tables
+
+
+def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
+    name = measure.name
+    means, deviations, known = folds.means(name)[i], folds.deviations(name)[i], folds.known(name)[i]
+    best = _best(folds.matrix(name)[i], measure)
+    n_folds = int((~np.isnan(folds.values(name)[i]).all(axis=0)).sum())
+    cells = []
+    for j, mean in enumerate(means):
+        under = f"± {measure.text(deviations[j])}" if known[j] > 1 else ""
+        if known[j] < n_folds:
+            under = f"{known[j]} of {n_folds} folds"
+        cells.append(GridCell(measure.text(mean), under, bool(best[j]), folds.mark(measure, i, j)))
+    return cells
+
+
+def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
+    """Over data sets: the mean of a method that lacks one is over the others, and is never called best."""
+    matrix = folds.matrix(measure.name)
+    matrix = matrix[~np.isnan(matrix).all(axis=1)]
+    if not len(matrix):
+        return [GridCell(format_number(None)) for _ in folds.methods]
+    lacking = np.isnan(matrix).sum(axis=0)
+    means = np.array([row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in matrix.T])
+    best = _best(np.where(lacking > 0, np.nan, means), measure)
+    ranks = average_ranks(matrix, measure.higher_is_better)
+    cells = []
+    for j, mean in enumerate(means):
+        under = f"rank {format_number(ranks[j], 2)}"
+        if lacking[j]:
+            under += f"\n{len(matrix) - lacking[j]} of {len(matrix)} sets"
+        cells.append(GridCell(measure.text(mean), under, bool(best[j])))
+    return cells
+
+
+def _effort_cells(folds: Compared, name: str) -> list[GridCell]:
+    means = folds.means(name)
+    cells = []
+    for own in means.T:
+        own = own[~np.isnan(own)]
+        cells.append(GridCell(_effort_text(float(own.mean()) if own.size else math.nan, name)))
+    return cells
+
+
+def _difference_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
+    test = folds.corrected(measure.name, 0, j)
+    return GridCell(
+        format_signed(test.difference, measure.digits), p_text(test.p_value), mark=folds.mark(measure, 0, j)
+    )
+
+
+def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
+    better = 1 if measure.higher_is_better else -1
+    counts = []
+    for test_of in (folds.corrected, folds.student):
+        signs = [test_of(measure.name, i, j).sign(ALPHA) * better for i in range(len(folds.data))]
+        counts.append(f"{signs.count(-1)}/{signs.count(1)}")
+    return GridCell(counts[0], f"Student {counts[1]}")
+
+
+def _by_data(title: str, folds: Compared, rows: Sequence[Sequence[GridCell]]) -> Grid:
+    lines = [GridLine(name, tuple(row[j] for j in folds.order)) for name, row in zip(folds.data, rows, strict=True)]
+    return Grid(title, ("Data set", *(folds.methods[j] for j in folds.order)), tuple(lines))
+
+
+def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
+    """Positions of the best values; none if only one method has a value."""
+    known = values[~np.isnan(values)]
+    if known.size < 2:
+        return np.zeros(values.shape, dtype=bool)
+    best = known.max() if measure.higher_is_better else known.min()
+    with np.errstate(invalid="ignore"):
+        return (values == best) | (np.abs(values - best) <= _SAME)
+
+
+def _effort_text(value: float, name: str) -> str:
+    return format_number(value, 1 if value < 1000 else 0) if name == "n_features" else format_seconds(value)
+
+
+@dataclass(frozen=True)
+class FoldStrip:
+    """The folds of one method: its dots, at the same height in every strip; `mean` is a position, None if no fold has a
+    value; `n_out` dots have no place on the axis.
+    """
+
+    name: str
+    dots: tuple[Point, ...]
+    mean: float | None
+    mean_text: str
+    n_out: int
+
+
+@dataclass(frozen=True)
+class FoldStrips:
+    """FoldStrips of one measure on one data set, in the order of the methods."""
+
+    title: str
+    rows: tuple[FoldStrip, ...]
+    ticks: tuple[Tick, ...]
+
+
+def fold_strips(folds: Compared, i: int, most: int = 3) -> list[FoldStrips]:
+    """The folds by the first measures on data set `i`, without those of which nothing can be drawn.
+
+    Of more than `MAX_DOTS` folds the first are drawn; means are of all.
+    """
+    drawn = []
+    for measure in folds.measures[:most]:
+        values, means = folds.values(measure.name)[i], folds.means(measure.name)[i]
+        known = [v for v in values.ravel().tolist() if drawable(v)]
+        if known:
+            low, high = min(known), max(known)
+            pad = 0.04 * (high - low) if high > low else max(abs(high) * 0.01, 1e-6)
+            scale = Scale(low - pad, high + pad)
+            rows = (_strip(folds.methods[j], values[j].tolist(), measure.text(means[j]), scale) for j in folds.order)
+            drawn.append(FoldStrips(measure.capitalised, tuple(rows), value_ticks(scale)))
+    return drawn
+
+
+def _strip(name: str, values: Sequence[float], mean: str, scale: Scale) -> FoldStrip:
+    shown = values[:MAX_DOTS]
+    pitch = 70 / max(len(shown) - 1, 1)
+    dots = [Point(scale(v), round(15 + pitch * i, 2)) for i, v in enumerate(shown) if drawable(v)]
+    own = [v for v in values if drawable(v)]
+    out = sum(math.isinf(v) for v in values)
+    return FoldStrip(name, tuple(dots), scale(sum(own) / len(own)) if own and not out else None, mean, out)
+
+
+@dataclass(frozen=True)
+class RankPart:
+    title: str
+    figure: Figure
+    friedman: str
+    pairs: Table
+    note: str
+
+
+def why_no_ranks(folds: Compared) -> str | None:
+    if len(folds.methods) < 2:
+        return "There is only one method, so there is nothing to rank."
+    if not folds.measures:
+        return "No method has a value, so there is nothing to rank."
+    return None
+
+
+def rank_parts(folds: Compared) -> list[RankPart]:
+    """One part for every measure: over the folds of a single data set, or over those of several that have values of it
+    where these are two or more.
+    """
+    if why_no_ranks(folds) is not None:
+        return []
+    if len(folds.data) == 1:
+        return [_fold_part(measure, folds) for measure in folds.measures]
+    matrices = [(measure, folds.matrix(measure.name)) for measure in folds.measures]
+    known = [(measure, matrix[~np.isnan(matrix).all(axis=1)]) for measure, matrix in matrices]
+    return [_part(measure, matrix, folds.methods) for measure, matrix in known if len(matrix) > 1]
+
+
+def fewest_data_sets(n_methods: int, alpha: float) -> int:
+    """Data sets from which on a signed-rank test can find any pair: 2 / 2^n must be below alpha over their number.
+
+    Examples
+    --------
+    >>> fewest_data_sets(2, 0.05), fewest_data_sets(7, 0.05)
+    (6, 10)
+    """
+    n_pairs = n_methods * (n_methods - 1) // 2
+    n = 1
+    while n_pairs * 2.0 ** (1 - n) > alpha:
+        n += 1
+    return n
+
+
+def _part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankPart:
+    n, k = matrix.shape
+    figure = critical_difference_figure(
+        methods,
+        average_ranks(matrix, measure.higher_is_better).tolist(),
+        critical_difference(k, n, ALPHA),
+        n_data=n,
+        alpha=ALPHA,
+        title=measure.capitalised,
+    )
+    test = friedman(matrix, measure.higher_is_better)
+    differ = test.f_p_value <= ALPHA
+    f_value = format_number(test.f, 2) if math.isfinite(test.f) else "infinite, as all data sets agree"
+    friedman_text = (
+        f"Friedman: chi-square {format_number(test.chi2, 2)}, {p_text(test.p_value)}; Iman and Davenport: F "
+        f"{f_value}, {p_text(test.f_p_value)}. "
+        + ("Average ranks differ significantly." if differ else "Average ranks do not differ significantly.")
+    )
+    fewest = fewest_data_sets(k, ALPHA)
+    note = ""
+    if n < fewest:
+        note = (
+            f"With {plural(n, 'data set')} signed ranks cannot show any pair of {plural(k, 'method')} to differ; "
+            f"this takes {fewest}."
+        )
+    pairs = wilcoxon_holm(matrix, methods, measure.higher_is_better)
+    rows = [
+        (p.first, p.second, f"{p.wins}/{p.ties}/{p.losses}", p_text(p.p_value), p_text(p.adjusted))
+        for p in sorted(pairs, key=lambda pair: pair.p_value)[:MAX_PAIRS]
+    ]
+    table = _pairs_table(measure, ("Better/equal/worse", "p", "p after Holm"), rows, len(pairs))
+    return RankPart(measure.capitalised, figure, friedman_text, table, note)
+
+
+def _fold_part(measure: Measure, folds: Compared) -> RankPart:
+    """Ranks over the folds of the only data set, and the tests of all pairs by them."""
+    values, methods = folds.values(measure.name)[0].T, folds.methods
+    values = values[~np.isnan(values).all(axis=1)]
+    pairs = list(itertools.combinations(range(len(methods)), 2))
+    tests = {(i, j): corrected_resampled_t(values[:, i], values[:, j], folds.test_share) for i, j in pairs}
+    figure = fold_rank_figure(
+        methods,
+        average_ranks(values, measure.higher_is_better).tolist(),
+        [pair for pair, test in tests.items() if test.sign(ALPHA)],
+        n_folds=len(values),
+        alpha=ALPHA,
+        title=measure.capitalised,
+    )
+    shown = sorted(pairs, key=lambda pair: (math.isnan(tests[pair].p_value), tests[pair].p_value))[:MAX_PAIRS]
+    rows = [
+        (methods[i], methods[j], format_signed(test.difference, measure.digits), p_text(test.p_value))
+        for i, j in shown
+        for test in (tests[i, j],)
+    ]
+    table = _pairs_table(measure, ("Difference of means", "p"), rows, len(pairs))
+    return RankPart(measure.capitalised, figure, "", table, "")
+
+
+def _pairs_table(measure: Measure, titles: Sequence[str], rows: Sequence[tuple[str, ...]], n_pairs: int) -> Table:
+    """Pairs of methods with the lowest p-values; of each their names, then what ``titles`` say."""
+    columns = (Column("Method", False), Column("against", False), *(Column(title, True) for title in titles))
+    cells = tuple(
+        (*(shorten(not_blank(name), 60) for name in row[:2]), row[2], *(text.removeprefix("p ") for text in row[3:]))
+        for row in rows
+    )
+    cap = f"The {len(rows)} lowest p-values of {plural(n_pairs, 'pair')}." if len(rows) < n_pairs else None
+    return Table(f"Pairs of methods by {measure.title}", columns, cells, cap=cap)

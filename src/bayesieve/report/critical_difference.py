@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve import words
+from bayesieve.report.drawing import Column, Scale, Table, Tick, tick_values
 from bayesieve.report.figure import Figure
-from bayesieve.report.figures.scale import Scale, Tick, tick_values
-from bayesieve.report.sections.tables import Column, Table
-from bayesieve.statistics import cliques
-from bayesieve.statistics.data_set_tests import groups_not_apart
+from bayesieve.statistics import cliques, groups_not_apart
 
 _MOST_PAIRS = 6  # pairs that a caption names
 WIDTH = 960.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from bayesieve.short_repr import ShortRepr
 from bayesieve.statistics.metrics import Bin
+from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
     from bayesieve.report.clusters_figure import ClusterDrawing

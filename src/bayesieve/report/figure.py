@@ -1,29 +1,48 @@
-"""Single figures: a page, an SVG, or output in a notebook."""
+"""Single figures: a page, an SVG, or output in a notebook; of paths, stability, profit, gains and reliability."""
 
 from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bayesieve import words as formats
+import numpy as np
+
+from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
 from bayesieve.report.data import SearchSummary
-from bayesieve.report.figures.folds import fold_drawing
-from bayesieve.report.figures.panels import PathDrawing
-from bayesieve.report.figures.path import phase_drawing
-from bayesieve.report.figures.scale import Point
-from bayesieve.report.figures.spread import chosen_step, spread_drawing
+from bayesieve.report.drawing import (
+    Column,
+    Mark,
+    Panel,
+    PathDrawing,
+    Point,
+    Scale,
+    Table,
+    Tick,
+    band,
+    drawn_lines,
+    strips_between,
+    thinned,
+    value_ticks,
+)
+from bayesieve.report.paths import phase_drawing, spread_drawing
 from bayesieve.report.render import fill
-from bayesieve.report.sections.search import path_sentence
-from bayesieve.report.sections.tables import Table, moves_table, sizes_table
-from bayesieve.report.traces import chosen_subset, summarise_trace
+from bayesieve.report.search import chosen_step, chosen_subset, moves_table, path_sentence, sizes_table, summarise_trace
+from bayesieve.report.sections import SHARES, UNIT, profit_panel, roomy_scale
 from bayesieve.table.writing import HTML, checked_path, write_atomically
+from bayesieve.words import format_count, format_money, format_number, format_percent, plural
 
 WIDTH = 960
 _LEFT, _RIGHT = 78, 28
 _PANEL, _PANEL_HEAD = 200, 46
+MAX_ROWS = 60
+MAX_FOLDS = 100
+_ROW_HEIGHT = 22  # pixels
+_MOST_POINTS, _MOST_ROWS = 400, 21
+_UP = Scale(0.0, 1.0, 100.0, 0.0)  # of shares
+_QUARTERS = tuple(Tick(_UP(share), f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
 
 
 @dataclass(frozen=True)
@@ -210,25 +229,25 @@ def _summary(source: Any) -> SearchSummary:
 
 def _sizes_in_words(sizes: Sequence[int]) -> str:
     low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
-    return formats.plural(high, "feature") if low == high else f"{low:,} to {high:,} features, {mean:.1f} on average"
+    return plural(high, "feature") if low == high else f"{low:,} to {high:,} features, {mean:.1f} on average"
 
 
 def _spread_caption(searches: Sequence[SearchSummary]) -> str:
     sizes = [step.n_features for search in searches if (step := chosen_step(search)) is not None]
     stopped = sum(not search.complete for search in searches)
-    sentences = [f"{formats.plural(len(searches), 'search', 'searches')}."]
+    sentences = [f"{plural(len(searches), 'search', 'searches')}."]
     if sizes:
         sentences.append(f"Dots are the subsets chosen: {_sizes_in_words(sizes)}.")
     measured = {search.measured for search in searches}
     if len(measured) == 1 and None not in measured:
         sentences.append(f"Measured {searches[0].measured}.")
     if stopped:
-        sentences.append(f"{formats.plural(stopped, 'search was', 'searches were')} interrupted.")
+        sentences.append(f"{plural(stopped, 'search was', 'searches were')} interrupted.")
     return " ".join(sentences)
 
 
 def _stability_caption(stability: Any) -> str:
-    sentences = [f"{formats.plural(stability.n_folds, 'fold')} of {formats.plural(len(stability.names), 'feature')}."]
+    sentences = [f"{plural(stability.n_folds, 'fold')} of {plural(len(stability.names), 'feature')}."]
     sizes = stability.n_selected.tolist()
     every = " in every fold" if min(sizes) == max(sizes) else ""
     sentences.append(f"Selected: {_sizes_in_words(sizes)}{every}.")
@@ -236,8 +255,8 @@ def _stability_caption(stability: Any) -> str:
     if value == value:
         low_end, high_end = stability.stability_interval()
         sentences.append(
-            f"Stability {formats.format_number(value, 2)}, 95% interval {formats.format_number(low_end, 2)} to "
-            f"{formats.format_number(min(high_end, 1.0), 2)} (Nogueira et al. 2018): 1 is the same features in every "
+            f"Stability {format_number(value, 2)}, 95% interval {format_number(low_end, 2)} to "
+            f"{format_number(min(high_end, 1.0), 2)} (Nogueira et al. 2018): 1 is the same features in every "
             "fold, 0 is the value expected by chance."
         )
     if not stability.complete:
@@ -249,3 +268,227 @@ def _frames(drawing: PathDrawing, top: float) -> list[Frame]:
     first = top + (26 if drawing.stretches else 0) + _PANEL_HEAD
     tops = [first + i * (_PANEL_HEAD + _PANEL) for i in range(len(drawing.panels))]
     return [Frame(_LEFT, at, WIDTH - _LEFT - _RIGHT, _PANEL) for at in tops]
+
+
+@dataclass(frozen=True)
+class FoldRow:
+    """One feature: its weights in the folds shown, how many of all folds select it, and its mean weight."""
+
+    name: str
+    weights: tuple[float, ...]
+    n_selected: int
+    mean_weight: float
+
+
+@dataclass(frozen=True)
+class FoldDrawing:
+    """Features, the most often selected first; `n_never` were in no fold, `n_hidden` are not shown for lack of room."""
+
+    rows: tuple[FoldRow, ...]
+    n_folds: int
+    n_folds_shown: int
+    n_never: int
+    n_hidden: int
+    weighted: bool
+    row_height: int = _ROW_HEIGHT
+
+    @property
+    def height(self) -> int:
+        return 70 + self.row_height * len(self.rows)
+
+
+def fold_drawing(names: Sequence[str], weights: Sequence[Sequence[float]]) -> FoldDrawing:
+    """Rows of cells from one list of weights per fold."""
+    n_folds, shown = len(weights), min(len(weights), MAX_FOLDS)
+    rows = []
+    for k, name in enumerate(names):
+        own = tuple(float(fold[k]) for fold in weights)
+        rows.append(FoldRow(name, own[:shown], sum(w > 0 for w in own), sum(own) / max(1, n_folds)))
+    met = sorted((row for row in rows if row.n_selected), key=lambda row: (-row.n_selected, -row.mean_weight))
+    weighted = any(0 < w < 1 for fold in weights for w in fold)
+    return FoldDrawing(
+        tuple(met[:MAX_ROWS]), n_folds, shown, len(names) - len(met), max(0, len(met) - MAX_ROWS), weighted
+    )
+
+
+def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "") -> Figure:
+    """Draw the profit against the share of rows contacted, with its bootstrap band; the largest profit is marked.
+
+    Parameters
+    ----------
+    curve : ProfitCurve
+    title : str, optional
+    unit : str, default=""
+        Of the benefits, such as "$".
+
+    Returns
+    -------
+    Figure
+        With ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
+
+    Examples
+    --------
+    >>> from bayesieve import profit_curve, profit_figure
+    >>> curve = profit_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5], benefit=[[0, 0], [-1, 3]])
+    >>> profit_figure(curve).caption
+    'The largest profit, 5.00, comes from contacting 75.0% of the rows.'
+    """
+    shown = thinned(curve.share.size, _MOST_POINTS)
+    shown = sorted({*shown, curve.best})
+    share, profit, low, high = (part[shown].tolist() for part in (curve.share, curve.profit, curve.low, curve.high))
+    best_share, best = float(curve.share[curve.best]), float(curve.profit[curve.best])
+    texts = [format_money(value, unit) for value in profit]
+    label = format_money(best, unit)
+    scale = roomy_scale(np.array([*profit, *low, *high]))
+    heading = f"Profit, {unit}" if unit else "Profit"
+    panel = profit_panel(share, profit, low, high, scale, (best_share, best), label, heading)
+    rows = tuple(
+        (
+            format_percent(float(curve.share[i])),
+            format_number(float(curve.threshold[i])),
+            *(format_money(float(part[i]), unit) for part in (curve.profit, curve.low, curve.high)),
+        )
+        for i in _at_shares(curve.share)
+    )
+    heads = ("Contacted", "Score at least", "Profit", "Low", "High")
+    return Figure(
+        title or "Profit of contacting the best rows",
+        f"The largest profit, {label}, comes from contacting {format_percent(best_share)} of the rows.",
+        _drawing([panel], "share of rows contacted", share, texts, best_share),
+        Table("Profit by share contacted", tuple(Column(head, True) for head in heads), rows),
+    )
+
+
+def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
+    """Draw cumulative gains and lift against the share of rows contacted.
+
+    Parameters
+    ----------
+    curve : GainsCurve
+    title : str, optional
+
+    Returns
+    -------
+    Figure
+        With ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
+
+    Examples
+    --------
+    >>> from bayesieve import gains_curve, gains_figure
+    >>> gains_figure(gains_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5])).drawing.panels[1].heading
+    'Lift'
+    """
+    shown = thinned(curve.share.size, _MOST_POINTS)
+    share, gain, lift = curve.share[shown].tolist(), curve.gain[shown].tolist(), curve.lift[shown].tolist()
+    lifts = roomy_scale(np.r_[0.0, curve.lift[1:]])
+    panels = [
+        _panel(
+            "Cumulative gains",
+            "share of the positive rows among those contacted; faint: at random",
+            ((0.0, 0.0), (1.0, 1.0)),
+            list(zip(share, gain, strict=True)),
+            _UP,
+        ),
+        _panel(
+            "Lift",
+            "gains over the share contacted; faint: at random",
+            ((0.0, 1.0), (1.0, 1.0)),
+            list(zip(share[1:], lift[1:], strict=True)),
+            lifts,
+        ),
+    ]
+    rows = tuple(
+        (format_percent(curve.share[i]), format_percent(curve.gain[i]), format_number(curve.lift[i], 2))
+        for i in _at_shares(curve.share)[1:]
+    )
+    texts = [
+        f"{format_percent(gained)} of the positive rows, lift {format_number(times, 2)}"
+        for gained, times in zip(gain, lift, strict=True)
+    ]
+    best_tenth = float(np.interp(0.1, curve.share, curve.gain))
+    return Figure(
+        title or "Cumulative gains and lift",
+        f"{format_percent(best_tenth)} of the positive rows are among the best 10% of the rows.",
+        _drawing(panels, "share of rows contacted", share, texts, None),
+        Table("Gains by share contacted", tuple(Column(head, True) for head in ("Contacted", "Gains", "Lift")), rows),
+    )
+
+
+def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:
+    """Draw reliability diagrams, one below the other, such as before and after selection.
+
+    Parameters
+    ----------
+    calibrations : Calibration, or mapping from names to several
+        From `calibration_summary`.
+    title : str, optional
+
+    Returns
+    -------
+    Figure
+        With ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
+
+    Examples
+    --------
+    >>> from bayesieve import calibration_summary, reliability_figure
+    >>> summary = calibration_summary([0, 1, 1, 1], [0.2, 0.2, 0.8, 0.8])
+    >>> reliability_figure({"before": summary, "after": summary}).table.rows[0]
+    ('before', '20.0%', '50.0%', '9.5% to 90.5%', '2')
+    """
+    several = {"Observed share": calibrations} if isinstance(calibrations, Calibration) else dict(calibrations)
+    if not several:
+        raise ValueError("reliability_figure needs at least one calibration.")
+    panels, rows = [], []
+    for name, one in several.items():
+        intervals = list(zip((100 * one.predicted).tolist(), one.low.tolist(), one.high.tolist(), strict=True))
+        points = list(zip(one.predicted.tolist(), one.observed.tolist(), strict=True))
+        note = (
+            f"Brier score {one.brier:.4f}: calibration {one.calibration:.4f}, refinement {one.refinement:.4f}; "
+            f"expected calibration error {one.expected_calibration_error:.4f}"
+        )
+        panel = _panel(name, note, ((0.0, 0.0), (1.0, 1.0)), points, _UP)
+        marks = tuple(Mark(Point(100 * x, _UP(y))) for x, y in points)
+        panels.append(replace(panel, bands=band(intervals, _UP), marks=marks))
+        rows += [
+            (
+                name,
+                format_percent(one.predicted[i]),
+                format_percent(one.observed[i]),
+                f"{format_percent(one.low[i])} to {format_percent(one.high[i])}",
+                format_count(one.count[i]),
+            )
+            for i in range(one.count.size)
+        ]
+    heads = ("Model", "Predicted", "Observed", "95% interval", "Rows")
+    return Figure(
+        title or "Reliability",
+        "Share of rows that turned out to be of the class, against its predicted probability; on the faint line, "
+        "probabilities can be taken at their word. Bands: confidence intervals.",
+        PathDrawing(tuple(panels), SHARES, "predicted probability"),
+        Table("Bins", tuple(Column(head, head != "Model") for head in heads), tuple(rows)),
+    )
+
+
+def _panel(
+    heading: str, note: str, faint: Sequence[tuple[float, float]], line: Sequence[tuple[float, float]], scale: Scale
+) -> Panel:
+    """A line over shares of the rows, and a faint one to compare with."""
+    lines = [
+        drawn
+        for kind, pairs in (("start", faint), ("best", line))
+        for drawn in drawn_lines(kind, [(100 * x, y) for x, y in pairs], scale)
+    ]
+    return Panel(heading, note, (), tuple(lines), (), _QUARTERS if scale is _UP else value_ticks(scale))
+
+
+def _drawing(
+    panels: Sequence[Panel], label: str, share: Sequence[float], texts: Sequence[str], chosen: float | None
+) -> PathDrawing:
+    hover = [f"{format_percent(x)} contacted: {text}" for x, text in zip(share, texts, strict=True)]
+    strips = tuple(strips_between([UNIT(x) for x in share], hover))
+    return PathDrawing(tuple(panels), SHARES, label, strips=strips, chosen_x=None if chosen is None else UNIT(chosen))
+
+
+def _at_shares(share: np.ndarray) -> list[int]:
+    """Points closest to every twentieth of the rows."""
+    return sorted({int(np.abs(share - wanted).argmin()) for wanted in np.linspace(0, 1, _MOST_ROWS)})

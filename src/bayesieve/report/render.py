@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve import words
 from bayesieve.report.data import ReportData
-from bayesieve.report.figures.bars import bar_width, diverging_bar, stacked_segments
-from bayesieve.report.figures.folds import strength
-from bayesieve.report.figures.scale import polyline
-from bayesieve.report.sections.decisions import decision_section
-from bayesieve.report.sections.explained import explained_sections
-from bayesieve.report.sections.features import (
+from bayesieve.report.drawing import bar_width, diverging_bar, polyline, stacked_segments, strength
+from bayesieve.report.paths import search_section
+from bayesieve.report.sections import (
+    UNIT_TICKS,
+    auc_comparison,
+    class_balance,
+    decision_section,
     evidence_amounts,
+    explained_sections,
     feature_section,
+    key_figures,
     kind_label,
+    n_selected,
     of_class,
+    performance_section,
     shortened_label,
 )
-from bayesieve.report.sections.overview import auc_comparison, class_balance, key_figures, n_selected
-from bayesieve.report.sections.performance import UNIT_TICKS, performance_section
-from bayesieve.report.sections.search import search_section
 
 if TYPE_CHECKING:
     import jinja2

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.probabilities import class_log_prior
+from bayesieve.counts.contingency import class_log_prior
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.evidence.fitting import Evidence, counting_variances
 from bayesieve.scorecard.look_up import Cell, CellTables, ErrorTables, RowReader, intervals_of, is_row, one_row, text_of
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.frames import as_table, polars_frame
 from bayesieve.table.indicator_levels import scores_of
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
+from bayesieve.words import ShortRepr
 
 UNSEEN = "(not seen in training)"
 _ERRORS_TIMES, _COUNTING_TIMES, _COUNTING_TIMES_OF_GROUPS = 2.5, 4.0, 0.7

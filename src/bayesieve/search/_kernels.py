@@ -28,7 +28,9 @@ def walk(factors, start, first_key, depth, offsets, classes, with_areas, losses,
     """
     n_others, n_rows = start.shape
     stack = np.empty((depth + 1, n_others, n_rows))
-    stack[0] = start
+    for other in range(n_others):
+        for i in range(n_rows):
+            stack[0, other, i] = start[other, i]
     at = np.zeros(depth + 1, dtype=np.int64)
     total, worst, odds = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
     buckets = np.zeros((2, N_BUCKETS if with_areas else 0), dtype=np.int32)
@@ -71,7 +73,6 @@ def walk(factors, start, first_key, depth, offsets, classes, with_areas, losses,
 def sum_of_logs(values):
     """Sum of the logarithms of numbers from 1 on: one logarithm for a product of many."""
     total = 0.0
-    products = np.ones(4)
     whole = values.size - values.size % 4
     a, b, c, d = 1.0, 1.0, 1.0, 1.0
     for i in range(0, whole, 4):
@@ -82,10 +83,9 @@ def sum_of_logs(values):
         if max(max(a, b), max(c, d)) > LARGEST_PRODUCT:
             total += np.log(a) + np.log(b) + np.log(c) + np.log(d)
             a, b, c, d = 1.0, 1.0, 1.0, 1.0
-    products[0], products[1], products[2], products[3] = a, b, c, d
     for i in range(whole, values.size):
         total += np.log(values[i])
-    return total + np.log(products).sum()
+    return total + (np.log(a) + np.log(b) + np.log(c) + np.log(d))
 
 
 @jit_inner

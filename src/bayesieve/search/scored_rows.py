@@ -9,8 +9,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing, log_probabilities
 from bayesieve.counts.coded import Families
-from bayesieve.counts.contingency import left_over
-from bayesieve.counts.probabilities import log_probabilities_of_all, smoothed_logs
+from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
 from bayesieve.counts.row_content import keys_of
 from bayesieve.criteria import ClassBlock, RatioTables
 from bayesieve.criteria.ratio_tables import keeps

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Count, Damaged, Number, converted, number, number_to_json
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.frames import polars_frame
+from bayesieve.words import ShortRepr
 
 Positions = list[Annotated[int, msgspec.Meta(ge=0, lt=2**31)]]
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e300)]

@@ -23,9 +23,8 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
-from bayesieve.parts import Score
+from bayesieve.parts import Score, with_shared_docs
 from bayesieve.search import SearchTrace
-from bayesieve.shared_docs import with_shared_docs
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.choices import Allowed, check_allowed
@@ -67,7 +66,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     ``title``, in a few words, for lists; ``sentence``, for reports; ``scores``, a `Score` for every name of a criterion
     in its traces that is not a criterion of `bayesieve.criteria`; ``unsaved_options``, constructor options that are not
     saved with a model; ``chooses_on_path``, whether it selects one of the subsets that its search passes through.
-    Its docstring describes the parameters that `bayesieve.shared_docs` does not.
+    Its docstring describes the parameters that `bayesieve.parts` does not.
 
     Options are declared as in a dataclass, those given by keyword only after ``_: KW_ONLY``, and the values that they
     may take in ``_allowed``; `_check_options` is for options that depend on each other. A subclass may also define

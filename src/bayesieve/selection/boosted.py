@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.contingency import ContingencyCounts, left_over
-from bayesieve.counts.joint_codes import JointCodes
-from bayesieve.counts.probabilities import log_probabilities_of_all
+from bayesieve.counts.contingency import ContingencyCounts, JointCodes, left_over, log_probabilities_of_all
 from bayesieve.engine import Parts
 from bayesieve.engine.progress import Clock, Progress, SearchProgress
 from bayesieve.parts import Score

@@ -10,8 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
-from bayesieve.counts.imprecise import LEVEL_PROBABILITIES, LevelProbabilities, class_imprecise_information
-from bayesieve.counts.information import class_information
+from bayesieve.counts.information import (
+    LEVEL_PROBABILITIES,
+    LevelProbabilities,
+    class_imprecise_information,
+    class_information,
+)
 from bayesieve.criteria import Criterion
 from bayesieve.parts import Score
 from bayesieve.search import Clock, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem, TraceRecorder

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, number, number_to_json, table
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.columns import Categories, Column, Kind
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.temporal import format_temporal
 from bayesieve.table.text_types import other_texts
 from bayesieve.table.values import Scalar, canonical_text, canonical_value
+from bayesieve.words import ShortRepr
 
 TYPES = ("number", "boolean", "text", "category", "date", "datetime", "duration", "time", "mixed")
 

@@ -7,10 +7,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.pair_levels import PairLevels, columns_of
+from bayesieve.words import ShortRepr
 
 
 class TableLevels(ShortRepr, Sequence[FeatureLevels]):

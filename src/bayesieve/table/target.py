@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.short_repr import ShortRepr
 from bayesieve.table.backends.arrays import holds_exactly, unmasked
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, column_of_series, whole_offsets
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import drop_unused
+from bayesieve.words import ShortRepr
 
 _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from bayesieve.statistics.data_set_tests import holm, signed_rank_test
+from bayesieve.statistics import holm, signed_rank_test
 
 LEVEL = 0.05
 Verdict = Literal["holds", "open", "reversed"]

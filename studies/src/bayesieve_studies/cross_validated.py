@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesieve.counts import Smoothing, check_smoothing
-from bayesieve.evaluation.comparison_file import NUMBERS
-from bayesieve.evaluation.comparison_result import Comparison, means_over_folds
-from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve.evaluation.folds import NUMBERS, RepeatedFolds
+from bayesieve.evaluation.results import Comparison, means_over_folds
 from bayesieve.statistics import WinsLosses, wins_and_losses
 from bayesieve_studies.data_sets import DataSets
 from bayesieve_studies.study import Options, Study, command_line

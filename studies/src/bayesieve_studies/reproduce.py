@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesieve.cli import compiling, files, options
-from bayesieve.cli.errors import CommandError, interruptible
-from bayesieve.cli.options import Option, command, names_in, require_choice
-from bayesieve.cli.screen import Column, Screen
+from bayesieve.cli import commands
+from bayesieve.cli.commands import (
+    Column,
+    CommandError,
+    Option,
+    Screen,
+    command,
+    interruptible,
+    names_in,
+    require_choice,
+)
 from bayesieve.words import quoted
 
 if TYPE_CHECKING:
@@ -48,13 +55,13 @@ OPTIONS = [
         type=Path,
     ),
     Option("--only A,B,...", "Only these data sets of the paper."),
-    options.JOBS,
+    commands.JOBS,
     Option(
         "--challenge",
         "Section 8 of boulle2007: guesses for the performance prediction challenge.",
     ),
     Option("--quick", "Quick trial on little data."),
-    options.QUIET,
+    commands.QUIET,
 ]
 
 
@@ -137,6 +144,8 @@ def _smoothing(text: str | None) -> Smoothing | None:
 
 
 def _run(study: Study, results: Path | None, screen: Screen) -> Report:
+    from bayesieve.cli import compiling, files
+
     with interruptible(lambda: files.finished_in(results)), compiling.announced(screen):
         return study.run(results, verbose=int(not screen.quiet))
 

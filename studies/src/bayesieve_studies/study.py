@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 from bayesieve.counts import Smoothing
 from bayesieve.engine import effective_jobs
 from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.comparison_file import key_of, read_results
-from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import Split
+from bayesieve.evaluation.results import Comparison, key_of, read_results
 from bayesieve_studies.claims import Judged
 from bayesieve_studies.tables import TextTable
 

@@ -15,8 +15,7 @@ import polars as pl
 from bayesieve.classifier import SelectiveNB
 from bayesieve.counts import Smoothing
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.comparison_file import key_of
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison, key_of
 from bayesieve.selection import ImpreciseInformationGainSelector, InformationGainSelector
 from bayesieve.statistics import SignedRanks, average_ranks, wilcoxon_holm
 from bayesieve_studies.abellan2017.weka_nb import WekaNB, declare

@@ -11,8 +11,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesieve.counts import CodedTable, ContingencyCounts
-from bayesieve.counts.imprecise import class_imprecise_information
-from bayesieve.counts.information import class_information
+from bayesieve.counts.information import class_imprecise_information, class_information
 from bayesieve.discretize import TableEncoder
 from bayesieve.selection.filters import above
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bayesieve.statistics import PairedTest
-from bayesieve.statistics.data_set_tests import ranks
+from bayesieve.statistics import PairedTest, ranks
 from bayesieve_studies.blanquero2021.data import (
     AUSTRALIAN,
     BORUTA,

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bayesieve.statistics.data_set_tests import signed_rank_test
+from bayesieve.statistics import signed_rank_test
 from bayesieve_studies.blanquero2021.data import (
     ALL_ACCURACY,
     AUSTRALIAN,

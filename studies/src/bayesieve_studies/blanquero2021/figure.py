@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bayesieve.report.figures.scale import Point
+from bayesieve.report.drawing import Point
 from bayesieve_studies.blanquero2021.data import (
     CORRELATIONS,
     SIZES,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison
 from bayesieve_studies.blanquero2021.claims import findings
 from bayesieve_studies.blanquero2021.data import (
     AUSTRALIAN,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison
 from bayesieve.statistics import PairedTest, corrected_resampled_t
 from bayesieve_studies.blanquero2021.data import COMPARATORS, GUIDES, SETS, PaperSet, sparse_name
 

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.counts import Smoothing
-from bayesieve.evaluation.comparison_file import Key, read_results
-from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve.evaluation.results import Comparison, Key, read_results
 from bayesieve_studies.blanquero2021 import boruta
 from bayesieve_studies.blanquero2021.data import (
     AUSTRALIAN,

@@ -16,11 +16,10 @@ from bayesieve.classifier import SelectiveNB
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.decision import ThresholdTuner
 from bayesieve.discretize import RandomSums, TableEncoder
-from bayesieve.evaluation.comparison_file import read_results
-from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve.evaluation.results import Comparison, read_results
 from bayesieve.selection import CompressionAveraging
-from bayesieve.statistics.fold_tests import PairedTest, corrected_resampled_t
+from bayesieve.statistics import PairedTest, corrected_resampled_t
 from bayesieve_studies.boulle2007.figure import times_figure
 from bayesieve_studies.claims import Judged
 from bayesieve_studies.data_sets import DataSets

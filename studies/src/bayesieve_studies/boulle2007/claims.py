@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.statistics.fold_tests import DIGITS
+from bayesieve.evaluation.results import Comparison
+from bayesieve.statistics import DIGITS
 from bayesieve_studies.boulle2007.data import CHALLENGE, METHODS, OURS, REFERENCE, SHORT, TABLE_3, TABLE_4, UCI, Cell
 from bayesieve_studies.boulle2007.results import CRITERIA, FLOORED, Group, of_paper
 from bayesieve_studies.claims import Claim, Judged, compare

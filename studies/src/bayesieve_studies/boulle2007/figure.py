@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bayesieve.report.figures.scale import Point
+from bayesieve.report.drawing import Point
 from bayesieve.report.render import fill
 from bayesieve_studies.boulle2007.data import METHODS, OURS, SHORT, Cell
 from bayesieve_studies.boulle2007.results import FLOORED, Group

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison
 from bayesieve.report.critical_difference import critical_difference_figure
 from bayesieve_studies.boulle2007.claims import NAMES, challenge_findings, findings, sentences, table as claims_table
 from bayesieve_studies.boulle2007.data import BY_OURS, CHALLENGE, METHODS, OURS, TABLE_3, TABLE_4, UCI

@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bayesieve.statistics import average_ranks, critical_difference
-from bayesieve.statistics.fold_tests import DIGITS
+from bayesieve.statistics import DIGITS, average_ranks, critical_difference
 from bayesieve_studies import cross_validated as studies
 from bayesieve_studies.boulle2007.data import MEASURES, METHODS, OURS, REFERENCE, VARIANTS
 

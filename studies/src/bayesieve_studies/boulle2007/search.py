@@ -22,9 +22,9 @@ from scipy.special import logsumexp
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
-from bayesieve.report.figures.scale import Point
+from bayesieve.report.drawing import Point
 from bayesieve.search import GreedySearch, MultiStart, SearchTrace, SubsetProblem
-from bayesieve.statistics.data_set_tests import signed_rank_test
+from bayesieve.statistics import signed_rank_test
 from bayesieve_studies.boulle2007.data import UCI
 from bayesieve_studies.boulle2007.study import Boulle2007
 from bayesieve_studies.claims import LEVEL, Judged

@@ -12,9 +12,8 @@ import numpy as np
 from bayesieve.classifier import SelectiveNB
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.comparison_file import read_results
-from bayesieve.evaluation.comparison_result import Comparison
-from bayesieve.evaluation.fold_run import log_probabilities
+from bayesieve.evaluation.folds import log_probabilities
+from bayesieve.evaluation.results import Comparison, read_results
 from bayesieve.search import GreedySearch
 from bayesieve.selection import AccuracySelector, AUCSelector, BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.table.frames import take_rows

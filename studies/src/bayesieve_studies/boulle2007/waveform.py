@@ -18,7 +18,7 @@ from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison import time_left
-from bayesieve.evaluation.fold_run import fold_measures
+from bayesieve.evaluation.folds import fold_measures
 from bayesieve.search import SearchState, SubsetProblem
 from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector

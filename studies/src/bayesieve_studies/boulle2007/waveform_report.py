@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesieve.statistics.fold_tests import PairedTest, corrected_resampled_t
+from bayesieve.statistics import PairedTest, corrected_resampled_t
 from bayesieve_studies.boulle2007.data import OURS, REFERENCE, SHORT
 from bayesieve_studies.boulle2007.waveform import BY_SEARCH, EXHAUSTIVE, PAPER_MAP, SplitResult, WaveformStudy
 from bayesieve_studies.boulle2007.waveform_claims import (

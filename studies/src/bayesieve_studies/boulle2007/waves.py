@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.report.figures.scale import Point
+from bayesieve.report.drawing import Point
 from bayesieve_studies.figures.scatter import Series, panel, scatter
 from bayesieve_studies.simulate import waveform
 from bayesieve_studies.simulate.breiman import PAIRS, base_waves

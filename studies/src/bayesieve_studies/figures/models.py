@@ -7,10 +7,24 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bayesieve import words as formats
-from bayesieve.report.figure import WIDTH, Figure
-from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, Strip
-from bayesieve.report.figures.scale import Box, Point, Scale, Tick, thinned, tick_step, value_ticks
-from bayesieve.report.sections.tables import Column, Table
+from bayesieve.report.critical_difference import WIDTH
+from bayesieve.report.drawing import (
+    Box,
+    Column,
+    Line,
+    Mark,
+    Panel,
+    PathDrawing,
+    Point,
+    Scale,
+    Strip,
+    Table,
+    Tick,
+    thinned,
+    tick_step,
+    value_ticks,
+)
+from bayesieve.report.figure import Figure
 
 HEIGHT = 520  # of all models together
 _LEFT, _RIGHT, _TOP = 76, 112, 28

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesieve.report.figures.scale import Point, Scale, Tick, polyline, value_ticks
+from bayesieve.report.drawing import Point, Scale, Tick, polyline, value_ticks
 from bayesieve.report.render import fill
 
 _WIDTH, _HEIGHT = 220.0, 180.0

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.figure import WIDTH, Figure
-from bayesieve.report.figures.scale import Scale, Tick, value_ticks
-from bayesieve.report.sections.tables import Column, Table
+from bayesieve.report.critical_difference import WIDTH
+from bayesieve.report.drawing import Column, Scale, Table, Tick, value_ticks
+from bayesieve.report.figure import Figure
 from bayesieve.words import format_number
 
 _LEFT, _RIGHT, _GAP = 70, 24, 66

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bayesieve.report.figure import WIDTH, Figure
-from bayesieve.report.figures.scale import Box, Tick
-from bayesieve.report.sections.tables import Column, Table
+from bayesieve.report.critical_difference import WIDTH
+from bayesieve.report.drawing import Box, Column, Table, Tick
+from bayesieve.report.figure import Figure
 from bayesieve.words import format_number, plural
 
 ROW, BAR = 52, 38

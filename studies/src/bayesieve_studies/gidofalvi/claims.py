@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import kendalltau
 
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison
 from bayesieve_studies.claims import Claim, ClaimedPair, compare
 from bayesieve_studies.gidofalvi.model import N_STEPS
 from bayesieve_studies.gidofalvi.study import ALL, BOOSTED, FORWARD, HAND, OURS

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison
+from bayesieve.report.drawing import Line, Mark, Panel, PathDrawing, Point, Scale, Tick, strips_between, value_ticks
 from bayesieve.report.figure import Figure
-from bayesieve.report.figures.panels import Line, Mark, Panel, PathDrawing, strips_between
-from bayesieve.report.figures.scale import Point, Scale, Tick, value_ticks
 from bayesieve_studies.gidofalvi.claims import of_method
 from bayesieve_studies.gidofalvi.model import N_STEPS
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison
 from bayesieve_studies.claims import ClaimedPair
 from bayesieve_studies.gidofalvi.campaigns import CUP, Campaign
 from bayesieve_studies.gidofalvi.claims import LINES, findings, of_method, sentence, values_of, verdict

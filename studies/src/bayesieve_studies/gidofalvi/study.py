@@ -11,9 +11,8 @@ from bayesieve.classifier import SelectiveNB
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.comparison_file import read_results
-from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import FixedSplit
+from bayesieve.evaluation.results import Comparison, read_results
 from bayesieve.selection import BoostedSelector, WrapperSelector
 from bayesieve_studies.claims import Judged
 from bayesieve_studies.gidofalvi.campaigns import SIMULATED, Campaign, campaigns

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.report.figures.scale import Point
+from bayesieve.report.drawing import Point
 from bayesieve.search import GreedySearch
 from bayesieve_studies.claims import Judged
 from bayesieve_studies.figures.scatter import Series, panel, scatter

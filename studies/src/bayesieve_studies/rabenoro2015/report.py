@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from bayesieve.evaluation.comparison_result import Comparison
+from bayesieve.evaluation.results import Comparison
 from bayesieve_studies.claims import Claim, ClaimedPair, Judged, compare, in_words, judged
 from bayesieve_studies.rabenoro2015.study import (
     BY_LIKELIHOOD,

@@ -14,9 +14,8 @@ from sklearn.base import BaseEstimator
 
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder
-from bayesieve.evaluation.comparison_file import read_results
-from bayesieve.evaluation.comparison_result import Comparison
 from bayesieve.evaluation.folds import FixedSplit
+from bayesieve.evaluation.results import Comparison, read_results
 from bayesieve_studies.claims import Judged
 from bayesieve_studies.rabenoro2015.subset_choice import FILTERS, Method, SubsetChoice
 from bayesieve_studies.simulate import engine_scores, engine_series, engine_thresholds, score_columns

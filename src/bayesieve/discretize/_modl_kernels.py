@@ -1,10 +1,14 @@
-"""Compiled loops of the MODL interval search: exact, by dynamic programming; for columns too large for it, by merges of
-neighbouring intervals, then moves of their bounds.
+"""Compiled loops of the MODL searches: intervals exactly, by dynamic programming, and in columns too large for it by
+merges of neighbours, then moves of their bounds; groups of values exactly, and by merges and moves.
 
-Every loop sees a column as *blocks* (runs of neighbouring distinct values) through ``cumulated``, the (blocks + 1,
-classes) table of class counts summed from the left, so that the counts of any interval are one subtraction.
-``prior[i]`` is the cost in nats of announcing ``i`` intervals; ``log_factorials[n]`` is log n!, or None when the
-counts are fractional weights.
+Interval loops see a column as *blocks* (runs of neighbouring distinct values) through ``cumulated``, the (blocks + 1,
+classes) table of class counts summed from the left, so that the counts of any interval are one subtraction. Group loops
+see ``counts``, a row per value, or per values that stay together: rows of each class, then the number of values that
+the prior counts (0 with the published prior, for which two classes are an interval problem). ``prior[i]`` is the cost
+in nats of announcing ``i`` parts; ``log_factorials[n]`` is log n!, or None when the counts are fractional weights.
+
+Arrays are made in few ways only, and filled by loops: Numba compiles each way apart, which takes up to a tenth of a
+second. Numbers that inner kernels get are no literals, for each of which they would be compiled apart, too.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
 
+ZERO = np.int64(0)
+WITH, WITHOUT = np.int64(1), np.int64(-1)
 EPSILON = 1e-9  # nats: smaller changes of cost are rounding noise
 
 
@@ -61,7 +67,10 @@ def _most_parts(cumulated, prior, log_factorials):
             penalties[n_penalties] = prior[k + 1] - prior[k]
             n_penalties += 1
             last = k
-    least, parts = np.zeros((n + 1, n_penalties)), np.zeros(n + 1, dtype=np.int64)
+    least, parts = np.empty((n + 1, n_penalties)), np.empty(n + 1, np.int64)
+    for p in range(n_penalties):
+        least[0, p] = 0.0
+    parts[0] = 0
     for stop in range(1, n + 1):
         own = least[stop]
         for p in range(n_penalties):
@@ -73,7 +82,7 @@ def _most_parts(cumulated, prior, log_factorials):
                 parts[stop] = parts[start] + 1
             for p in range(n_penalties):
                 own[p] = min(own[p], before[p] + cost + penalties[p])
-    reached = prior[1] + part_cost(cumulated, 0, n, log_factorials) - constant
+    reached = prior[1] + part_cost(cumulated, ZERO, n, log_factorials) - constant
     if parts[n] <= most_announced:
         reached = min(reached, least[n, 0] + prior[parts[n]] - parts[n] * penalties[0])
     most = most_announced
@@ -99,7 +108,7 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
     shifted = np.empty(prior.size - 1)  # the interval apart always exists: i intervals of the others make i + 1
     for k in range(shifted.size):
         shifted[k] = prior[k + 1 if k > 0 else 0]
-    found = np.empty(cumulated.shape[0], dtype=np.int64)
+    found = np.empty(cumulated.shape[0], np.int64)
     n_found = 0
     for c in columns:
         start, own_prior = starts[c], prior
@@ -118,7 +127,7 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
         if most == 1:
             continue
         # Exact: D_k(b) = min_a D_{k-1}(a) + part(a..b).
-        lowest, origin = np.empty((n_blocks + 1, most + 1)), np.empty((n_blocks + 1, most + 1), dtype=np.int32)
+        lowest, origin = np.empty((n_blocks + 1, most + 1)), np.empty((n_blocks + 1, most + 1), np.int32)
         for stop in range(n_blocks + 1):
             row, row_origin = lowest[stop], origin[stop]
             for k in range(most + 1):
@@ -157,7 +166,7 @@ def _join_local_minima(cumulated, log_factorials, target):
     for j in range(n_classes):
         most_rows += cumulated[-1, j]
     most_rows /= 16 * target
-    bounds = np.empty(n_blocks + 1, dtype=np.int64)
+    bounds = np.empty(n_blocks + 1, np.int64)
     n, start, rows, bounds[0] = 0, 0, 0.0, 0
     for i in range(n_blocks):  # runs of neighbours with at most so many rows; larger blocks stay alone
         size = 0.0
@@ -231,7 +240,7 @@ def merge_greedily(cumulated, log_factorials, most_queued, n_parts):
     if n > most_queued:
         bounds = _join_local_minima(cumulated, log_factorials, most_queued - 1)
     else:
-        bounds = np.empty(n + 1, dtype=np.int64)
+        bounds = np.empty(n + 1, np.int64)
         for i in range(n + 1):
             bounds[i] = i
     n = bounds.size - 1
@@ -239,11 +248,11 @@ def merge_greedily(cumulated, log_factorials, most_queued, n_parts):
     while width < n:
         width *= 2
     # Pair i joins the interval that begins at bound i with the next one; bound `after[i]` disappears with it.
-    before, after = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    before, after = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     for i in range(n + 1):
         before[i], after[i] = i - 1, i + 1
-    costs, key, tree = np.empty(n), np.full(width, np.inf), np.empty(2 * width, dtype=np.int64)
-    alive = np.ones(n + 1, dtype=np.bool_)
+    costs, key, tree = np.empty(n), np.empty(width), np.empty(2 * width, np.int64)
+    key[:] = np.inf
     for i in range(n):
         costs[i] = part_cost(cumulated, bounds[i], bounds[i + 1], log_factorials)
     for i in range(n - 1):
@@ -258,7 +267,6 @@ def merge_greedily(cumulated, log_factorials, most_queued, n_parts):
         j = after[i]
         following = after[j]
         costs[i] += costs[j] + key[i]
-        alive[j] = False
         key[i] = key[j] = np.inf
         after[i] = following
         before[following] = i
@@ -271,7 +279,13 @@ def merge_greedily(cumulated, log_factorials, most_queued, n_parts):
         if p >= 0:
             key[p] = part_cost(cumulated, bounds[p], bounds[following], log_factorials) - costs[p] - costs[i]
             _play(tree, key, p)
-    return bounds[alive]
+    at = left = 0
+    while at < n:
+        bounds[left] = bounds[at]
+        at = after[at]
+        left += 1
+    bounds[left] = bounds[n]
+    return bounds[: left + 1]
 
 
 @jit_inner
@@ -315,7 +329,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
     n_blocks = cumulated.shape[0] - 1
     capacity = min(n_blocks, prior.size - 1) + 2
     constant = log_factorial(cumulated.shape[1] - 1, log_factorials)
-    bound = np.empty(capacity + 1, dtype=np.int64)
+    bound = np.empty(capacity + 1, np.int64)
     n = bounds.size - 1
     for i in range(n + 1):
         bound[i] = bounds[i]
@@ -324,7 +338,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
     # Per number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound of
     # each start.
     gain = np.empty((4, capacity + 1))
-    where = np.empty((4, capacity + 1), dtype=np.int64)
+    where = np.empty((4, capacity + 1), np.int64)
     cost = np.empty(capacity + 1)
     stale_from, stale_to = 0, n
     for i in range(n):
@@ -374,3 +388,303 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
         cost[i] = part_cost(cumulated, bound[i], bound[i + 1], log_factorials)
         cost[i + 1] = part_cost(cumulated, bound[i + 1], bound[i + 2], log_factorials)
         stale_from, stale_to = i, i + 2
+
+
+@jit_inner
+def _part(a, b, sign, log_factorials):
+    """Cost of the labels of the group with counts a + sign * b, less log v! of its v values; nothing if it is empty."""
+    n_classes = a.size - 1
+    total = a[0] + sign * b[0]
+    cost = -log_factorial(total, log_factorials)
+    for j in range(1, n_classes):
+        count = a[j] + sign * b[j]
+        cost -= log_factorial(count, log_factorials)
+        total += count
+    if total <= 0:
+        return 0.0
+    constant = log_factorial(n_classes - 1, log_factorials)
+    cost -= log_factorial(a[n_classes] + sign * b[n_classes], log_factorials)
+    return cost + log_factorial(total + (n_classes - 1), log_factorials) - constant
+
+
+@jit
+def merge_pairs(table, sizes, log_factorials):
+    """Merge the cheapest pair of groups down to one: the group of every value after each merge, (n, n), from one value
+    a group to a single group, and the costs of the groups, (n,).
+
+    table : counts of the values; sizes : numbers of values that the costs count, but the choice of pairs does not. Both
+    are overwritten. A group has the number of its first value.
+    """
+    n, width = table.shape
+    costs, totals = np.empty(n), np.empty(n)
+    total = 0.0
+    for v in range(n):
+        costs[v] = _part(table[v], table[v], ZERO, log_factorials)
+        total += costs[v] - log_factorial(sizes[v], log_factorials)
+    changes = np.empty((n, n))  # by merging groups of smaller and larger index
+    groups, nearest = np.empty((n, n), np.int64), np.empty(n, np.int64)
+    delta = np.empty(n)  # cheapest merge with a group of larger index
+    for v in range(n):
+        groups[0, v], nearest[v], delta[v] = v, -1, np.inf
+        for w in range(v + 1, n):
+            changes[v, w] = _part(table[v], table[w], WITH, log_factorials) - costs[v] - costs[w]
+            if changes[v, w] < delta[v]:
+                delta[v] = changes[v, w]
+                nearest[v] = w
+    totals[0] = total
+    for step in range(1, n):
+        v = 0
+        for u in range(1, n):
+            if delta[u] < delta[v]:
+                v = u
+        w = nearest[v]
+        group = groups[step]
+        for u in range(n):
+            group[u] = groups[step - 1, u] if groups[step - 1, u] != w else v
+        total += delta[v] + log_factorial(sizes[v], log_factorials) + log_factorial(sizes[w], log_factorials)
+        sizes[v] += sizes[w]
+        total -= log_factorial(sizes[v], log_factorials)
+        totals[step] = total
+        costs[v] += costs[w] + delta[v]
+        for j in range(width):
+            table[v, j] += table[w, j]
+        delta[w] = np.inf
+        for u in range(n):
+            if u == v or group[u] != u:
+                continue  # the group itself, and those that ended
+            change = _part(table[u], table[v], WITH, log_factorials) - costs[u] - costs[v]
+            if u < v:
+                changes[u, v] = change
+            else:
+                changes[v, u] = change
+        for u in range(n):
+            if group[u] != u:
+                continue
+            if u == v or nearest[u] == v or nearest[u] == w:
+                delta[u] = np.inf
+                nearest[u] = -1
+                for x in range(u + 1, n):
+                    if group[x] == x and changes[u, x] < delta[u]:
+                        delta[u] = changes[u, x]
+                        nearest[u] = x
+            elif u < v and changes[u, v] < delta[u]:
+                delta[u] = changes[u, v]
+                nearest[u] = v
+    return groups, totals
+
+
+@jit_inner
+def _cheapest_merge(table, units, costs, n, saved, log_factorials):
+    """The merge of two of the first ``n`` groups that lowers the cost most, where one group less saves ``-saved``: its
+    change of the cost and both groups, -1 if none lowers it.
+    """
+    best, into, out = -EPSILON, -1, -1
+    for g in range(n):
+        if units[g] == 0:
+            continue
+        for h in range(g + 1, n):
+            if units[h] == 0:
+                continue
+            change = _part(table[g], table[h], WITH, log_factorials) - costs[g] - costs[h]
+            change += saved
+            if change < best:
+                best, into, out = change, g, h
+    return best, into, out
+
+
+@jit
+def move_values(counts, group, table, prior, log_factorials):
+    """Move single values between groups (or into an empty one), and merge groups, best change first, until nothing
+    falls. ``table`` holds zeros, of the shape of ``counts``.
+    """
+    n, width = counts.shape
+    size, costs = np.empty(n, np.int64), np.empty(n)
+    size[:] = 0
+    n_groups = np.int64(0)
+    for v in range(n):
+        if size[group[v]] == 0:
+            n_groups += 1
+        size[group[v]] += 1
+        for j in range(width):
+            table[group[v], j] += counts[v, j]
+    for g in range(n):
+        costs[g] = _part(table[g], table[g], ZERO, log_factorials)
+    while True:
+        saved = prior[n_groups - 1] - prior[n_groups]
+        best, best_to, best_from = _cheapest_merge(table, size, costs, n, saved, log_factorials)
+        best_value = -1
+        for v in range(n):
+            g = group[v]
+            left = _part(table[g], counts[v], WITHOUT, log_factorials) - costs[g]
+            tried_empty = size[g] == 1
+            for h in range(n):
+                if h == g or (size[h] == 0 and tried_empty):
+                    continue
+                parts = n_groups
+                if size[h] == 0:
+                    tried_empty = True
+                    parts += 1
+                if size[g] == 1:
+                    parts -= 1
+                change = (
+                    left + _part(table[h], counts[v], WITH, log_factorials) - costs[h] + prior[parts] - prior[n_groups]
+                )
+                if change < best:
+                    best, best_value, best_from, best_to = change, v, g, h
+        if best_from < 0:
+            return group
+        for v in range(n):
+            if (best_value < 0 and group[v] == best_from) or v == best_value:
+                group[v] = best_to
+                size[best_from] -= 1
+                if size[best_to] == 0:
+                    n_groups += 1
+                size[best_to] += 1
+                for j in range(width):
+                    table[best_from, j] -= counts[v, j]
+                    table[best_to, j] += counts[v, j]
+        if size[best_from] == 0:
+            n_groups -= 1
+        costs[best_from] = _part(table[best_from], table[best_from], ZERO, log_factorials)
+        costs[best_to] = _part(table[best_to], table[best_to], ZERO, log_factorials)
+
+
+@jit_inner
+def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
+    """Merge the cheapest two groups until nothing falls, the last group taking the number of the one that ends; returns
+    the number of groups left.
+    """
+    while True:
+        saved = prior[n_groups - 1] - prior[n_groups]
+        _, into, out = _cheapest_merge(table, units, costs, n_groups, saved, log_factorials)
+        if into < 0:
+            return n_groups
+        n_groups -= 1
+        units[into] += units[out]
+        units[out] = units[n_groups]
+        units[n_groups] = 0
+        for j in range(table.shape[1]):
+            table[into, j] += table[out, j]
+            table[out, j] = table[n_groups, j]
+            table[n_groups, j] = 0
+        for v in range(group.size):
+            if group[v] == out:
+                group[v] = into
+            elif group[v] == n_groups:
+                group[v] = out
+        costs[into] = _part(table[into], table[into], ZERO, log_factorials)
+        costs[out] = costs[n_groups] if out < n_groups else 0.0
+        costs[n_groups] = 0.0
+
+
+@jit
+def settle_values(counts, group, table, prior, log_factorials):
+    """Move values, each to its best group or a new one, and merge groups, until nothing falls; returns the cost.
+
+    Unlike `move_values` it takes the first change that pays, value after value: for many values. ``group``, numbers
+    below that of the values, is overwritten; groups are numbered again, in the order of their numbers. ``table`` holds
+    zeros, for one group more than there can be.
+    """
+    n, width = counts.shape
+    number = np.empty(n, np.int64)
+    number[:] = -1
+    for v in range(n):
+        number[group[v]] = 0
+    n_groups = np.int64(0)
+    for g in range(n):
+        if number[g] == 0:
+            number[g] = n_groups
+            n_groups += 1
+    most = table.shape[0] - 1
+    costs, units = np.empty(most + 1), np.empty(most + 1, np.int64)
+    costs[:] = 0.0
+    units[:] = 0
+    for v in range(n):
+        group[v] = number[group[v]]
+        units[group[v]] += 1
+        for j in range(width):
+            table[group[v], j] += counts[v, j]
+    for g in range(n_groups):
+        costs[g] = _part(table[g], table[g], ZERO, log_factorials)
+    moved = True
+    while moved:
+        before = n_groups
+        n_groups = _merge_groups(group, table, units, costs, n_groups, prior, log_factorials)
+        moved = n_groups < before
+        for v in range(n):
+            g = group[v]
+            if units[g] == 1:
+                continue
+            left = _part(table[g], counts[v], WITHOUT, log_factorials) - costs[g]
+            best, into = -EPSILON, -1
+            for h in range(n_groups + 1 if n_groups < most else n_groups):
+                if h != g:
+                    change = left + _part(table[h], counts[v], WITH, log_factorials) - costs[h]
+                    if h == n_groups:
+                        change += prior[n_groups + 1] - prior[n_groups]
+                    if change < best:
+                        best, into = change, h
+            if into >= 0:
+                moved = True
+                n_groups = max(n_groups, into + 1)
+                group[v] = into
+                units[g] -= 1
+                units[into] += 1
+                for j in range(width):
+                    table[g, j] -= counts[v, j]
+                    table[into, j] += counts[v, j]
+                costs[g] = _part(table[g], table[g], ZERO, log_factorials)
+                costs[into] = _part(table[into], table[into], ZERO, log_factorials)
+    cost = 0.0
+    for g in range(n_groups):
+        cost += costs[g]
+    return cost + prior[n_groups]
+
+
+@jit
+def optimal_groups(counts, table, prior, log_factorials):
+    """Exact optimum over all partitions of the values by dynamic programming over subsets: O(3^values x groups).
+
+    table : zeros, (2^values, n_counts), for the counts of every subset.
+    """
+    n, width = counts.shape
+    n_subsets = 1 << n
+    for v in range(n):
+        for subset in range(1 << v, 2 << v):
+            for j in range(width):
+                table[subset, j] = table[subset - (1 << v), j] + counts[v, j]
+    cost = np.empty(n_subsets)
+    for subset in range(n_subsets):
+        cost[subset] = _part(table[subset], table[subset], ZERO, log_factorials)
+    lowest, origin = np.empty((n_subsets, n + 1)), np.empty((n_subsets, n + 1), np.int32)
+    lowest[:] = np.inf
+    lowest[0, 0] = 0.0
+    for subset in range(1, n_subsets):
+        low = subset & -subset
+        rest = subset ^ low
+        extra = rest
+        while True:  # the group of the lowest value of the subset is low + extra
+            part = low | extra
+            before = lowest[subset ^ part]
+            for g in range(n):
+                value = before[g] + cost[part]
+                if value < lowest[subset, g + 1]:
+                    lowest[subset, g + 1] = value
+                    origin[subset, g + 1] = part
+            if extra == 0:
+                break
+            extra = (extra - 1) & rest
+    best, groups = np.inf, 1
+    for g in range(1, n + 1):
+        if lowest[n_subsets - 1, g] + prior[g] < best - EPSILON:
+            best = lowest[n_subsets - 1, g] + prior[g]
+            groups = g
+    group = np.empty(n, np.int64)
+    subset = n_subsets - 1
+    for g in range(groups, 0, -1):
+        part = origin[subset, g]
+        for v in range(n):
+            if part >> v & 1:
+                group[v] = g - 1
+        subset ^= part
+    return group

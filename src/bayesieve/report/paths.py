@@ -1,28 +1,53 @@
-"""The path of a search: its measures over the number of features phase by phase, or a line for every start."""
+"""The path of a search as a drawing: phase by phase, a line for every start, or the means of several searches."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.figures.panels import (
+from bayesieve.report.drawing import (
     Line,
     Mark,
     Panel,
     PathDrawing,
+    Point,
+    Scale,
     Strip,
+    Table,
+    Tick,
     band,
+    drawable,
     drawn_lines,
     labelled_mark,
     panel_note,
+    spaced,
     strips_between,
+    thinned,
+    tick_values,
     value_scale,
+    value_ticks,
 )
-from bayesieve.report.figures.scale import Point, Scale, Tick, drawable, spaced, thinned, tick_values, value_ticks
-from bayesieve.report.measures import Measure, measures_of
+from bayesieve.report.search import (
+    MAX_MOVES,
+    Measure,
+    Spread,
+    _goal,
+    _nearest,
+    _sentence,
+    alternates,
+    best_start,
+    by_size,
+    chosen_step,
+    measures_of,
+    moves_table,
+    path_sentence,
+    sizes_of,
+    spread,
+    steps_by_start,
+    value_at,
+)
 from bayesieve.words import few_digits, format_count, not_blank, plural, shorten, shorten_middle
 
 MAX_LINES = 60
@@ -117,25 +142,6 @@ def _round_sizes(low: float, high: float) -> list[float]:
     return [size for size in sizes if low <= size <= high] or [low, high]
 
 
-def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
-    """The moves of each start with a criterion that can be drawn, in order."""
-    starts: dict[int, list[PathStep]] = {}
-    for step in path:
-        if drawable(step.criterion):
-            starts.setdefault(step.start, []).append(step)
-    return starts
-
-
-def best_start(search: SearchSummary) -> int | None:
-    """The start that came closest to the best criterion; the first of several."""
-    starts = steps_by_start(search.path)
-    if not starts:
-        return None
-    goal = _goal(search)
-    distance = {s: abs(steps[_nearest(steps, goal)].criterion - goal) for s, steps in starts.items()}
-    return min(distance, key=lambda s: (distance[s], s))
-
-
 def path_chart(search: SearchSummary) -> PathDrawing | None:
     """A line for every start over the moves made, and the criterion without features; None without a recorded move."""
     starts = steps_by_start(search.path)
@@ -167,14 +173,6 @@ def _places(steps: Sequence[PathStep], x: Scale, y: Scale) -> tuple[Point, ...]:
     return tuple(Point(x(i), y(steps[i].criterion)) for i in thinned(len(steps), MAX_POINTS))
 
 
-def _goal(search: SearchSummary) -> float:
-    return search.best_criterion if drawable(search.best_criterion) else 0.0
-
-
-def _nearest(steps: Sequence[PathStep], goal: float) -> int:
-    return min(range(len(steps)), key=lambda i: abs(steps[i].criterion - goal))
-
-
 @dataclass(frozen=True)
 class _Walk:
     """A walk on its part of the axis: its subsets, where they stand, and whether it is drawn in colour."""
@@ -182,12 +180,6 @@ class _Walk:
     steps: list[PathStep]
     positions: list[float]
     is_best: bool
-
-
-def alternates(search: SearchSummary) -> bool:
-    """Whether the walks are phases that take turns: one only adds, the next only drops, and so on."""
-    directions = [{step.move for step in steps[1:]} for steps in steps_by_start(search.path).values()]
-    return all(len(d) <= 1 for d in directions) and all(not a or a != b for a, b in pairwise(directions))
 
 
 def phase_drawing(search: SearchSummary) -> PathDrawing | None:
@@ -341,3 +333,101 @@ def _in_words(step: PathStep, measures: Sequence[Measure], search: SearchSummary
     ]
     chosen = "; chosen" if (step.start, step.step) == search.chosen else ""
     return f"{plural(step.n_features, 'feature')}{which}{': ' if values else ''}{', '.join(values)}{chosen}"
+
+
+def spread_drawing(summaries: Sequence[SearchSummary]) -> PathDrawing | None:
+    """Panels of the mean with a band of one standard deviation, faint lines for the searches themselves."""
+    searches = [by_size(summary) for summary in summaries]
+    met = sizes_of(searches)
+    if not met:
+        return None
+    chosen = [step for summary in summaries if (step := chosen_step(summary)) is not None]
+    facet = Facet(met[0], met[-1], logarithmic=needs_logarithm(met, [step.n_features for step in chosen]))
+    sizes = [met[i] for i in spaced([facet(size) for size in met], MAX_POINTS)]
+    panels, drawn = [], []
+    for shown in measures_of(*summaries):
+        spreads = spread(searches, sizes, on_validation=shown.on_validation)
+        panel = _mean_panel(shown, searches, spreads, chosen, facet)
+        if panel is not None:
+            panels.append(panel)
+            drawn.append((shown, spreads))
+    texts = [_means_in_words(size, [(shown, spreads[i]) for shown, spreads in drawn]) for i, size in enumerate(sizes)]
+    return PathDrawing(
+        panels=tuple(panels),
+        x_ticks=facet.ticks(),
+        x_label=size_label(facet),
+        strips=tuple(strips_between([facet(size) for size in sizes], texts)),
+        n_hidden=max(0, len(summaries) - MAX_LINES),
+    )
+
+
+def _mean_panel(
+    shown: Measure,
+    searches: Sequence[Sequence[PathStep]],
+    spreads: Sequence[Spread],
+    chosen: Sequence[PathStep],
+    facet: Facet,
+) -> Panel | None:
+    means = [s.mean for s in spreads]
+    ends = [v for s in spreads if drawable(s.deviation) for v in (s.mean - s.deviation, s.mean + s.deviation)]
+    values = [(step.n_features, step.validation if shown.on_validation else step.criterion) for step in chosen]
+    marked = [(size, value) for size, value in values if value is not None and drawable(value)]
+    scale = value_scale(means + ends, [value for _, value in marked], lower_is_better=shown.lower_is_better)
+    if scale is None:
+        return None
+    lines: list[Line] = []
+    for search in searches[:MAX_LINES]:
+        own = [(facet(s.size), value_at(search, s.size, on_validation=shown.on_validation)) for s in spreads]
+        lines += drawn_lines("start", own, scale)
+    lines += drawn_lines("best", [(facet(s.size), s.mean) for s in spreads], scale)
+    note = f"line: mean of {plural(len(searches), 'search', 'searches')}; band: ± one standard deviation"
+    return Panel(
+        heading=shown.panel_heading,
+        note=panel_note(note, means, scale),
+        bands=band([(facet(s.size), s.mean - s.deviation, s.mean + s.deviation) for s in spreads], scale),
+        lines=tuple(lines),
+        marks=tuple(Mark(Point(facet(size), scale(value))) for size, value in marked),
+        y_ticks=value_ticks(scale),
+    )
+
+
+def _means_in_words(size: int, spreads: Sequence[tuple[Measure, Spread]]) -> str:
+    """The means at a size in one line."""
+    values = [f"{'validation ' if shown.on_validation else ''}{shown.title} {s.text(shown)}" for shown, s in spreads]
+    n_searches = spreads[0][1].n_searches if spreads else 0
+    return f"{plural(size, 'feature')}: {', '.join(values)} over {plural(n_searches, 'search', 'searches')}"
+
+
+@dataclass(frozen=True)
+class SearchSection:
+    """The search in words, as a chart, and its moves.
+
+    A search that chose one subset of its path has a `drawing` and a `table`; one whose weights come from many starts
+    together has a `chart` and the `moves` of its best start.
+    """
+
+    search: SearchSummary
+    sentence: str
+    chart: PathDrawing | None = None
+    chart_cap: str | None = None
+    moves: tuple[PathStep, ...] = ()
+    moves_cap: str | None = None
+    drawing: PathDrawing | None = None
+    table: Table | None = None
+
+
+def search_section(search: SearchSummary | None) -> SearchSection | None:
+    """None without a search."""
+    if search is None:
+        return None
+    if search.clusters is not None or (search.n_starts == len(search.path) > 1 and search.criterion_name != "map"):
+        return SearchSection(search, path_sentence(search))  # candidates, without a path from one to the other
+    if search.chosen is not None or search.criterion_name != "map":
+        return SearchSection(search, path_sentence(search), drawing=phase_drawing(search), table=moves_table(search))
+    chart, start = path_chart(search), best_start(search)
+    moves = steps_by_start(search.path)[start] if start is not None else []
+    chart_cap = (
+        f"{plural(chart.n_hidden, 'further start')} not drawn." if chart is not None and chart.n_hidden else None
+    )
+    moves_cap = f"The first {MAX_MOVES} of {len(moves):,} moves." if len(moves) > MAX_MOVES else None
+    return SearchSection(search, _sentence(search), chart, chart_cap, tuple(moves[:MAX_MOVES]), moves_cap)

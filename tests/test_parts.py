@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import bayesieve
+from bayesieve.parts import _PARAGRAPHS, _entries, with_shared_docs
 from bayesieve.selection import FilterSelector
-from bayesieve.shared_docs import _PARAGRAPHS, _entries, with_shared_docs
 
 METHODS = ("fit", "partial_fit")
 PUBLIC = {name: getattr(bayesieve, name) for name in bayesieve.__all__ if callable(getattr(bayesieve, name))}

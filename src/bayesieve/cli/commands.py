@@ -1,0 +1,416 @@
+"""What every command shares: options in tables, output for people, and every error as one line with an exit status."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from bayesieve.words import named, quoted, sentence, similar, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+BAD_INPUT = 2
+INTERNAL = 1
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+NO_STUDIES = "{} needs the studies; run pip install bayesieve-studies, or pip install ./studies in the repository"
+
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
+# Parameters of the library that begin a sentence, or are row weights, and options that have other names.
+_OPTIONS = {"random_state": "seed", "sample_weight": "weight", "n_features": "sums"}
+_KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|prior|calibrate|repetitions"
+_PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")
+_TABLES = "CSV, TSV, Parquet or Arrow file{}; text files may end in .gz; - is standard input."
+_BAR_CELLS, _LONGEST_TEXT, _READABLE_TEXT = 12, 40, 14
+
+
+class CommandError(Exception):
+    """An error that the user can correct; its text is the line shown."""
+
+
+class Interrupted(BaseException):
+    """Ctrl-C that ends the command, not only a search that returns its best subset so far."""
+
+
+@contextmanager
+def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
+    """Let Ctrl-C end the block and the command, saying what that leaves behind at that moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are none of this thread's business
+        return
+
+    def interrupt(*_: Any) -> None:
+        signal.signal(signal.SIGINT, lambda *_: None)  # a second Ctrl-C would end in a traceback
+        raise Interrupted(consequence if isinstance(consequence, str) else consequence())
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Commands(TyperGroup):
+    """The commands, which end in one line for every error, and in an exit status."""
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> Any:
+        """Run a command and exit with its status."""
+        given = list(sys.argv[1:] if args is None else args)
+        status = 0
+        try:
+            with _warnings_as_lines(), self.make_context(prog_name, list(given)) as context:
+                self.invoke(context)
+                sys.stdout.flush()
+        except BaseException as error:
+            message, status = _explained(error)
+            if message:
+                if "--debug" in given:
+                    traceback.print_exception(error)
+                typer.echo(f"error: {sentence(message)}", err=True)
+        sys.exit(status)
+
+
+def _explained(error: BaseException) -> tuple[str, int]:
+    """The message for an exception, empty if there is nothing to say, and the exit status."""
+    if isinstance(error, typer.Exit):
+        return "", error.exit_code
+    if isinstance(error, _UsageError):
+        return _usage(error), BAD_INPUT
+    if isinstance(error, BrokenPipeError):
+        _silence_stdout()
+        return "", BROKEN_PIPE
+    interruption = _interruption(error)
+    if interruption is not None:
+        return f"Interrupted: {interruption}" if str(interruption) else "Interrupted", INTERRUPTED
+    if isinstance(error, CommandError):
+        return str(error), BAD_INPUT
+    if isinstance(error, ValueError) and _raised_by_bayesieve(error):
+        return _PARAMETER.sub(_its_option, str(error)), BAD_INPUT
+    if isinstance(error, FileNotFoundError) and error.errno is not None and error.filename is None:
+        return "The working folder does not exist any more; change to another one", BAD_INPUT
+    if isinstance(error, OSError):  # the system's have a number, the library's a sentence
+        place = "Standard output" if error.filename is None else error.filename
+        return str(error) if error.errno is None else f"{place}: {error.strerror}", BAD_INPUT
+    if isinstance(error, MemoryError):
+        return f"Not enough memory{f' ({error})' if str(error) else ''}; use fewer rows or columns", INTERNAL
+    what = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
+    return f"Internal error ({what[:200]}); please report it with what --debug shows", INTERNAL
+
+
+def _usage(error: Any) -> str:
+    if "embedded null byte" in str(error):
+        return "An argument holds a null character, which no name of a file or column can; leave it out"
+    hint = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
+    return f"{error.format_message().removesuffix('.')}{hint}"
+
+
+def _interruption(error: BaseException | None) -> BaseException | None:
+    """Ctrl-C, perhaps while compiled code was called, which turns it into a SystemError."""
+    while isinstance(error, SystemError):
+        error = error.__cause__ or error.__context__
+    return error if isinstance(error, (KeyboardInterrupt, Interrupted)) else None
+
+
+def _its_option(match: re.Match[str]) -> str:
+    name = match[0]
+    return "--" + _OPTIONS.get(name, name.removeprefix("n_")).replace("_", "-")
+
+
+def _raised_by_bayesieve(error: Exception) -> bool:
+    """Whether the library itself raised the error, not code that it calls."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return str(frames[-1].f_globals.get("__name__", "")).startswith(("bayesieve.", "bayesieve_studies."))
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Show user warnings as lines on the error stream, and hide warnings for programmers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = lambda text, *_, **__: typer.echo(f"warning: {sentence(str(text))}", err=True)
+        yield
+
+
+def _silence_stdout() -> None:
+    """Prevent a second error in the flush at exit after the reader of our output has gone."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Option(NamedTuple):
+    """An option as the help shows it, such as ``--jobs -j N``; a flag, such as ``--all``; or an argument: TABLE.
+
+    Arguments must be given unless they are in brackets, as must options with the default `...`. Values have the type of
+    the default, or `type`.
+    """
+
+    usage: str
+    help: str
+    default: Any = None
+    type: Any = None
+    default_in_words: str | None = None
+
+    def parameter(self, panel: str) -> inspect.Parameter:
+        """The parameter of a function that typer makes this of, in a panel of the help."""
+        names = [word for word in self.usage.split() if word.startswith("-")]
+        metavar = self.usage.split()[-1] if names != self.usage.split() else None
+        default = False if metavar is None else self.default if names or self.usage.startswith("[") else ...
+        of_type = self.type or (str if default in (..., None) else list[str] if default == [] else type(default))
+        if default is None:
+            of_type = of_type | None
+        shown = self.default_in_words or default not in (..., None)
+        told: dict[str, Any] = {"metavar": metavar, "help": self.help, "show_default": shown}
+        made = typer.Option(*names, **told, rich_help_panel=panel or None) if names else typer.Argument(**told)
+        return inspect.Parameter(
+            re.sub(r"\W", "", names[0][2:].replace("-", "_") if names else self.usage.lower()),
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=Annotated[of_type, made],
+            default=inspect.Parameter.empty if default is ... else default,
+        )
+
+
+def command(
+    options: Mapping[str, Iterable[Option]], module: str = ""
+) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
+    """Make a command of a function that takes the values of its options, listed by their panel in the help.
+
+    The docstring is the help. With a ``module``, the function of this name there is run, which is imported only then.
+    """
+    parameters = [option.parameter(panel) for panel, rows in options.items() for option in rows]
+
+    def decorate(function: Callable[[Any], None]) -> Callable[..., None]:
+        def run(**values: Any) -> None:
+            runs = getattr(import_module(module), function.__name__) if module else function
+            runs(SimpleNamespace(**values))
+
+        run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
+        run.__signature__ = inspect.Signature([*parameters, DEBUG.parameter("")])  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def plugins(what: str) -> Iterable[Any]:
+    """Entry points of what installed packages add: commands, selectors or peers."""
+    return entry_points(group=f"bayesieve.{what}")
+
+
+TABLE = Option("TABLE", _TABLES.format(""), type=Path)
+TABLES = Option("TABLE...", _TABLES.format("s"), type=list[Path])
+MODEL = Option("MODEL", "A model.json that `fit` wrote.", type=Path)
+TARGET = Option("--target -t NAME", "Column to predict.", ...)
+COLUMNS = (
+    Option("--weight COLUMN", "Column of row weights."),
+    Option("--normalize", "Scale the row weights to a mean of 1."),
+    Option("--ignore COLUMN", "Column to leave out; may be repeated.", []),
+    Option("--numeric COLUMN", "Column to read as numbers; may be repeated.", []),
+    Option("--categorical COLUMN", "Column to read as categories; may be repeated.", []),
+    Option("--prior NAME", "Prior of levels: sizes, or published (the papers').", "sizes"),
+)
+BENEFIT = Option(
+    "--benefit FILE",
+    "JSON file of what decisions bring by class: benefit (a row for each decision), classes, decisions, "
+    "amount (a column), amount_benefit, class_prior.",
+    type=Path,
+)
+JOBS = Option("--jobs -j N", "Threads; -1 is one per core.", -1)
+QUIET = Option("--quiet -q", "Print warnings and errors only.")
+# The error handling reads this option from the raw arguments, because parsing them may be what fails.
+DEBUG = Option("--debug", "Show the traceback of an error.")
+
+
+def folder(default: str) -> Option:
+    """The folder that a command writes into."""
+    return Option("--output -o DIR", "Folder to write into.", Path(default))
+
+
+def require_choice(name: str, known: Collection[str], what: str) -> None:
+    """Raise CommandError for an unknown name, and suggest the closest known name or list all of them."""
+    if name in known:
+        return
+    known = list(known)
+    meant = similar(name, known)
+    hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose from {named(known, most=len(known))}"
+    raise CommandError(f"There is no {what} {quoted(name)}; {hint}")
+
+
+def names_in(text: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a printed table.
+
+    The texts of a `number` column are right-aligned and never cut. A `bar` column holds numbers, drawn as bars coloured
+    by their sign; it repeats another column and is dropped if it does not fit.
+    """
+
+    title: str
+    number: bool = False
+    bar: bool = False
+
+
+def numbers(*titles: str) -> list[Column]:
+    """Columns of numbers with these titles."""
+    return [Column(title, number=True) for title in titles]
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Standard output and the error stream; `quiet` shows only warnings and errors. Warnings begin with `about`."""
+
+    quiet: bool = False
+    about: str = ""
+
+    @cached_property
+    def out(self) -> Console:
+        from rich.console import Console
+
+        return Console(highlight=False, soft_wrap=False)
+
+    @cached_property
+    def err(self) -> Console:
+        from rich.console import Console
+
+        return Console(stderr=True, highlight=False)
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether the error stream is a terminal that shows progress."""
+        return not self.quiet and self.err.is_terminal
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Print a line on standard output, never cut or wrapped."""
+        if not self.quiet:
+            _show(self.out, (text, style))
+
+    def pairs(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Print names and values, one pair per line."""
+        width = max(len(name) for name, _ in rows)
+        for name, value in rows if not self.quiet else ():
+            _show(self.out, (f"{name:<{width}}  ", "dim"), (value, ""))
+
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int] = ()) -> None:
+        """Print a table; rows whose numbers are in `strong` stand out on a terminal."""
+        if self.quiet:
+            return
+        if self.out.is_terminal:
+            self.out.print(table_of(columns, rows, strong, self.out.width))
+            return
+        from rich.console import Console
+
+        wide = Console(width=1 << 30)
+        with wide.capture() as lines:
+            wide.print(table_of(columns, rows))
+        typer.echo("\n".join(line.rstrip() for line in lines.get().splitlines()))
+
+    def warn(self, text: str) -> None:
+        """Print a warning on the error stream, also when quiet."""
+        _show(self.err, ("warning: ", "yellow"), (sentence(self.about + text), ""))
+
+    def note(self, text: str) -> None:
+        """Print a line about the progress on the error stream."""
+        if not self.quiet:
+            _show(self.err, (text, "dim"))
+
+    @contextmanager
+    def working(self, text: str) -> Iterator[None]:
+        """Show a running clock on a terminal while the block runs."""
+        from bayesieve.engine.progress import stage
+
+        with stage(visible(text), verbose=int(self.shows_progress)):
+            yield
+
+
+def _show(console: Console, *parts: tuple[str, str]) -> None:
+    """Print a line of parts in styles, plain unless on a terminal."""
+    from rich.text import Text
+
+    line = Text.assemble(*((visible(text), style) for text, style in parts))
+    if console.is_terminal:
+        console.print(line, soft_wrap=True)
+    else:
+        typer.echo(line.plain.rstrip(), err=console.stderr)
+
+
+def table_of(
+    columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int] = (), room: int | None = None
+) -> Table:
+    """A table for a terminal `room` cells wide: bars are dropped if texts have little room, texts are cut. Without
+    `room`, plain lines: no bars, and nothing is cut.
+    """
+    from rich import box
+    from rich.table import Table
+
+    look: dict[str, Any] = {"box": None, "padding": (0, 2, 0, 0)}
+    if room is not None:
+        look = {"box": box.SIMPLE_HEAD, "show_edge": False, "header_style": "bold", "padding": (0, 1, 0, 0)}
+    table = Table(pad_edge=False, **look)
+    has_bars = room is not None and _needed(columns, rows) <= room
+    shown = [i for i, column in enumerate(columns) if has_bars or not column.bar]
+    for i in shown:
+        column = columns[i]
+        fixed = _width(column, rows, i) if room is not None and (column.number or column.bar) else None
+        most = None if room is None or fixed is not None else _LONGEST_TEXT
+        justify: Any = "right" if column.number else "left"
+        table.add_column(_text(column.title), justify=justify, no_wrap=room is None, width=fixed, max_width=most)
+    for number, row in enumerate(rows):
+        cells = [_bar(row[i], [other[i] for other in rows]) if columns[i].bar else _text(row[i]) for i in shown]
+        table.add_row(*cells, style="bold" if number in strong else None)
+    return table
+
+
+def _needed(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> int:
+    """Cells that a table takes if its texts are cut as far as they stay readable."""
+    widths = [_width(column, rows, i) for i, column in enumerate(columns)]
+    is_text = [not column.number and not column.bar for column in columns]
+    needed = sum(min(width, _READABLE_TEXT) if text else width for width, text in zip(widths, is_text, strict=True))
+    return needed + 2 * (len(columns) - 1)
+
+
+def _width(column: Column, rows: Sequence[Sequence[Any]], i: int) -> int:
+    from rich.cells import cell_len
+
+    return _BAR_CELLS if column.bar else max(cell_len(visible(text)) for text in (column.title, *(r[i] for r in rows)))
+
+
+def _text(content: object) -> Text:
+    from rich.text import Text
+
+    return Text(visible(content), no_wrap=True, overflow="ellipsis")
+
+
+def _bar(value: float | None, others: Sequence[float | None]) -> Text:
+    """A bar as long as a number is large among others, in eighths of a cell; empty for None."""
+    from rich.text import Text
+
+    largest = max(abs(other or 0) for other in others)
+    if value is None or largest == 0:
+        return Text()
+    eighths = round(8 * _BAR_CELLS * abs(value) / largest)
+    blocks = "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
+    return Text(blocks, style="green" if value > 0 else "red")

@@ -1,0 +1,430 @@
+"""The search of a model as numbers, words and tables: measures, walks, means over searches."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any
+
+from bayesieve.criteria import CRITERIA, Criterion
+from bayesieve.parts import Score
+from bayesieve.report.data import PathStep, SearchSummary
+from bayesieve.report.drawing import Column, Table, drawable, thinned
+from bayesieve.selection import SELECTORS, CodedSelector
+from bayesieve.words import format_count, format_number, format_seconds, not_blank, plural, shorten
+
+_OWN = (
+    "name",
+    "description",
+    "path",
+    "chosen",
+    "clusters",
+)  # fields that are not attributes of a trace, or differ from them
+MAX_MOVES = 200
+MAX_SIZES = 100
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A criterion or performance measure by its name, on the rows that guide a search or on validation rows.
+
+    `digits` are the decimals that distinguish its values; `of_methods`: a performance measure, of a comparison.
+    """
+
+    name: str
+    lower_is_better: bool = True
+    digits: int = 4
+    on_validation: bool = False
+    of_methods: bool = False
+
+    @property
+    def higher_is_better(self) -> bool:
+        return not self.lower_is_better
+
+    @property
+    def title(self) -> str:
+        """The title in the middle of a sentence."""
+        if self.of_methods and self.name == "brier":  # the criterion of this name sums over both of two classes
+            return "Brier score"
+        return self._facts.get("title") or self.name.replace("_", " ").strip() or "criterion"
+
+    @property
+    def capitalised(self) -> str:
+        """The title with a capital letter, except for mRMR."""
+        return self.title if self.title[1:2].isupper() else self.title[:1].upper() + self.title[1:]
+
+    @property
+    def unit(self) -> str:
+        """Such as "nats"; empty without."""
+        return str(self._facts.get("unit", ""))
+
+    @property
+    def evaluated(self) -> str:
+        """The thing that a search evaluates by it."""
+        return str(self._facts.get("of", "model"))
+
+    @property
+    def is_of_features(self) -> bool:
+        """Whether it scores the feature that a step of a filter or of boosting adds, rather than a subset."""
+        return self.evaluated in ("feature", "round")
+
+    @property
+    def heading(self) -> str:
+        """The head of a column, with the unit."""
+        if self.on_validation:
+            return f"Validation: {self.title}"
+        return self.capitalised + (f", {self.unit}" if self.unit else "")
+
+    @property
+    def panel_heading(self) -> str:
+        """The head of a panel, with the rows and the unit."""
+        rows = "the validation rows" if self.on_validation else "the rows that guide the search"
+        where = "of the feature added" if self.is_of_features else f"on {rows}"
+        return f"{self.capitalised} {where}" + (f", in {self.unit}" if self.unit else "")
+
+    def of(self, step: PathStep) -> float | None:
+        """The value at a step of a search, or None."""
+        if self.on_validation:
+            return step.validation
+        return None if self.is_of_features and step.feature is None else step.criterion
+
+    def text(self, value: float | None) -> str:
+        return format_number(value, self.digits)
+
+    def in_words(self, value: float, search: SearchSummary) -> str:
+        """The measure and its value, with the standard error if it is known."""
+        error = self.standard_error(value, n_rows) if (n_rows := self.n_rows(search)) else None
+        return f"{self.title} {self.text(value)}" + ("" if error is None else f" ± {self.text(error)}")
+
+    def n_rows(self, search: SearchSummary) -> float | None:
+        """Number of validation rows if the measure is a share of them and has a standard error, else None."""
+        return search.validation_total if self.on_validation and self.name == "error" else None
+
+    @staticmethod
+    def standard_error(value: float, n_rows: float) -> float:
+        """sqrt(e (1 - e) / n) of an error rate on n rows.
+
+        Examples
+        --------
+        >>> round(Measure("error").standard_error(0.1, 900), 6)
+        0.01
+        """
+        return math.sqrt(max(value * (1.0 - value), 0.0) / n_rows) if math.isfinite(value) else math.nan
+
+    @cached_property
+    def _facts(self) -> Mapping[str, Any]:
+        # A criterion under a name of its own does not inherit the title of another.
+        return vars(_described(self.name))
+
+
+def measures_of(*searches: SearchSummary) -> tuple[Measure, ...]:
+    """The criterion that guides the searches, and the measure on their validation rows, if any."""
+    first = searches[0]
+    steps = [step for search in searches for step in search.path]
+    guide = measure(first.criterion_name, [step.criterion for step in steps], first.lower_is_better)
+    if first.validation_name is None:
+        return (guide,)
+    values = [step.validation for step in steps]
+    return guide, measure(first.validation_name, values, first.validation_lower_is_better, on_validation=True)
+
+
+def measure(
+    name: str, values: Iterable[float | None], lower_is_better: bool = True, on_validation: bool = False
+) -> Measure:
+    """A measure with decimals that suit these values: costs in nats get one decimal, shares four.
+
+    Examples
+    --------
+    >>> measure("error", [0.1063]).text(0.1063), measure("map", [557.25]).text(557.25)
+    ('0.1063', '557.2')
+    """
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(known, default=0.0)
+    digits = 1 if name == "map" or largest >= 1000 else 2 if largest >= 100 else 3 if largest >= 10 else 4
+    return Measure(name, lower_is_better, digits, on_validation)
+
+
+def _described(name: str) -> Any:
+    """The criterion or the score of a selector of this name, of bayesieve, of the user or of other packages."""
+    for criteria, selectors in (
+        (CRITERIA.own.values(), SELECTORS.own.values()),
+        (_defined(Criterion), _defined(CodedSelector)),
+        (CRITERIA.values(), SELECTORS.values()),
+    ):
+        scores = (score for selector in selectors for score in selector.scores)
+        for part in chain(criteria, scores):
+            if vars(part).get("name") == name:
+                return part
+    return Score(name)
+
+
+def _defined(base: type) -> Iterator[Any]:
+    """All classes that are derived from a class, the latest first."""
+    part: type
+    for part in reversed(base.__subclasses__()):
+        yield from _defined(part)
+        yield part
+
+
+def summarise_trace(
+    trace: Any, support: Iterable[bool] | None = None, *, name: str = "", description: str = ""
+) -> SearchSummary:
+    """Data of a `SearchTrace` for figures.
+
+    Parameters
+    ----------
+    trace : SearchTrace
+    support : bools, (n_features,), optional
+        The subset that was selected; it is marked where the path first met it.
+    name, description : str
+        Of the selector.
+    """
+    path = trace.path()
+    steps = tuple(PathStep(*values) for values in zip(*(path[f.name] for f in fields(PathStep)), strict=True))
+    chosen = None if support is None else _first_met(trace, support)
+    shared = {f.name: getattr(trace, f.name) for f in fields(SearchSummary) if f.name not in _OWN}
+    return SearchSummary(name=name, description=description, path=steps, chosen=chosen, **shared)
+
+
+def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
+    """The subset that a fitted selector chose, or without a selector the best of the path.
+
+    None if weights were read from all models together, or the path never met the best subset.
+    """
+    if selector is not None:
+        weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", None))
+        fractions = weights is not None and any(0 < w < 1 for w in weights)
+        return None if fractions or not hasattr(selector, "support_") else selector.support_
+    if trace.criterion_name == "map" and trace.validation_name is None:
+        return trace.best_on_path() if trace.best_criterion in trace.path()["criterion"] else None
+    return trace.best_on_path()
+
+
+def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
+    """(start, step) of the subset on the path, or None if the path never meets it."""
+    chosen = {feature for feature, is_in in enumerate(support) if is_in}
+    for start in range(trace.n_starts):
+        # Features in only one of the two subsets; every move adds or removes one such difference.
+        differing = chosen ^ set(trace.starts[start].features.tolist())
+        if not differing:
+            return start, 0
+        moves = trace.walk_moves(start)
+        for step, (feature, sign) in enumerate(zip(moves.feature.tolist(), moves.sign.tolist(), strict=True), start=1):
+            differing ^= {feature} if sign else set()
+            if not differing:
+                return start, step
+    return None
+
+
+def moves_table(search: SearchSummary) -> Table:
+    """The moves in order; of more than `MAX_MOVES` those around the chosen subset."""
+    measures = measures_of(search)
+    steps = [step for walk in steps_by_start(search.path).values() for step in walk]
+    several = len({step.start for step in steps}) > 1
+    chosen = next((i for i, step in enumerate(steps) if (step.start, step.step) == search.chosen), None)
+    first = 0
+    if len(steps) > MAX_MOVES:
+        first = min(max(0, (chosen or 0) - MAX_MOVES // 2), len(steps) - MAX_MOVES)
+    shown = steps[first : first + MAX_MOVES]
+    columns = [Column("Step", True), Column("Move", False), Column("Feature", False), Column("Features", True)]
+    columns += [Column(measure.heading, True) for measure in measures]
+    rows = [_move_row(step, measures) for step in shown]
+    if several:
+        columns.insert(0, Column("Phase" if alternates(search) else "Start", True))
+        rows = [(format_count(step.start + 1), *row) for step, row in zip(shown, rows, strict=True)]
+    cap = None
+    if len(shown) < len(steps):
+        cap = f"{len(shown)} of {len(steps):,} lines" + (", those around the chosen subset." if chosen else ".")
+    marked = None if chosen is None else chosen - first
+    return Table("Moves of the search", tuple(columns), tuple(rows), marked, cap)
+
+
+def sizes_table(summaries: Sequence[SearchSummary]) -> Table:
+    """Mean and standard deviation at every size."""
+    searches = [by_size(summary) for summary in summaries]
+    met = sizes_of(searches)
+    sizes = [met[i] for i in thinned(len(met), MAX_SIZES)]
+    measures = measures_of(*summaries)
+    spreads = [spread(searches, sizes, on_validation=measure.on_validation) for measure in measures]
+    columns = [Column(title, True) for title in ("Features", "Searches", *(measure.heading for measure in measures))]
+    rows = []
+    for i, size in enumerate(sizes):
+        cells = [own[i].text(measure) for measure, own in zip(measures, spreads, strict=True)]
+        rows.append((format_count(size), format_count(spreads[0][i].n_searches), *cells))
+    cap = f"{len(sizes)} of {plural(len(met), 'size')}." if len(sizes) < len(met) else None
+    return Table("Means by number of features", tuple(columns), tuple(rows), cap=cap)
+
+
+def _move_row(step: PathStep, measures: Sequence[Measure]) -> tuple[str, ...]:
+    feature = "–" if step.feature is None else shorten(not_blank(step.feature), 60)
+    values = [measure.text(measure.of(step)) for measure in measures]
+    return (format_count(step.step), step.move, feature, format_count(step.n_features), *values)
+
+
+def path_sentence(search: SearchSummary) -> str:
+    """A search along one path, and its chosen subset."""
+    measures = measures_of(search)
+    guide = measures[0]
+    if guide.evaluated == "round":
+        return _boosted_sentence(search, guide)
+    if guide.is_of_features:
+        return _ranking_sentence(search, measures)
+    walks = steps_by_start(search.path)
+    parts = plural(len(walks), "phase" if alternates(search) else "start")
+    text = [
+        f"{plural(search.n_models, guide.evaluated)} evaluated in {format_seconds(search.seconds)}"
+        f"{f', in {parts}' if 1 < len(walks) < len(search.path) else ''}. {_end(search)}",
+        f"On the rows that guide the search, the {guide.title} is {guide.text(search.null_criterion)} without features "
+        f"and {guide.text(search.best_criterion)} at best.",
+    ]
+    if search.measured is not None:
+        text.append(f"Measured {search.measured}.")
+    step = chosen_step(search)
+    if step is not None:
+        value = _validated(search, step, measures) or f"{guide.title} {guide.text(step.criterion)}"
+        text.append(f"The chosen subset has {plural(step.n_features, 'feature')}: {value}.")
+    return " ".join(text)
+
+
+def _validated(search: SearchSummary, step: PathStep, measures: Sequence[Measure]) -> str:
+    """The measure on the validation rows, empty without such rows."""
+    if len(measures) < 2 or step.validation is None:
+        return ""
+    return f"{measures[1].in_words(step.validation, search)} on the validation rows"
+
+
+def _ranking_sentence(search: SearchSummary, measures: Sequence[Measure]) -> str:
+    guide = measures[0]
+    scores = [step.criterion for step in search.path if step.feature is not None]
+    text = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
+    if scores:
+        text += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
+    step = chosen_step(search)
+    if step is not None:
+        if not step.n_features:
+            text += ". None was chosen"
+        elif step.n_features == 1:
+            text += ". The first was chosen"
+        else:
+            text += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
+        validated = _validated(search, step, measures)
+        text += f"; {validated}" if validated else ""
+    return f"{text}." + (f" Measured {search.measured}." if search.measured is not None else "")
+
+
+def _sentence(search: SearchSummary) -> str:
+    models, starts = plural(search.n_models, "distinct model"), plural(search.n_starts, "start")
+    return f"{models} evaluated from {starts} in {format_seconds(search.seconds)}. {_end(search)}"
+
+
+def _boosted_sentence(search: SearchSummary, guide: Measure) -> str:
+    """The rounds of boosting, and how they ended."""
+    edges = [step.criterion for step in search.path if step.feature is not None]
+    features = {step.feature for step in search.path} - {None}
+    rounds = f"{plural(len(edges), 'round')} and {format_seconds(search.seconds)}"
+    text = f"{plural(len(features), 'feature')} chosen in {rounds}"
+    if edges:
+        text += f", by {guide.title} from {guide.text(max(edges))} down to {guide.text(min(edges))}"
+    return f"{text}. {_end(search)}"
+
+
+def _end(search: SearchSummary) -> str:
+    if search.ended is not None:
+        return f"The search ended {search.ended}."
+    if search.complete:
+        return "The search ran to its end."
+    return "The search was interrupted; it returned the best subset so far."
+
+
+def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
+    """The moves of each start with a criterion that can be drawn, in order."""
+    starts: dict[int, list[PathStep]] = {}
+    for step in path:
+        if drawable(step.criterion):
+            starts.setdefault(step.start, []).append(step)
+    return starts
+
+
+def best_start(search: SearchSummary) -> int | None:
+    """The start that came closest to the best criterion; the first of several."""
+    starts = steps_by_start(search.path)
+    if not starts:
+        return None
+    goal = _goal(search)
+    distance = {s: abs(steps[_nearest(steps, goal)].criterion - goal) for s, steps in starts.items()}
+    return min(distance, key=lambda s: (distance[s], s))
+
+
+def _goal(search: SearchSummary) -> float:
+    return search.best_criterion if drawable(search.best_criterion) else 0.0
+
+
+def _nearest(steps: Sequence[PathStep], goal: float) -> int:
+    return min(range(len(steps)), key=lambda i: abs(steps[i].criterion - goal))
+
+
+def alternates(search: SearchSummary) -> bool:
+    """Whether the walks are phases that take turns: one only adds, the next only drops, and so on."""
+    directions = [{step.move for step in steps[1:]} for steps in steps_by_start(search.path).values()]
+    return all(len(d) <= 1 for d in directions) and all(not a or a != b for a, b in pairwise(directions))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation over the searches at one size; the deviation is NaN for a single search."""
+
+    size: int
+    mean: float
+    deviation: float
+    n_searches: int
+
+    def text(self, shown: Measure) -> str:
+        return shown.text(self.mean) + (f" ± {shown.text(self.deviation)}" if drawable(self.deviation) else "")
+
+
+def by_size(search: SearchSummary) -> list[PathStep]:
+    """Of every size the subset with the best criterion, in the order of the sizes; validation rows are not asked."""
+    sign = 1.0 if search.lower_is_better else -1.0
+    best: dict[int, PathStep] = {}
+    for step in search.path:
+        known = best.get(step.n_features)
+        if drawable(step.criterion) and (known is None or sign * step.criterion < sign * known.criterion):
+            best[step.n_features] = step
+    return [best[size] for size in sorted(best)]
+
+
+def value_at(steps: Sequence[PathStep], size: int, *, on_validation: bool) -> float:
+    """The value at a size, or at the next smaller one that the search met; NaN outside of its sizes."""
+    place = bisect_right(steps, size, key=lambda step: step.n_features) - 1
+    if place < 0 or size > steps[-1].n_features:
+        return math.nan
+    value = steps[place].validation if on_validation else steps[place].criterion
+    return math.nan if value is None else value
+
+
+def sizes_of(searches: Sequence[Sequence[PathStep]]) -> list[int]:
+    return sorted({step.n_features for steps in searches for step in steps})
+
+
+def spread(searches: Sequence[Sequence[PathStep]], sizes: Sequence[int], *, on_validation: bool) -> list[Spread]:
+    """Mean and standard deviation at each size that at least half of the searches reach; NaN at the others, where the
+    few that are left would make the mean jump.
+    """
+    spreads = []
+    for size in sizes:
+        values = [v for s in searches if drawable(v := value_at(s, size, on_validation=on_validation))]
+        enough = 2 * len(values) >= len(searches)
+        mean = statistics.fmean(values) if enough else math.nan
+        deviation = statistics.stdev(values) if enough and len(values) > 1 else math.nan
+        spreads.append(Spread(size, mean, deviation, len(values)))
+    return spreads
+
+
+def chosen_step(search: SearchSummary) -> PathStep | None:
+    """The move that leads to the chosen subset."""
+    return next((step for step in search.path if (step.start, step.step) == search.chosen), None)
