@@ -44,7 +44,7 @@ def german() -> tuple[pl.DataFrame, pl.Series]:
 @pytest.fixture(autouse=True)
 def in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables, too, in files and in several blocks."""
-    monkeypatch.setattr("bayesieve.engine.mapped._IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr("bayesieve.engine.files._IN_MEMORY_BYTES", 0)
 
 
 def saved(model: SelectiveNB, folder: Path) -> str:
@@ -198,7 +198,7 @@ def test_a_full_disk_leaves_no_half_cache(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bayesieve.engine.cache.os.fsync", full)
+    monkeypatch.setattr("bayesieve.engine.files.os.fsync", full)
     with pytest.raises(OSError, match="cannot be written \\(No space left on device\\); check its rights and space"):
         SelectiveNB(cache=tmp_path / "cache").fit(*german)
     assert list((tmp_path / "cache").iterdir()) == []
@@ -209,19 +209,18 @@ import sys
 import tempfile
 from pathlib import Path
 import numpy as np
-import bayesieve.engine.cache as cache
-import bayesieve.engine.mapped as mapped
+from bayesieve.engine import files
 from bayesieve import SelectiveNB
 
-mapped._IN_MEMORY_BYTES = 0
+files._IN_MEMORY_BYTES = 0
 phase, folder = sys.argv[1:]
 def hang(*_, **__):
     print("now", flush=True)
     sys.stdin.read()
 if phase == "codes":
-    cache.os.fsync = hang
+    files.os.fsync = hang
 elif phase == "manifest":
-    cache.write_atomically = hang
+    files.write_atomically = hang
 else:
     SelectiveNB._learn = hang
 rng = np.random.default_rng(0)

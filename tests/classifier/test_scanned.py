@@ -31,7 +31,7 @@ from bayesieve.criteria import Benefit
 from bayesieve.discretize import scanned_columns
 from bayesieve.discretize.scanned_columns import ScannedBlocks
 from bayesieve.engine import Cache, Mapped
-from bayesieve.engine.memory_limit import bytes_of
+from bayesieve.engine.files import bytes_of
 from bayesieve.search import greedy
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import ClassRuns
@@ -307,7 +307,7 @@ if phase == "searching":
     greedy._Waves.run = kill_at(3, greedy._Waves.run)
 selector = CompressionAveraging(exhaustive=False)
 encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
-model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=False, cache=folder, n_jobs=1)
+model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=phase == "reading", cache=folder, n_jobs=1)
 model.fit(bayesieve.scan(source), "paid")
 """
 
@@ -348,10 +348,11 @@ def test_damaged_notes_are_not_used(tmp_path: Path) -> None:
 
 def read_in_small_blocks(setattr: Callable[..., None]) -> None:
     """Notes after each block of 300 rows, few values that are counted one by one, and all arrays in files."""
-    from bayesieve.engine import mapped
+
+    from bayesieve.engine import files
 
     setattr(ScannedTable, "block_rows", 300)
-    setattr(mapped, "_IN_MEMORY_BYTES", 0)
+    setattr(files, "_IN_MEMORY_BYTES", 0)
     limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20, "MOST_TEXTS": 30}
     for name, value in {**limits, "_SECONDS_BETWEEN_NOTES": 0.0, "_PAUSE": 0.0}.items():
         setattr(scanned_columns, name, value)
@@ -368,13 +369,15 @@ def test_reading_goes_on_where_it_was_killed(
     killed = [sys.executable, "-c", _KILLED, "reading", source, str(folder), str(values), str(cells)]
     assert subprocess.run(killed, check=False).returncode == -9
     read_in_small_blocks(monkeypatch.setattr)
+    for name in ("_MOST_ROWS", "_MOST_LAST_ROWS"):
+        monkeypatch.setattr(f"bayesieve.evidence.calibration.{name}", 300)
     n_blocks: list[int] = []
     note = ScannedBlocks._note
     monkeypatch.setattr(ScannedBlocks, "_note", lambda *a: n_blocks.append(1) or note(*a))
 
     def fit(cache: Path) -> str:
         selector = CompressionAveraging(exhaustive=False)
-        options = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": False}
+        options = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": True}
         model = SelectiveNB(selector, cache=cache, **options).fit(bayesieve.scan(source), "paid")
         model.set_params(cache=None).save(tmp_path / "model.json")
         times = r'seconds": (\[[^]]*\]|[^,]*)|"sha256": "\w+"'

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
+import polars as pl
 import pytest
+import scipy.sparse
 
 from bayesieve import SelectiveNB
-from bayesieve.counts.row_content import Content, drawn_by_content, keys_of
+from bayesieve.counts import row_content
+from bayesieve.counts.row_content import Content, RowSamples, drawn_by_content, fingerprints, keys_of, mixed
 from bayesieve.evidence import calibration
+from bayesieve.table import Rows, as_table
 
 
 def test_a_sample_holds_the_same_rows_in_any_order_and_others_by_another_seed() -> None:
@@ -29,6 +35,64 @@ def test_of_equal_rows_their_share_is_drawn() -> None:
     values = np.repeat(np.arange(4), [10, 100, 390, 500])
     drawn = values[drawn_by_content(keys_of([values], np.zeros(1000, int)), 100)]
     assert np.abs(np.bincount(drawn, minlength=4) - [1, 10, 39, 50]).max() <= 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
+    weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    prints = mixed(rng.integers(0, 700, 3000).astype(np.uint64))  # many rows are equal
+    weights = rng.integers(0, 4, 3000) / 2 if weighted else None
+    rows = Rows(rng.integers(0, 3, 3000).astype(np.uint8), np.arange(3), weights)
+    drawn = {most: RowSamples(lambda: prints, rows).drawn(most, 5) for most in (1, 50, 900, 2000, 5000)}
+    counted = np.arange(3000) if weights is None else np.flatnonzero(weights)
+    np.testing.assert_array_equal(drawn[5000], counted)
+    order = rng.permutation(3000)
+    shuffled = RowSamples(lambda: prints[order], rows.take(order)).drawn(900, 5)
+
+    for few, more in pairwise(drawn.values()):
+        assert np.isin(few, more).all()
+        assert np.isin(few, counted).all()
+    for key in (prints, rows.class_codes, weights):
+        if key is not None:
+            np.testing.assert_array_equal(np.sort(key[order[shuffled]]), np.sort(key[drawn[900]]))
+    several = RowSamples(lambda: prints, rows)
+    for name, value in {"_ROWS_AT_ONCE": 170, "_KEYS_AT_ONCE": 130, "_FEWEST_DRAWN": 1000}.items():
+        monkeypatch.setattr(row_content, name, value)
+    for most, expected in drawn.items():
+        np.testing.assert_array_equal(several.drawn(most, 5), expected)
+        np.testing.assert_array_equal(RowSamples(lambda: prints, rows).drawn(most, 5), expected)
+
+
+def test_fingerprints_do_not_depend_on_libraries_blocks_and_orders_of_columns() -> None:
+    frame = pl.DataFrame(
+        {
+            "whole": [1, 2, None, 2, -7] * 20,
+            "number": [0.0, -0.0, None, float("nan"), 1e300] * 20,
+            "text": ["a", "", None, "ä€", "2"] * 20,
+            "flag": [True, None, False, True, True] * 20,
+            "day": pl.Series([1, 2, None, 4, 5] * 20).cast(pl.Date),
+            "row": [f"r{i}" for i in range(100)],
+        }
+    )
+    plain = fingerprints(as_table(frame))
+    assert np.unique(plain).size == 100
+    others = [
+        fingerprints(as_table(frame.to_pandas())),
+        fingerprints(as_table(frame.to_arrow())),
+        fingerprints(as_table(frame.with_columns(pl.col("text").cast(pl.Categorical)))),
+        fingerprints(as_table(frame[:, ::-1]), 2),
+        np.concatenate([fingerprints(as_table(frame[at : at + 33])) for at in range(0, 100, 33)]),
+    ]
+    for other in others:
+        np.testing.assert_array_equal(other, plain)
+    assert np.unique(fingerprints(as_table(frame.drop("row")))).size == 5
+    numbers = np.random.default_rng(0).integers(0, 3, (50, 4)).astype(float)
+    dense, sparse = (fingerprints(as_table(X)) for X in (numbers, scipy.sparse.csr_array(numbers)))
+    np.testing.assert_array_equal(dense, sparse)
+    swapped = fingerprints(as_table(numbers[:, ::-1]))
+    assert np.mean(swapped == dense) < 0.5  # a value means another thing in another column
 
 
 def test_rows_are_told_apart_whatever_the_names_units_and_orders() -> None:

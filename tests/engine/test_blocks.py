@@ -141,7 +141,7 @@ def test_rows_left_out_and_ratios_out_of_range(
     criterion: str, weighted: bool, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which rows leave the scan, and when ratios are rescaled, is decided over all blocks, cut or in files."""
-    monkeypatch.setattr("bayesieve.engine.mapped._IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr("bayesieve.engine.files._IN_MEMORY_BYTES", 0)
     n_features = 20 if criterion == "auc" else 150
     weights = np.random.default_rng(0).random(3000) if weighted else None
     coded = coded_table(2, 3000, n_features, 3, strength=1.0, weights=weights, n_levels=4).by_class

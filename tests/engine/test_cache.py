@@ -177,7 +177,7 @@ warnings.simplefilter("ignore")
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.discretize import scanned_columns
-from bayesieve.engine import Cache, mapped
+from bayesieve.engine import Cache
 from tests.classifier.test_scanned import read_in_small_blocks
 from tests.engine.test_cache import digest_of, fitted
 
@@ -207,8 +207,8 @@ if place == "cells":
 if place == "codes":
     Cache._checksums = wait_at(Cache._checksums)
 if place == "manifest":
-    from bayesieve.engine import cache
-    cache.write_atomically = wait_at(cache.write_atomically)
+    from bayesieve.engine import files
+    files.write_atomically = wait_at(files.write_atomically)
 print(digest_of(fitted(source, folder)), flush=True)
 """
 

@@ -34,11 +34,14 @@ from bayesieve import (
 )
 from bayesieve.cli.app import app
 from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import RemoteTable, keys_of_rows
-from bayesieve.counts.row_content import keys_of
+from bayesieve.counts.remote import RemoteTable
+from bayesieve.counts.row_content import fingerprints
 from bayesieve.criteria import LogLoss
-from bayesieve.engine import Cluster, InMemory, Mapped
+from bayesieve.discretize import scanned_columns
+from bayesieve.engine import Cluster, Mapped
 from bayesieve.engine.cluster import Keeper
+from bayesieve.table import as_table
+from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.sources import Source
 
 distributed = pytest.importorskip("distributed")
@@ -339,52 +342,57 @@ def test_workers_read_count_and_code_scanned_tables(
     np.testing.assert_allclose(counts.counts.sum(), expected.counts.counts.sum())
 
 
-def test_rows_that_rank_pairs_are_drawn_by_what_they_contain(client: Any, source: Source) -> None:
+def test_workers_tell_rows_apart_as_tables_in_memory_do(
+    client: Any, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frame = claims().drop("whole", "fractional")
     table = source.select(frame.columns)
+    order = np.argsort(frame["target"].to_numpy(), kind="stable")
+    monkeypatch.setattr(scanned_columns, "_VALUES_AT_ONCE", 6000)  # a few columns at a time
     for by_class, block_rows in ((True, 200), (False, 600)):
         with Cluster(client, block_rows=block_rows) as engine:
             coded = TableEncoder().fit_transform_coded(table, "target", engine=engine, by_class=by_class)
-            keys = keys_of_rows([coded.remote[k] for k in (3, 1)])
-            expected = keys_of([coded.codes[3], coded.codes[1]], np.asarray(coded.class_codes))
-        np.testing.assert_array_equal(keys, expected)
-        assert np.unique(keys).size > 5
+            prints = fingerprints(as_table(frame.drop("target")))[order if by_class else slice(None)]
+            np.testing.assert_array_equal(coded.recoder.fingerprints(), prints)
+            assert np.unique(prints).size == prints.size
+            coded = coded.take(np.arange(0, 1500, 2))
+            vars(coded)["recoder"] = None
+            np.testing.assert_array_equal(coded.drawn(70), coded.here.drawn(70))
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_many_rows_get_the_same_levels_in_memory_on_disk_from_a_scan_and_on_a_cluster(
-    client: Any, tmp_path: Path
+def test_many_rows_give_the_same_model_in_memory_on_disk_from_a_scan_and_on_a_cluster(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rng, n = np.random.default_rng(0), 1_100_000
+    monkeypatch.setattr("bayesieve.evidence.calibration._MOST_LAST_ROWS", 200_000)
+    rng, n = np.random.default_rng(0), 1_500_000
     y = rng.integers(0, 2, n)
+    users, towns = (pl.Series([f"{letter}{i}" for i in range(300_000)]) for letter in "ut")
     frame = pl.DataFrame(
         {
             "normal": rng.normal(size=n) + y * 0.3,
             "price": np.round(rng.lognormal(6, 2, n), 2),
             "few": rng.integers(0, 50, n) + y,
+            "many": rng.integers(0, 1_000_000, n),
             "gaps": np.where(rng.random(n) < 0.3, np.nan, 1e9 * rng.exponential(size=n) + y * 1e8),
-            "user": [f"u{i}" for i in rng.integers(0, 300_000, n)],
-            "town": [f"t{i}" for i in rng.geometric(0.1, n) + y],
+            "user": users.gather(rng.integers(0, 300_000, n)),
+            "town": towns.gather(rng.geometric(0.1, n) + y),
+            "kind": pl.Series(["a", None, "b"]).gather(rng.integers(0, 3, n)),
             "weight": rng.integers(0, 4, n).astype(float),
             "target": y,
         }
     )
     frame.write_parquet(tmp_path / "rows.parquet", row_group_size=150_000)
-    known = (frame.drop("target", "weight"), frame["target"], frame["weight"].to_numpy())
-    scan = (bayesieve.scan(tmp_path / "rows.parquet"), "target", "weight")
-    with Cluster(client) as cluster:
-        ways = [(known, InMemory()), (known, Mapped(tmp_path)), (scan, Mapped(tmp_path, 99_000)), (scan, cluster)]
-        encoders = [TableEncoder() for _ in ways]
-        coded = [
-            encoder.fit_transform_coded(*table, engine=engine)
-            for encoder, (table, engine) in zip(encoders, ways, strict=True)
-        ]
-        codes = [np.array(own.codes) for own in coded]
-    assert {caution.kind for caution in encoders[0].scan_cautions_} == {"many values", "quantiles"}
-    for encoder, own in zip(encoders[1:], codes[1:], strict=True):
-        assert [a.to_json() for a in encoder.levels_] == [b.to_json() for b in encoders[0].levels_]
-        np.testing.assert_array_equal(own, codes[0])
-        assert encoder.scan_cautions_ == encoders[0].scan_cautions_
+    X, known = frame.drop("target", "weight"), (frame["target"], frame["weight"].to_numpy())
+    alone = SelectiveNB().fit(X, *known)
+    assert {caution.kind for caution in alone.encoder_.scan_cautions_} == {"many values", "quantiles"}
+    scan, probabilities = bayesieve.scan(tmp_path / "rows.parquet"), alone.predict_proba(X[::20])
+    for engine in ("disk", Mapped(tmp_path, 99_000), client):
+        rows = (X, *known) if engine == "disk" else (scan, "target", "weight")
+        model = SelectiveNB(engine=engine).fit(*rows)
+        assert [a.to_json() for a in model.encoder_.levels_] == [b.to_json() for b in alone.encoder_.levels_]
+        np.testing.assert_allclose(model.predict_proba(X[::20]), probabilities, rtol=0, atol=1e-9)
+        assert model.encoder_.scan_cautions_ == alone.encoder_.scan_cautions_
 
 
 def test_the_most_frequent_of_too_many_categories_count(
@@ -467,6 +475,91 @@ def test_a_model_of_a_scan_is_that_in_memory(
     assert any(" × " in name for name in remote.selected_features_)
     assert_same(remote, alone[weight], frame.drop("target", "whole", "fractional"))
     assert_released(client)
+
+
+def lower_limits(setattr: Any) -> None:
+    """Let few rows be many: numbers are counted in cells, and every sample leaves rows out."""
+    for module, limits in {
+        "discretize.scanned_columns": {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60},
+        "discretize.encoder": {"MOST_JUDGED_ROWS": 200},
+        "table.marks": {"MOST_JUDGED_ROWS": 200},
+        "discretize.pairs": {"_MOST_RANKED_ROWS": 350, "_MOST_GROUPED": 20},
+        "classifier.describing": {"_SAMPLES": (50, 120)},
+        "evidence.calibration": {"_MOST_ROWS": 250, "_MOST_LAST_ROWS": 500},
+        "evidence.solver": {"_CURVATURE_ROWS": 150},
+        "evidence.choosing": {"_CURVATURE_ROWS": 150},
+    }.items():
+        for name, value in limits.items():
+            setattr(f"bayesieve.{module}.{name}", value)
+
+
+def many_rows(n_rows: int, seed: int) -> pl.DataFrame:
+    """Numbers of many and of few values, texts of many and of few, gaps, a counter, a pair, weights, equal rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2 + seed % 2, n_rows)
+    left = rng.integers(0, 3, n_rows)
+    frame = pl.DataFrame(
+        {
+            "normal": rng.normal(size=n_rows) + y * 0.5,
+            "price": np.round(rng.lognormal(2, 1, n_rows), 2),
+            "gaps": np.where(rng.random(n_rows) < 0.3, np.nan, rng.exponential(size=n_rows) + y),
+            "few": rng.integers(0, 9, n_rows) + y,
+            "town": [f"t{i}" for i in rng.zipf(1.4, n_rows) % 400 + y],
+            "left": [None if i == 0 else f"l{i}" for i in left],
+            "right": (left + y + rng.integers(0, 2, n_rows)) % 3,
+            "counter": np.arange(n_rows) + 1000,
+            "weight": rng.integers(0, 3, n_rows).astype(float),
+            "target": [f"class {i}" for i in y],
+        }
+    )
+    several = frame.drop("counter", "normal", "price", "gaps", "weight").sample(n_rows // 2, seed=seed)
+    return pl.concat([frame, several], how="diagonal")
+
+
+@pytest.mark.parametrize(
+    ("seed", "block_rows", "group", "weighted", "n_workers"),
+    [(0, 400, 77, False, 2), (1, 130, 700, True, 1), (2, 700, 333, True, 2), (3, 600, 40, False, 1)],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_rows_give_the_same_model_on_all_engines(
+    client: Any, seed: int, block_rows: int, group: int, weighted: bool, n_workers: int
+) -> None:
+    frame = many_rows(1500, seed)
+    frame = frame.with_columns(pl.col("weight").fill_null(1.5)) if weighted else frame.drop("weight")
+    X, y, weight = frame.drop("weight", "target", strict=False), frame["target"], "weight" if weighted else None
+    weights = frame["weight"].to_numpy() if weighted else None
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        lower_limits(patch.setattr)
+        path = Path(folder) / "rows.parquet"
+        frame.write_parquet(path, row_group_size=group)
+        options: dict[str, Any] = {"random_state": seed, "encoder": TableEncoder(n_quantiles=60), "pairs": 4}
+        alone = SelectiveNB(**options).fit(X, y, weights)
+        assert_same(SelectiveNB(engine="disk", **options).fit(X, y, weights), alone, X)
+        patch.setattr(ScannedTable, "block_rows", group)
+        cache = Path(folder) / "cache"
+        with Cluster(client, block_rows) as cluster:
+            cluster.seats = cluster.seats[:n_workers]
+            frame.write_csv(Path(folder) / "rows.csv")
+            for place, source in (
+                ({"cache": cache}, path),
+                ({"cache": cache}, path),
+                ({"engine": Mapped(folder, 600)}, frame.lazy()),
+                ({"memory_limit": 512 << 20}, Path(folder) / "rows.csv"),
+                ({"engine": cluster}, path),
+            ):
+                model = SelectiveNB(**options, **place).fit(bayesieve.scan(source), "target", weight)
+                assert_same(model, alone, X)
+                assert model.encoder_.marks_ == alone.encoder_.marks_
+                kinds = {"many values", "quantiles"}  # said of scans only
+                told = [(caution.kind, caution.columns) for caution in model.cautions_]
+                assert [one for one in told if one[0] not in kinds] == [
+                    (caution.kind, caution.columns) for caution in alone.cautions_ if caution.kind not in kinds
+                ]
+        order = np.random.default_rng(seed).permutation(frame.height)
+        X = X.drop("counter")
+        plain = SelectiveNB(**options).fit(X, y, weights)
+        shuffled = SelectiveNB(**options).fit(X[order], y[order], None if weights is None else weights[order])
+        np.testing.assert_allclose(shuffled.predict_proba(X), plain.predict_proba(X), atol=1e-4)
 
 
 def test_interrupts_of_a_scan_leave_nothing(client: Any, interrupted_at: list[int], source: Source) -> None:

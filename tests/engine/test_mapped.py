@@ -18,7 +18,7 @@ from bayesieve.engine import InMemory, Mapped
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapped:
     """Every array in a file, however small, in small blocks."""
-    monkeypatch.setattr("bayesieve.engine.mapped._IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr("bayesieve.engine.files._IN_MEMORY_BYTES", 0)
     return Mapped(tmp_path, block_rows=1000, resident_bytes=1 << 14)
 
 
@@ -73,7 +73,7 @@ def test_a_full_disk_is_one_sentence(engine: Mapped, monkeypatch: pytest.MonkeyP
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("bayesieve.engine.mapped._allocate", full)
+    monkeypatch.setattr("bayesieve.engine.files._allocate", full)
     with pytest.raises(OSError, match=r"cannot be written \(No space left on device\); check its rights and space\.$"):
         engine.array((1000,), np.uint8)
     with pytest.raises(OSError, match="nowhere cannot be written"):

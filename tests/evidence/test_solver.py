@@ -15,6 +15,7 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
+from bayesieve.counts import CodedTable
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence import calibration, shapes, solver
 from bayesieve.evidence.shapes import Shape
@@ -346,13 +347,15 @@ def test_a_class_may_be_absent_from_the_sample_that_evidence_is_fitted_to(
     y[0] = 2
     sampled = []
 
-    def without_the_last(coded: Any, *_: Any) -> np.ndarray:
+    def without_the_last(coded: CodedTable, *_: Any) -> np.ndarray:
         sampled.append(coded.n_rows)
-        return np.flatnonzero(coded.class_codes != 2)
+        return np.flatnonzero(np.asarray(coded.class_codes) != 2)
 
-    monkeypatch.setattr(calibration, "_sampled_rows", without_the_last)
     X = pl.DataFrame({"x": x})
-    model = SelectiveNB().fit(X, y)
+    encoder = TableEncoder()
+    coded = encoder.fit_transform_coded(X, y)
+    monkeypatch.setattr(CodedTable, "drawn", without_the_last)
+    model = SelectiveNB().fit_coded(coded, encoder)
     assert sampled
     assert [counts.shape[1] for counts in [feature.counts for feature in model.scorecard_.features]] == [3]
     model.save(tmp_path / "model.json")

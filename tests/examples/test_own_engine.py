@@ -33,7 +33,7 @@ def test_results_of_the_page(printed: dict[str, Any]) -> None:
 def test_the_budget_is_kept(
     printed: dict[str, Any], budget: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bayesieve.engine.mapped._IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr("bayesieve.engine.files._IN_MEMORY_BYTES", 0)
     engine = printed["WithinBudget"](tmp_path, budget, block_rows=150)
     assert isinstance(engine, Engine)
     used, in_files = [], []

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import bayesieve
 from bayesieve import MODLDiscretizer, TableEncoder
-from bayesieve.engine.cache import Cache
+from bayesieve.engine.files import Cache
 from bayesieve.table import cautions as rule
 from bayesieve.table.cautions import Caution, issue, silenced, weights_caution
 from bayesieve.table.target import normalized_weights
@@ -143,7 +143,7 @@ def marks_of(columns: dict[str, Any], weights: Any = None) -> dict[str, str]:
 @pytest.mark.parametrize(("n", "seed"), [(400, 0), (3000, 1), (3000, 2), (30_000, 3)])
 def test_what_marks_rows_and_moments_and_what_does_not(n: int, seed: int) -> None:
     columns = marked(n, seed)
-    if n > rule._MOST_ROWS:  # a sample of so irregular a number of rows does not show it
+    if n > rule.MOST_JUDGED_ROWS:  # a sample of so irregular a number of rows does not show it
         del columns["identifier of customers"]
     assert marks_of(columns) == {name: name.split()[0] for name in columns}
     assert marks_of(unmarked(n, seed)) == {}
@@ -178,7 +178,7 @@ def test_marks_do_not_depend_on_where_the_rows_are(
     weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n = 2500
-    monkeypatch.setattr(rule, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(rule, "MOST_JUDGED_ROWS", 1000)
     rng = np.random.default_rng(4)
     columns = marked(n, 4) | unmarked(n, 4) | {"y": rng.integers(0, 2, n)}
     frame = pl.DataFrame(columns).with_columns(weight=pl.Series(rng.integers(0, 3, n).astype(float)))

@@ -323,29 +323,13 @@ def table_cautions(table: Any, coded: CodedTable, encoder: Any) -> list[Caution]
     ]
 
 
-def rows_in_question(n_rows: int) -> np.ndarray:
-    """The rows of a table without weights that `table_cautions` reads values of."""
-    return np.concatenate([np.arange(n_rows) if rows is None else rows for rows in _samples(n_rows)])
-
-
-def _samples(n_rows: int) -> list[np.ndarray | None]:
-    """Some of the rows drawn at random, in order, in which columns are compared; None for all."""
-    random = np.random.default_rng(0)
-    return [np.sort(random.choice(n_rows, n, replace=False, shuffle=False)) if n < n_rows else None for n in _SAMPLES]
-
-
 class _Columns:
     """Raw columns of the rows that count, with their codes."""
 
     def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
         self.rows, self.coded, self.levels = rows, coded, levels
         self._table = table
-        runs = coded.rows.runs if coded.weights is None else None
-        drawn = [
-            rows if some is None else rows[some if runs is None else runs.by_class(some)]
-            for some in _samples(rows.size)
-        ]
-        self.sample, self.most = drawn
+        self.sample, self.most = map(coded.drawn, _SAMPLES)
 
     def counts(self, k: int) -> list[list[float]]:
         """Rows (or weight) by level and class."""

@@ -29,11 +29,11 @@ from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.criteria import CRITERIA
 from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
-from bayesieve.discretize.cells import coarser_codes
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
+from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.discretize.scanned_columns import QUANTILES
 from bayesieve.evidence.fitting import counting_errors
 from bayesieve.evidence.solver import N_FACTORS

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesieve.classifier.describing import rows_in_question
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.scanned_columns import ReadingTooSlow
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
-from bayesieve.engine.memory_limit import bytes_of, mapped_options
+from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration import drawn_rows, rows_to_keep
+from bayesieve.evidence.calibration import rows_to_keep
 from bayesieve.evidence.fitting import FitOptions
 from bayesieve.evidence.shapes import leaves_room
 from bayesieve.parts import arguments, is_choice
@@ -31,7 +30,7 @@ from bayesieve.table.cautions import Caution, warn_caller
 from bayesieve.table.frames import apart_by_name, as_table, is_scan
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import ClassRuns, Target, normalized_weights
+from bayesieve.table.target import Target, normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -176,17 +175,13 @@ class TrainingRows(NamedTuple):
         target = Target(self.target.codes[kept], self.target.classes)
         weights, groups = (None if of_rows is None else of_rows[kept] for of_rows in (self.weights, self.groups))
         weights = normalized_weights(weights) if self.is_normalized else weights
-        _keep_rows(table, target, weights)
         return self._replace(table=table, target=target, weights=weights, groups=groups)
 
 
 def read_rows(X: Any, y: Any, weights: Any, groups: Any, *, as_columns: bool, normalize: bool) -> TrainingRows:
-    """The rows apart from their classes, weights and groups, which may be columns of them. Of those to be scanned, the
-    rows that a fit asks for again stay in memory when they are next read.
-    """
+    """The rows apart from their classes, weights and groups, which may be columns of them."""
     if is_scan(X, y):
         X, y, weights, groups = scanned_rows(X, y, weights, groups)
-        _keep_rows(X, y, weights)
     else:
         X, y, weights, groups = apart_by_name(X, y, weights, groups)
     weights = normalized_weights(weights) if normalize else weights
@@ -219,6 +214,8 @@ def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector,
         if model.max_seconds is not None:
             clock, limit = Clock(None), model.max_seconds
             options["seconds_left"] = lambda: limit - clock.seconds
+        if model.random_state is None or isinstance(model.random_state, Integral):
+            options["samples"] = {seed_of(model.random_state): rows_to_keep}
     return options
 
 
@@ -242,17 +239,6 @@ def code(rows: TrainingRows, encoder: Any, options: dict[str, Any]) -> tuple[Tra
         )
         encoder.scan_cautions_ = [Caution("time", (), sentence), *encoder.scan_cautions_]
     return rows, coded
-
-
-def _keep_rows(table: ScannedTable, target: Target, weights: np.ndarray | None) -> None:
-    counted = slice(None) if weights is None else np.flatnonzero(weights)
-    runs = ClassRuns(target.codes[counted], target.n_classes)
-    asked, drawn = (
-        rows_in_question(runs.codes.size),
-        runs.in_source(drawn_rows(runs.codes.size, rows_to_keep(table.n_columns, target.n_classes))),
-    )
-    wanted = np.union1d(asked if weights is None else runs.in_source(asked), drawn)
-    table.keep(wanted if weights is None else counted[wanted])  # type: ignore[index]
 
 
 def name_of(y: Any) -> str | None:

@@ -23,7 +23,7 @@ from bayesieve.classifier.model_parts import MEMORY
 from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
-from bayesieve.evidence.calibration import drawn_rows
+from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
 from bayesieve.scorecard.record import (
@@ -410,7 +410,7 @@ def drawn_from(
     """
     source, own = scan(X), {*model.scorecard_.columns, y, sample_weight}
     rows = scanned_rows(source.select([name for name in source.names if name in own]), y, sample_weight)
-    drawn = drawn_rows(rows.table.n_rows, n_rows)
+    drawn = drawn_from_scan(*rows[:3], n_rows)
     caution = None
     if drawn.size < rows.table.n_rows:
         sentence = (

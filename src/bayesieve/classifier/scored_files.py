@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.classifier.predicting import columns_to_read, in_memory, prediction_names, scan_for, unseen_said_once
-from bayesieve.engine.memory_limit import bytes_of
+from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
 from bayesieve.table.column_files import File, FilePiece, files_of

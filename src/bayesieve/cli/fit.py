@@ -23,9 +23,9 @@ from bayesieve.cli.commands import CommandError, Screen, interruptible, require_
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.cli.models import show_summary
 from bayesieve.decision.benefit_classifier import BenefitRule
+from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.discretize.scanned_columns import QUANTILES
-from bayesieve.engine.memory_limit import bytes_of
-from bayesieve.evidence.calibration import drawn_rows
+from bayesieve.engine.files import bytes_of
 from bayesieve.selection import SELECTORS
 from bayesieve.table import as_table, as_target
 from bayesieve.table.cautions import Caution, silenced
@@ -392,9 +392,9 @@ class ScannedTraining:
         """Draw the rows that a report measures, and add a caution to the model if these are not all rows."""
 
         rows = self._rows
-        drawn = drawn_rows(rows.table.n_rows, _MEASURED_ROWS)
         amount = getattr(model.benefit_rule_, "amount", None)
         names = dict.fromkeys(filter(None, [*self.names, amount, self.columns.weight, self.columns.target]))
+        drawn = drawn_from_scan(self._columns(self.names), rows.target, rows.weights, _MEASURED_ROWS)
         if drawn.size < rows.table.n_rows:
             sentence = (
                 f"Performance is that of models of {format_count(drawn.size)} rows drawn at random from "

@@ -134,6 +134,30 @@ def mix(numbers):
         numbers[i] = mixed ^ (mixed >> np.uint64(31))
 
 
+@jit
+def mix_floats(values, salt, mixed):
+    """Write what `mix` makes of the bits of floats and a salt; there is one zero, and one NaN."""
+    bits = values.view(np.uint64)
+    for i in range(values.size):
+        number = bits[i] if values[i] == values[i] else np.uint64(0x7FF8000000000000)
+        number = (number if values[i] != 0.0 else np.uint64(0)) ^ salt
+        number += np.uint64(0x9E3779B97F4A7C15)
+        number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed[i] = number ^ (number >> np.uint64(31))
+
+
+@jit
+def hash_texts(data, ends, hashes):
+    """A number for each text, by its bytes (FNV-1a); ``ends`` : where the texts end in ``data``."""
+    begin = 0
+    for i in range(ends.size):
+        number = np.uint64(0xCBF29CE484222325)
+        for at in range(begin, ends[i]):
+            number = (number ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
+        hashes[i], begin = number, ends[i]
+
+
 @intrinsic
 def count_bits(typing_context, word):
     """Number of bits that are 1."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
+from bayesieve.counts.row_content import RowSamples, keys_of
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.target import Rows
@@ -189,6 +190,26 @@ class CodedTable(ShortRepr):
         if self.families is None:
             return np.array([self.stored[k][rows] for k in features])
         return np.array([self.codes_of([k])[0][rows] for k in features])
+
+    def drawn(self, most: int, seed: int = 0) -> np.ndarray:
+        """Positions, ascending, of up to ``most`` rows of positive weight, drawn by the seed and by what rows contain,
+        never by where they are; a smaller sample is part of a larger one.
+        """
+        return self._samples_of_rows.drawn(most, seed)
+
+    @cached_property
+    def _samples_of_rows(self) -> RowSamples:
+        known = None if self.recoder is None else self.recoder.samples
+        return RowSamples(self.fingerprints, self.rows) if known is None else known
+
+    def fingerprints(self) -> np.ndarray:
+        """(n_rows,) numbers that tell rows apart by their raw values or, without these, by their codes."""
+        prints: np.ndarray = self._code_prints() if self.recoder is None else self.recoder.fingerprints()
+        return prints
+
+    def _code_prints(self) -> np.ndarray:
+        """(n_rows,) numbers that tell rows apart by their codes."""
+        return keys_of(self.stored, np.zeros(self.n_rows, np.uint8))
 
     def select(self, features: Any) -> CodedTable:
         """The same rows, of these features only (positions, a slice or a boolean mask)."""

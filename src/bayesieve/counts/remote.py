@@ -12,7 +12,6 @@ import numpy as np
 
 from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts, count_features
-from bayesieve.counts.row_content import keys_of
 from bayesieve.engine import Parts
 from bayesieve.engine.cluster import RemoteParts
 from bayesieve.table.target import count_classes
@@ -75,18 +74,10 @@ def gather(columns: Sequence[RemoteColumn], positions: np.ndarray | None, into: 
     """Write the codes of some columns, at ascending positions or of all rows, (n, n_rows)."""
     codes = columns[0].codes
     blocks = codes.held.ask(_codes_of, [column.place for column in columns], positions, into.dtype)
-    _put(codes.bounds, blocks, positions, into)
+    put(codes.bounds, blocks, positions, into)
 
 
-def keys_of_rows(columns: Sequence[RemoteColumn]) -> np.ndarray:
-    """`keys_of` all rows by the codes of some columns and by their class."""
-    codes = columns[0].codes
-    keys = np.empty((1, codes.shape[1]), np.uint64)
-    _put(codes.bounds, codes.held.ask(_keys_of, [column.place for column in columns]), None, keys)
-    return keys[0]
-
-
-def _put(bounds: np.ndarray, blocks: Sequence[np.ndarray], positions: np.ndarray | None, into: np.ndarray) -> None:
+def put(bounds: np.ndarray, blocks: Sequence[np.ndarray], positions: np.ndarray | None, into: np.ndarray) -> None:
     """Write what each block has of its rows, (n, n_rows), among all rows, or among those at some positions."""
     for both, own in zip(pairwise(bounds), blocks, strict=True):
         at = 0
@@ -115,9 +106,8 @@ def _codes_of(
     return np.array([np.concatenate(of_runs) for of_runs in codes], dtype=dtype)
 
 
-def _keys_of(block: HeldRows, places: list[tuple[int, int]]) -> np.ndarray:
-    columns = (block.tables[at].stored[k] for at, k in places)
-    return keys_of(columns, np.asarray(block.tables[0].class_codes))[None, :]
+def _prints_of(block: HeldRows, at: int) -> np.ndarray:
+    return block.tables[at]._code_prints()[None, :]
 
 
 def _started(block: HeldRows, start: Callable[..., Any], *arguments: Any) -> Any:
@@ -257,6 +247,11 @@ class RemoteTable(CodedTable):
             self.remote.write(range(self.n_features), positions, self._samples[key])
         codes: np.ndarray = self._samples[key][features]
         return codes
+
+    def _code_prints(self) -> np.ndarray:
+        prints = np.empty((1, self.n_rows), np.uint64)
+        put(self.remote.bounds, self.remote.held.ask(_prints_of, self.remote.at), None, prints)
+        return prints[0]
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
         return self.here.with_columns(**columns)

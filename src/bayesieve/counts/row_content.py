@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts
+from bayesieve.engine import map_in_threads
+from bayesieve.table import Column, Rows, Table
+from bayesieve.table.values import spelt_out
 
+if TYPE_CHECKING:
+    import polars as pl
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of the circle of keys: multiples fill it evenly
+_ROWS_AT_ONCE, _KEYS_AT_ONCE = 1 << 22, 1 << 20
+_FEWEST_DRAWN = 50_000  # at once, for later samples to be part of
 _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
 
@@ -32,16 +43,126 @@ def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndar
     return features[np.argsort(mixed(by_level + mixed(by_class))[features], kind="stable")]
 
 
-def drawn_by_content(keys: np.ndarray, most: int) -> np.ndarray:
-    """Positions, ascending, of ``most`` of the rows with these keys, or of all.
-
-    Rows are listed by key and drawn at even distances: their order has no say, and of equal rows about their share is
-    drawn.
+def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Positions, ascending, of ``most`` of the rows with these random ``keys``, or of all: those of the lowest keys
+    once equal rows are numbered. Their order has no say, about their share of equal rows is drawn, and a smaller sample
+    is part of a larger one.
     """
     if keys.size <= most:
         return np.arange(keys.size)
-    order = np.argsort(keys)
-    return np.sort(order[(np.arange(most) * keys.size + keys.size // 2) // most])
+    return np.sort(np.argpartition(_numbered(keys, weights), most)[:most])
+
+
+def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Keys that tell equal rows apart, too, by their weight or else by their number."""
+    in_order = np.sort(keys)
+    if not np.any(in_order[1:] == in_order[:-1]):
+        return keys
+    order = np.argsort(keys, kind="stable") if weights is None else np.lexsort((weights, keys))
+    ordered = keys[order]
+    begins = np.append(True, ordered[1:] != ordered[:-1])
+    numbers = np.arange(keys.size) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    numbered = np.empty_like(keys)
+    numbered[order] = ordered + numbers.astype(np.uint64) * _GOLDEN
+    return numbered
+
+
+class RowSamples:
+    """Samples of rows by their class and their `fingerprints`, never by where they are.
+
+    Parameters
+    ----------
+    prints : gives the fingerprints; it is called if rows are left out.
+    rows : their classes and weights.
+    """
+
+    def __init__(self, prints: Callable[[], np.ndarray], rows: Rows) -> None:
+        self._prints, self._rows = prints, rows
+        self._lowest: dict[int, np.ndarray] = {}
+
+    def drawn(self, most: int, seed: int = 0) -> np.ndarray:
+        """Positions, ascending, of ``most`` of the rows of positive weight, or of all; a smaller sample is part of a
+        larger one by the same seed.
+        """
+        n_rows, weights = len(np.asarray(self._rows.class_codes)), self._rows.weights
+        n_counted = n_rows if weights is None else int(np.count_nonzero(weights))
+        if n_counted <= most:
+            return np.arange(n_rows) if weights is None else np.flatnonzero(weights)
+        if seed not in self._lowest or self._lowest[seed].size < most:
+            self._lowest[seed] = self._found(max(most, min(_FEWEST_DRAWN, n_counted)), seed)
+        return np.sort(self._lowest[seed][:most])
+
+    def _found(self, most: int, seed: int) -> np.ndarray:
+        """The rows of the lowest keys, the lowest first; of very many rows, some are looked at at a time."""
+        prints, classes, weights = self._prints(), np.asarray(self._rows.class_codes), self._rows.weights
+        n_parts = -(-classes.size // _ROWS_AT_ONCE)
+        rows, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+        for part in range(n_parts):
+            here, keys = [rows[:0]], [lowest[:0]]
+            for begin in range(0, classes.size, _KEYS_AT_ONCE):
+                block = slice(begin, begin + _KEYS_AT_ONCE)
+                own = keys_of([prints[block]], classes[block], seed)
+                inside = (own >> np.uint64(32)) * np.uint64(n_parts) >> np.uint64(32) == part
+                at = np.flatnonzero(inside if weights is None else inside & (weights[block] > 0))
+                here.append(begin + at)
+                keys.append(own[at])
+            some = np.concatenate(here)
+            numbered = _numbered(np.concatenate(keys), None if weights is None else weights[some])
+            rows, lowest = np.append(rows, some), np.append(lowest, numbered)
+            least = np.argpartition(lowest, most)[:most] if rows.size > most else slice(None)
+            rows, lowest = rows[least], lowest[least]
+        return rows[np.argsort(lowest)]
+
+
+def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
+    """(n_rows,) numbers that look random, equal for rows whose values are equal in all columns, whatever the order of
+    the columns and of the rows, the library, and the block that they are read with.
+    """
+    from bayesieve.counts._kernels import mix, mix_floats
+
+    prints, lock = np.zeros(table.n_rows, dtype=np.uint64), Lock()
+    salts = mixed(text_hashes(table.names))
+
+    def add(i: int) -> None:
+        column = table.column(i)
+        if column.kind == "numeric":
+            bits = np.empty(table.n_rows, dtype=np.uint64)
+            numbers = column.numbers_as("datetime") if column.type == "date" else column.numbers()
+            mix_floats(np.ascontiguousarray(numbers), salts[i], bits)
+        else:
+            bits = _bits_of(column)
+            bits ^= salts[i]
+            mix(bits)
+        with lock:
+            np.add(prints, bits, out=prints)
+
+    map_in_threads(add, range(table.n_columns), n_jobs)
+    return prints
+
+
+def _bits_of(column: Column) -> np.ndarray:
+    """(n_rows,) of a column of categories."""
+    texts = column.texts()
+    if texts is not None:
+        hashes = text_hashes(texts)
+        hashes[texts.is_null().to_numpy()] = 0
+        return hashes
+    categories = column.categories(merged=False)
+    return np.append(text_hashes(categories.values), np.uint64(0))[categories.codes]
+
+
+def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
+    """A number for each text, or plain value by its text, the same everywhere."""
+    import polars as pl
+
+    from bayesieve.counts._kernels import hash_texts
+
+    series = texts if isinstance(texts, pl.Series) else pl.Series(spelt_out(list(map(str, texts))), dtype=pl.String)
+    ends = np.cumsum(series.str.len_bytes().fill_null(0).to_numpy(), dtype=np.int64)
+    data = np.frombuffer(series.str.join("")[0].encode(), np.uint8)
+    hashes = np.empty(len(series), dtype=np.uint64)
+    hash_texts(data, ends, hashes)
+    return hashes
 
 
 def keys_of(

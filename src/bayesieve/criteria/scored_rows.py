@@ -10,6 +10,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.coded import Families
 from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
+from bayesieve.counts.row_content import keys_of
 from bayesieve.criteria.row_ratios import IMPOSSIBLE, ClassBlock
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.engine import Engine
@@ -257,9 +258,12 @@ def _joined(parts: Sequence[CodedTable]) -> CodedTable:
 
 
 def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
-    """(n_rows,) fold of every row: the rows of each class are dealt out in turn."""
+    """(n_rows,) fold of every row: the rows of each class are dealt out in turn, in an order by what they contain."""
     fold = np.empty(coded.n_rows, dtype=np.int64)
-    fold[np.argsort(np.asarray(coded.class_codes), kind="stable")] = np.arange(coded.n_rows) % n_folds
+    classes = np.asarray(coded.class_codes)
+    keys = [] if coded.weights is None else [coded.weights]
+    order = np.lexsort([*keys, keys_of([coded.fingerprints()], classes), classes])
+    fold[order] = np.arange(coded.n_rows) % n_folds
     return fold
 
 

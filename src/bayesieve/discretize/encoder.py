@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from numbers import Integral
 from typing import Any, Literal
 
@@ -25,12 +26,13 @@ from bayesieve.discretize.criterion import Intervals, Prior, check_prior, doubtf
 from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
-from bayesieve.discretize.recoding import TableRecoder
-from bayesieve.discretize.remote_columns import RemoteBlocks, RemotePairFinder
+from bayesieve.discretize.recoding import RowPrints, TableRecoder
 from bayesieve.discretize.scanned_columns import (
     QUANTILES,
     Blocks,
     CountedColumns,
+    RemoteBlocks,
+    RemotePairFinder,
     ScannedBlocks,
     TableBlocks,
     counts_every_value,
@@ -38,10 +40,10 @@ from bayesieve.discretize.scanned_columns import (
 )
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
-from bayesieve.engine.memory_limit import mapped_options
+from bayesieve.engine.files import mapped_options
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
-from bayesieve.table.cautions import Caution, Mark, marks, rows_to_judge
+from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, Mark, marks
 from bayesieve.table.frames import apart_by_name, fit_table, is_scan, new_table
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
@@ -168,6 +170,7 @@ class TableEncoder(TableCoder):
         by_class: bool = False,
         verbose: int = 0,
         seconds_left: Callable[[], float] | None = None,
+        samples: Mapping[int, Callable[[int, int], int]] | None = None,
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
@@ -175,7 +178,8 @@ class TableEncoder(TableCoder):
         the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
         columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class;
         ``verbose=1`` shows how far reading it has come. `ReadingTooSlow` is raised where reading would take longer than
-        ``seconds_left()`` says.
+        ``seconds_left()`` says. ``samples`` : how many rows of a scanned table will be asked for, given the
+        numbers of columns and classes, by the seed that they are drawn by; these stay in memory.
         """
         if is_scan(X, y):
             scan = scanned_rows(X, y, sample_weight)
@@ -192,9 +196,13 @@ class TableEncoder(TableCoder):
         )
         fit = _Fit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
         fit.reading = {"verbose": verbose, "seconds_left": seconds_left}
-        if isinstance(table, ScannedTable):
-            table.keep(rows_to_judge(table.n_rows, fit.counted))
+        asked = {seed: rows_for(table.n_columns, target.n_classes) for seed, rows_for in (samples or {}).items()}
+        fit.samples = asked | {0: max(MOST_JUDGED_ROWS, asked.get(0, 0))}
         levels, codes = engine.remembered(fit.facts, fit.code)
+        if isinstance(table, ScannedTable) and fit.values is None:
+            fit.keep_rows(table)
+            for _ in table.blocks():  # codes came from a cache
+                pass
         self.scan_cautions_ = noted_cautions(engine, fit.cautions)
         self.marks_ = fit.marks_of(levels) if fit.marked is None else fit.marked
         self._remember(levels, target.classes)
@@ -207,7 +215,7 @@ class TableEncoder(TableCoder):
             names=levels.names,
             rows=rows,
             levels=self.levels_,
-            recoder=TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, self.n_jobs),
+            recoder=TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, self.n_jobs, fit.prints),
             engine=engine,
         )
 
@@ -302,6 +310,8 @@ class _Fit:
     Attributes
     ----------
     cautions, marked : of the columns, once they are read and fitted; None if the engine had kept their codes.
+    samples : how many rows of a scanned table are asked for later, by seed.
+    prints : of the rows.
     """
 
     encoder: TableEncoder
@@ -319,8 +329,10 @@ class _Fit:
     cautions: list[Caution] | None = None
     marked: dict[str, Mark] | None = None
     values: CountedColumns | None = None
+    samples: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.prints = RowPrints(self.table, self.rows, self.encoder.n_jobs, self.engine)
         bounds = self.engine.blocks(np.array([0, self.table.n_rows]))
         self.blocks = [slice(*block.tolist()) for block in bounds]
         self.counted = None if self.weights is None else np.flatnonzero(self.weights > 0)
@@ -357,7 +369,7 @@ class _Fit:
         if not pairs:
             return fitted.levels, codes
         finder = (RemotePairFinder if isinstance(codes, RemoteCodes) else PairFinder)(
-            summed.kinds(), self.grouper, self.order, self.rows, self.encoder.n_jobs
+            summed.kinds(), self.grouper, self.order, self.rows, self.prints.samples, self.encoder.n_jobs
         )
         apart = is_apart is not None and is_apart(fitted.levels, self.rows.n_classes)
         alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked)}
@@ -390,7 +402,17 @@ class _Fit:
 
     def marks_of(self, levels: TableLevels) -> dict[str, Mark]:
         """Columns that mark rows or moments."""
-        return marks(self.table, levels, self.counted, None if self.weights is None else float(self.weights.sum()))
+        weight = None if self.weights is None else float(self.weights.sum())
+        return marks(self.table, levels, self.drawn, self.counted, weight)
+
+    def drawn(self, most: int, seed: int = 0) -> np.ndarray:
+        """Ascending positions in the table, or the source, of up to so many rows of positive weight."""
+        drawn, runs = self.prints.samples.drawn(most, seed), self.rows.runs
+        return drawn if runs is None else np.sort(runs.in_source(drawn))
+
+    def keep_rows(self, table: ScannedTable) -> None:
+        """Let rows that are asked for later stay in memory when they are next read."""
+        table.keep(reduce(np.union1d, (self.drawn(most, seed) for seed, most in self.samples.items())))
 
     def with_coders_of(self, sums: np.ndarray) -> list[ColumnCoder]:
         """The coders of the columns and of so many sums."""
@@ -411,6 +433,8 @@ class _Fit:
             blocks = ScannedBlocks(*known, self.engine, encoder.n_jobs, runs, verbose, seconds_left)
         values = CountedColumns(blocks, encoder.n_jobs, encoder.n_quantiles)
         self.cautions = noted_cautions(self.engine, values.cautions())  # before the codes count as whole
+        self.prints.known = blocks.prints
+        self.keep_rows(table)
         return values
 
     def _with_useful_sums(self) -> tuple[Table, dict[range, Intervals]]:

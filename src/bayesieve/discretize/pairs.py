@@ -14,7 +14,7 @@ from scipy.special import xlogy
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.counts.row_content import drawn_by_content, keys_of
+from bayesieve.counts.row_content import RowSamples
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
 from bayesieve.discretize.criterion import Groups, Prior, part_cost
@@ -171,6 +171,7 @@ class PairFinder:
     grouper : groups the cells of a pair as if they were the values of a column.
     order : rows by class.
     rows : classes and weights of the rows.
+    samples : of the rows.
     n_jobs : threads.
     """
 
@@ -178,6 +179,7 @@ class PairFinder:
     grouper: MODLGrouper
     order: ClassOrder
     rows: Rows
+    samples: RowSamples
     n_jobs: int | None
 
     def add(
@@ -294,7 +296,7 @@ class PairFinder:
         rows: Rows = self.rows
         taken: Any = slice(None)
         if len(np.asarray(rows.class_codes)) > _MOST_RANKED_ROWS:
-            taken = drawn_by_content(self._keys(parts), _MOST_RANKED_ROWS)
+            taken = self.samples.drawn(_MOST_RANKED_ROWS)
             rows = rows.take(taken)
         n_levels = np.array([part.n_levels for part in parts])
         names = [part.levels.names[part.at] for part in parts]
@@ -314,10 +316,6 @@ class PairFinder:
             best = np.argsort(-scores, kind="stable")[:most]
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
-
-    def _keys(self, parts: Sequence[_Part]) -> np.ndarray:
-        """Keys of all rows by the codes of these columns and by their class."""
-        return keys_of((part.codes for part in parts), np.asarray(self.rows.class_codes))
 
     def _codes_at(self, parts: Sequence[_Part], rows: Any) -> np.ndarray:
         """Codes of some rows, positions or a slice, (n, n_rows)."""

@@ -1,27 +1,62 @@
-"""Levels learnt again from some rows of a table, so that the other rows can be used to measure them."""
+"""Rows told apart and coded again: by levels learnt from some of them, so that the others can measure these, and by
+cells within levels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.row_content import Content, keys_of
-from bayesieve.discretize.cells import cells_of
+from bayesieve.counts.row_content import Content, RowSamples, fingerprints
 from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder
+from bayesieve.discretize.scanned_columns import Places
 from bayesieve.discretize.value_counts import ClassOrder
-from bayesieve.table import FeatureLevels, Rows, Table
+from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder
     from bayesieve.discretize.modl import MODLGrouper
+
+
+class RowPrints:
+    """`fingerprints` of all rows of a table, in the order of ``rows``, found once, when asked for, and samples by them.
+
+    known : if they are known already; engine : where those of a scanned table are kept.
+    """
+
+    def __init__(self, table: Table, rows: Rows, n_jobs: int | None, engine: Engine = IN_MEMORY) -> None:
+        self.table, self.rows, self.n_jobs, self.engine = table, rows, n_jobs, engine
+        self.known: np.ndarray | None = None
+        self.samples = RowSamples(self, rows)
+
+    def __call__(self) -> np.ndarray:
+        if self.known is None:
+            self.known = self._found()
+        return self.known
+
+    def _found(self) -> np.ndarray:
+        if not isinstance(self.table, ScannedTable):
+            return fingerprints(self.table, self.n_jobs)
+        prints = self.engine.array((self.table.n_rows,), np.uint64)
+        for rows, block in self.table.blocks():
+            Places(self.rows.runs, rows).put(fingerprints(block, self.n_jobs), prints)
+            self.engine.visited(prints[rows].nbytes)
+        return prints
+
+
+def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
+    """Ascending positions of up to so many rows, drawn by what they contain, which is read if need be."""
+    return RowPrints(table, Rows(target.codes, target.classes, weights), -1).samples.drawn(most)
 
 
 @dataclass(frozen=True)
@@ -37,6 +72,7 @@ class TableRecoder:
     n_jobs : threads.
     features : of each feature the position of its column, or those of a pair.
     names : of the features.
+    prints : of the rows of ``table``.
     rows : the rows of ``table`` that count, in this order; None for all.
     """
 
@@ -48,6 +84,7 @@ class TableRecoder:
     n_jobs: int | None
     features: Sequence[tuple[int, ...]]
     names: Sequence[str]
+    prints: RowPrints
     rows: np.ndarray | None = None
 
     @classmethod
@@ -60,12 +97,14 @@ class TableRecoder:
         missing: str,
         known: Rows,
         n_jobs: int | None,
+        prints: RowPrints | None = None,
     ) -> TableRecoder:
         """The recoder of all features of a table."""
         position = {name: i for i, name in enumerate(levels.names[: levels.n_columns])}  # the table may lack names
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
-        return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names)
+        prints = RowPrints(table, known, n_jobs) if prints is None else prints
+        return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names, prints)
 
     @property
     def uses_classes(self) -> bool:
@@ -103,40 +142,28 @@ class TableRecoder:
         """The rows that count."""
         return self.table if self.rows is None else self.table.take(self.rows)
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether the raw values are at hand, and need not be read from a source."""
-        return not isinstance(self.table, ScannedTable)
-
     def fingerprints(self) -> np.ndarray:
-        """(n_rows,) numbers that are equal where all raw values are, whatever the order of the rows."""
-        if self.rows is None or 2 * self.rows.size < self.table.n_rows:
-            columns, _ = self._values()
-            return keys_of(columns, np.zeros(self.table.n_rows if self.rows is None else self.rows.size, np.uint8))
-        columns, _ = replace(self, rows=None)._values()  # a list of most rows takes longer than their values
-        return keys_of(columns, np.zeros(self.table.n_rows, np.uint8))[self.rows]
+        """`fingerprints` of the rows, by all columns of the table that was coded."""
+        return self.prints() if self.rows is None else self.prints()[self.rows]
+
+    @property
+    def samples(self) -> RowSamples | None:
+        """Samples of the rows, which are kept with their fingerprints if all rows count."""
+        return self.prints.samples if self.rows is None else None
 
     def content(self, classes: np.ndarray) -> Content:
         """The rows with these classes by their values in all columns that are not constant."""
-        columns, kinds = self._values()
+        table = self._own
         numbered, ordered = [], []
-        for column, kind in zip(columns, kinds, strict=True):
-            values, codes = np.unique(column, return_inverse=True)
+        for i, kind in enumerate(table.kinds()):
+            column = table.column(i)
+            values, codes = np.unique(
+                column.numbers() if kind == "numeric" else column.categories().codes, return_inverse=True
+            )
             if values.size > 1:
                 numbered.append(codes)
                 ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)
         return Content(numbered, ordered, classes)
-
-    def _values(self) -> tuple[Iterator[np.ndarray], Sequence[str]]:
-        """The values of each raw column, numbers or codes that do not depend on the order of the rows; and its kind."""
-        table = self._own
-        kinds = table.kinds()
-        columns = (table.column(i) for i in range(table.n_columns))
-        values = (
-            column.numbers() if kind == "numeric" else column.categories().codes
-            for column, kind in zip(columns, kinds, strict=True)
-        )
-        return values, kinds
 
     def numbers(self) -> list[np.ndarray | None]:
         """(n_rows,) values of each feature of numbers, NaN where missing; None for the others."""
@@ -193,7 +220,8 @@ class TableRecoder:
         if not pairs:
             return fitted.levels, codes
         counted = Rows(classes.astype(np.min_scalar_type(present.size)), present, known.weights)
-        finder = PairFinder(table.kinds(), self.grouper, order, counted, self.n_jobs)
+        samples = RowSamples(lambda: self.prints()[rows], counted)
+        finder = PairFinder(table.kinds(), self.grouper, order, counted, samples, self.n_jobs)
         named = [[table.names[i] for i in pair] for pair in pairs]
         return finder.add(named, fitted, codes, lambda i, by, _: fit(table.select(i), by))
 
@@ -205,3 +233,108 @@ class TableRecoder:
         if positions == list(range(len(codes))):
             return CodedTable(codes, levels.n_levels, self.names, rows=known, levels=levels, recoder=recoder)
         return CodedTable(codes[positions], levels.n_levels[positions], self.names, rows=known, recoder=recoder)
+
+
+N_CELLS = 64
+"""Cells of a numeric column, about as many rows each, apart from those that the cut points of its levels add."""
+LEAST_ROWS_OF_VALUE = 2
+"""Rows of a value that is a cell of its own; the other values of its group share one."""
+
+
+def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray) -> FeatureLevels:
+    """Quantile intervals of numbers joined with the cut points of the levels, or single values of the groups.
+
+    Parameters
+    ----------
+    level : the levels that the cells are nested in.
+    column : rows that the cells are learnt from.
+    weights : (n_rows,), positive.
+
+    Returns
+    -------
+    FeatureLevels
+        Of the same column; ``level`` itself where it cannot be split.
+    """
+    if level.kind == "numeric":
+        numbers, _ = column.read_numbers(level._number_type, [])
+        return _cells_of_numbers(level, numbers, weights)
+    return _cells_of_values(level, column, weights)
+
+
+def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
+    """(n_cells,) the level that each cell is part of."""
+    if cells is level:
+        return np.arange(level.n_levels)
+    if cells.cut_points is not None:
+        inside = np.append(cells.cut_points, np.finfo(float).max)  # a number in each cell
+        missing_alone = inside[0] == -np.inf
+        codes = level.code_numbers(inside).astype(np.int64)
+        if missing_alone and level.missing_code is not None:
+            codes[0] = level.missing_code
+        return codes
+    assert cells.groups is not None
+    texts = [None if group[0] is None else canonical_text(group[0]) for group in cells.groups]
+    return np.array([level.missing_code if text is None else level._code_of_text[text] for text in texts])
+
+
+def merged_cells(
+    cells: FeatureLevels, of_level: np.ndarray, rows: np.ndarray, n_intervals: int
+) -> tuple[FeatureLevels, np.ndarray]:
+    """About so many intervals of as many rows each, apart from those that the cut points of the levels add; and which
+    of them each cell is part of, (n_cells,).
+
+    Parameters
+    ----------
+    cells : of numbers, from `cells_of`; missing values stay apart.
+    of_level : (n_cells,) the level of each.
+    rows : (n_cells,) rows (or weight) of each.
+    """
+    assert cells.cut_points is not None
+    first = 0 if cells.missing_code is None else 1
+    shares = rows[first:] / rows[first:].sum()
+    interval = np.minimum(((np.cumsum(shares) - shares / 2) * n_intervals).astype(np.int64), n_intervals - 1)
+    changes = (np.diff(interval) > 0) | (np.diff(of_level[first:]) != 0)
+    cuts = np.append(cells.cut_points[:first], cells.cut_points[first:][changes])
+    line = np.concatenate([np.zeros(first, dtype=np.int64), first + np.cumsum(np.append(False, changes))])
+    return replace(cells, cut_points=cuts, counts=None), line
+
+
+def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.ndarray) -> FeatureLevels:
+    known = np.isfinite(numbers)
+    values, at = np.unique(numbers[known], return_inverse=True)
+    if values.size < 2:
+        return level
+    rows = np.cumsum(np.bincount(at, weights[known]))
+    last = np.unique(np.searchsorted(rows, rows[-1] * np.arange(1, N_CELLS) / N_CELLS * (1.0 - 1e-12)))
+    last = last[last < values.size - 1]
+    low, high = values[last], values[last + 1]
+    middle = low / 2 + high / 2  # their difference may overflow
+    cuts = np.where((middle > low) & (middle < high), middle, low)
+    assert level.cut_points is not None
+    own = level.cut_points[np.isfinite(level.cut_points)]
+    cuts = np.unique(np.concatenate([cuts, own]))
+    missing = level.missing_code is not None
+    return FeatureLevels(
+        name=level.name,
+        kind=level.kind,
+        type=level.type,
+        cut_points=np.concatenate([[-np.inf], cuts]) if missing else cuts,
+        missing_code=0 if missing else None,
+        sum_of=level.sum_of,
+    )
+
+
+def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray) -> FeatureLevels:
+    assert level.groups is not None
+    categories = column.categories()
+    rows = np.bincount(categories.codes + 1, weights, len(categories.values) + 1)[1:]
+    often = {canonical_text(v) for v, n in zip(categories.values, rows, strict=True) if n >= LEAST_ROWS_OF_VALUE}
+    groups: list[tuple[object, ...]] = []
+    for group in level.groups:
+        apart = [value for value in group if value is None or canonical_text(value) in often]
+        rest = tuple(value for value in group if not (value is None or canonical_text(value) in often))
+        groups += [(value,) for value in apart] + ([rest] if rest else [])
+    if len(groups) == level.n_levels:
+        return level
+    missing = next((code for code, group in enumerate(groups) if group[0] is None), None)
+    return FeatureLevels(name=level.name, kind=level.kind, type=level.type, groups=tuple(groups), missing_code=missing)

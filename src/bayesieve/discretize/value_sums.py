@@ -5,7 +5,6 @@ cut into blocks, nor on their order.
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts.row_content import mixed
+from bayesieve.counts.row_content import mixed, text_hashes
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.table import Column
 from bayesieve.table.levels import smallest_unsigned
@@ -176,9 +175,9 @@ class TextSketch:
     @classmethod
     def of(cls, counts: ValueCounts) -> TextSketch:
         """Of the categories of a block."""
-        hashes = _hashes_of(counts.values)
-        rows = np.bincount(hashes % _BUCKETS, weights=counts.counts.sum(axis=1), minlength=_BUCKETS)
-        return cls(rows, Distinct(mixed(hashes.astype(np.uint64))))
+        hashes = mixed(text_hashes(counts.values))
+        rows = np.bincount(_buckets_of(hashes), weights=counts.counts.sum(axis=1), minlength=_BUCKETS)
+        return cls(rows, Distinct(hashes))
 
     def __add__(self, other: TextSketch) -> TextSketch:
         return TextSketch(self.rows + other.rows, self.distinct + other.distinct)
@@ -191,8 +190,8 @@ class TextSketch:
         return marks
 
 
-def _hashes_of(values: Sequence[Any]) -> np.ndarray:
-    return np.fromiter((zlib.crc32(str(value).encode()) for value in values), np.int64, len(values))
+def _buckets_of(hashes: np.ndarray) -> np.ndarray:
+    return (hashes % np.uint64(_BUCKETS)).astype(np.int64)
 
 
 Part = ValueCounts | NumberSketch | TextSketch
@@ -262,7 +261,7 @@ def add_cells(parts: Sequence[Grid], _: Any) -> Grid:
 def count_marked(column: Column, rows: BlockRows, _: Any, marks: np.ndarray) -> ValueCounts:
     """Those categories of a block that are in marked buckets."""
     counts = _count_categories(column, rows)
-    chosen = np.flatnonzero(marks[_hashes_of(counts.values) % _BUCKETS])
+    chosen = np.flatnonzero(marks[_buckets_of(mixed(text_hashes(counts.values)))])
     return ValueCounts.sum([_only(counts, chosen)])
 
 

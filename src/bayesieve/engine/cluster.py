@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.engine.base import Parts, Total
-from bayesieve.engine.mapped import Mapped
+from bayesieve.engine.files import Mapped
 from bayesieve.version import __version__
 
 _POLL = 0.5  # seconds between two looks whether a worker is there

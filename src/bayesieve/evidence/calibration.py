@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import class_log_prior, log_probabilities, smoothed_logs
-from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
+from bayesieve.counts.row_content import mixed
 from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.engine.progress import Clock
 from bayesieve.table import FeatureLevels
@@ -123,9 +123,8 @@ class CalibrationRows:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
         self._most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes)))
-        self._keys = cache(partial(_row_keys, coded, seed))
-        rows = _sampled_rows(coded, max(self._most_few, most_last_rows(n_columns, n_classes)), self._keys)
-        self._coded, self.positions, self.features, self.n_classes = coded, rows, features, n_classes
+        rows = coded.drawn(max(self._most_few, most_last_rows(n_columns, n_classes)), seed)
+        self._coded, self._seed, self.positions, self.features, self.n_classes = coded, seed, rows, features, n_classes
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
         self.total = float(coded.n_rows if coded.weights is None else coded.weights.sum())
@@ -157,7 +156,7 @@ class CalibrationRows:
         """Some of these rows, enough to choose by: 50,000, or fewer where they are wide."""
         few = copy(self)
         vars(few).pop("codes", None)
-        few.positions = _sampled_rows(self._coded, self._most_few, self._keys, self.positions)
+        few.positions = self._coded.drawn(self._most_few, self._seed)
         drawn = np.searchsorted(self.positions, few.positions)
         few.classes, few.weights = self.classes[drawn], self.weights[drawn]
         few._measure()
@@ -432,33 +431,6 @@ def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray:
     return fold
 
 
-def _row_keys(coded: CodedTable, seed: int) -> np.ndarray | None:
-    """(n_rows,) keys of all rows by the seed and by what they contain; None where reading that takes another pass over
-    a source.
-    """
-    if coded.recoder is None:
-        columns = [coded.codes_at([k], slice(None))[0] for k in range(coded.n_features)]
-    elif coded.recoder.in_memory:
-        columns = [coded.recoder.fingerprints()]
-    else:
-        return None
-    return keys_of(columns, np.asarray(coded.class_codes), seed)
-
-
-def _sampled_rows(
-    coded: CodedTable, most: int, keys: Callable[[], np.ndarray | None], among: np.ndarray | None = None
-) -> np.ndarray:
-    """Row numbers, ascending, of positive weight, or ``among`` these; ``most`` of them where there are more, drawn by
-    their keys or, without, by position.
-    """
-    if among is None:
-        among = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
-    if among.size <= most:
-        return among
-    known = keys()
-    return among[drawn_rows(among.size, most) if known is None else drawn_by_content(known[among], most)]
-
-
 def most_last_rows(n_columns: int, n_classes: int) -> int:
     """How many rows of a table the evidence is fitted to in the end: fewer where they are wide."""
     return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
@@ -467,10 +439,3 @@ def most_last_rows(n_columns: int, n_classes: int) -> int:
 def rows_to_keep(n_columns: int, n_classes: int) -> int:
     """How many rows of a table with these columns are looked at again after the search."""
     return max(_MOST_ROWS, most_last_rows(n_columns, n_classes))
-
-
-def drawn_rows(n_rows: int, most: int = _MOST_ROWS) -> np.ndarray:
-    """Positions of the rows of a source that stand for so many, ascending."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False, shuffle=False))

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import inv
 from scipy.special import softmax
 
-from bayesieve.discretize.cells import merged_cells
+from bayesieve.discretize.recoding import merged_cells
 from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over
 from bayesieve.evidence.solver import EvidenceProblem

@@ -12,7 +12,7 @@ from scipy.special import entr
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import class_log_prior, log_probabilities_of_tables
-from bayesieve.discretize.cells import coarser_codes
+from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.evidence.choosing import Surface, SurfacePart, find_surfaces, spread, worth_keeping

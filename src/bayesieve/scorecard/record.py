@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
-from bayesieve.discretize.cells import coarser_codes
+from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.evidence.fitting import Evidence, counting_variances
 from bayesieve.scorecard.look_up import Cell, CellTables, ErrorTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table

@@ -216,7 +216,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     >>> selector.get_feature_names_out().tolist()
     ['petal length (cm)', 'petal width (cm)']
     >>> selector.trace_.to_frame()["criterion"].round(3).to_list()
-    [0.671, 0.081, 0.054, 0.061, 0.066]
+    [0.671, 0.081, 0.058, 0.062, 0.067]
     >>> selector.trace_.measured
     'by leave-one-out, levels learnt from the rows of the other folds'
     """

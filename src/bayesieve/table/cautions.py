@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -94,8 +94,9 @@ def weights_caution(weights: np.ndarray | None) -> Caution | None:
 
 Mark = Literal["counter", "identifier", "date"]
 
+MOST_JUDGED_ROWS = 20_000
+"""Rows in which numbers are looked at."""
 _FEWEST_ROWS = 20  # below, values of their own are no surprise
-_MOST_ROWS = 20_000  # in which numbers are looked at
 _GLANCES = (64, 1000)  # rows that tell most columns of measurements from those that may be marks
 _CELLS_AT_ONCE = 1 << 20  # glanced at
 _MANY = 3  # rows a value, at most, in a glance at a counter or an identifier
@@ -111,11 +112,15 @@ _FEWEST_PERIODS = 3
 
 
 def marks(
-    table: Table, levels: TableLevels, counted: np.ndarray | None = None, weight: float | None = None
+    table: Table,
+    levels: TableLevels,
+    drawn: Callable[[int], np.ndarray],
+    counted: np.ndarray | None = None,
+    weight: float | None = None,
 ) -> dict[str, Mark]:
     """The columns of a table that mark rows or moments, by name.
 
-    Numbers are judged by whole numbers in 20,000 rows drawn at random, so that it does not matter where the rows live:
+    Numbers are judged by whole numbers in 20,000 rows drawn at random:
 
     - A counter rises, or falls, evenly with the rows.
     - An identifier fills its range evenly, or in blocks, and repeats or leaves out far fewer values than chance would;
@@ -129,6 +134,7 @@ def marks(
     Parameters
     ----------
     levels : of the columns, fitted to all rows.
+    drawn : gives ascending positions of up to so many of the rows that count.
     counted : positions of the rows that count; None for all.
     weight : of all rows together; None for their number. A category of weight 2 is no identifier: two rows share it.
     """
@@ -141,7 +147,7 @@ def marks(
     }
     if n_rows < _FEWEST_ROWS:
         return {table.names[i]: mark for i, mark in found.items()}
-    rows = rows_to_judge(table.n_rows, counted)
+    rows = drawn(MOST_JUDGED_ROWS)
     at = rows if counted is None else np.searchsorted(counted, rows)
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _has_many(levels, i, n_rows)]
@@ -151,9 +157,9 @@ def marks(
     for n in _GLANCES:
         whole = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], whole, n_rows)
     candidates = sorted([*whole.tolist(), *texts])
-    drawn = table.select(candidates).take(rows) if candidates else table
+    some = table.select(candidates).take(rows) if candidates else table
     for k, i in enumerate(candidates):
-        column = drawn.column(k)
+        column = some.column(k)
         if kinds[i] == "numeric":
             mark = mark_of_numbers(column.numbers(), at)
             found |= {} if mark is None else {i: mark}
@@ -161,16 +167,6 @@ def marks(
             known = float(np.mean(column.categories().codes >= 0)) * (n_rows if weight is None else weight)
             found |= {i: "identifier"} if _ROWS_PER_CATEGORY * _n_categories(levels, i) > known else {}
     return {table.names[i]: found[i] for i in sorted(found)}
-
-
-def rows_to_judge(n_rows: int, counted: np.ndarray | None = None) -> np.ndarray:
-    """The rows that `marks` reads values of, of so many or of those that count, ascending."""
-    n = n_rows if counted is None else counted.size
-    if n <= _MOST_ROWS:
-        at = np.arange(n)
-    else:
-        at = np.sort(np.random.default_rng(0).choice(n, _MOST_ROWS, replace=False, shuffle=False))
-    return at if counted is None else counted[at]
 
 
 def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -88,15 +87,17 @@ class ScannedTable(Table):
         """
         first_row = min(n_before * self.block_rows, self.source.n_rows)
         begin = first_row if self.known is None else int(np.count_nonzero(self.known[:first_row]))
-        keeping = bool(self._kept.wanted.size) and not self._kept.complete
-        self._kept.frames = self._kept.frames if n_before or not keeping else []
+        kept: list[pl.DataFrame] | None = None if n_before or self._kept.complete else []
+        wanted = self._kept.wanted
         for frame in self.frames(first_row):
             end = begin + frame.height
-            if keeping:
-                self._kept.frames.append(frame[self.kept_within(slice(begin, end))])
+            if kept is not None and wanted.size:
+                first, last = np.searchsorted(wanted, (begin, end))
+                kept.append(frame[wanted[first:last] - begin])
             yield slice(begin, end), self._in_memory(frame, begin)
             begin = end
-        self._kept.complete |= keeping
+        if kept:
+            self.take_over(kept)
 
     @property
     def can_be_read_elsewhere(self) -> bool:
@@ -155,30 +156,18 @@ class ScannedTable(Table):
                 "scanned; scan it again."
             )
 
-    def kept_within(self, rows: slice) -> np.ndarray:
-        """Which rows of a block are to stay in memory."""
-        wanted = self._kept.wanted
-        return wanted[np.searchsorted(wanted, rows.start) : np.searchsorted(wanted, rows.stop)] - rows.start
-
-    def kept(self) -> bytes:
-        """The rows that stay in memory, of those read so far, for `take_over` in another process."""
-        import polars as pl
-
-        stream = io.BytesIO()
-        if self._kept.frames:
-            pl.concat(self._kept.frames).write_ipc_stream(stream)
-        return stream.getvalue()
-
-    def take_over(self, rows: list[pl.DataFrame] | bytes, complete: bool = True) -> None:
-        """The rows to stay in memory, read elsewhere: as frames, or as `kept` gives them."""
-        import polars as pl
-
-        frames = rows if isinstance(rows, list) else [pl.read_ipc_stream(io.BytesIO(rows))] if rows else []
-        self._kept.frames, self._kept.complete = frames, complete and bool(self._kept.wanted.size)
-
     def keep(self, rows: np.ndarray) -> None:
-        """Keep these rows of the source in memory when they are next read, besides those kept so far."""
-        self._kept.wanted, self._kept.complete = np.union1d(self._kept.wanted, rows), False
+        """Keep these ascending rows of the source in memory when all columns are next read."""
+        self._kept.wanted, self._kept.frames, self._kept.complete = rows, [], False
+
+    def take_over(self, frames: list[pl.DataFrame]) -> None:
+        """The rows to be kept, which were read in all columns."""
+        self._kept.frames, self._kept.complete = frames, True
+
+    @property
+    def wanted(self) -> np.ndarray:
+        """The rows of the source to be kept."""
+        return self._kept.wanted
 
     def column(self, i: int) -> Column:
         """The column at position ``i``, all of it in memory."""
