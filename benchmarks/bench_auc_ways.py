@@ -16,7 +16,7 @@ from wrapper_tables import categories
 from bayesieve import WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import _auc_kernels, auc
-from bayesieve.criteria.row_scores import RowScores
+from bayesieve.criteria.auc import RowScores
 
 _PAIR_SUMS = _auc_kernels.pair_sums
 

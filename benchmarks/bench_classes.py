@@ -19,7 +19,7 @@ FIT = """
 import json, resource, sys, time, warnings
 import numpy as np, polars as pl
 import bayesieve
-from bayesieve.search import scored_rows
+from bayesieve.criteria import scored_rows
 
 n_classes, by_class, rows, columns, informative = map(int, sys.argv[1:])
 if not by_class:

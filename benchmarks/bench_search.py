@@ -34,7 +34,7 @@ print(next(iter({kernel}.inspect_asm().values())))
 """
 _KERNELS = (
     {"criterion": "LogLoss", "n_classes": 4, "module": "_kernels", "kernel": "log_loss_sums"},
-    {"criterion": "ErrorProbability", "n_classes": 4, "module": "_probability_kernels", "kernel": "two_way_sums"},
+    {"criterion": "ErrorProbability", "n_classes": 4, "module": "_kernels", "kernel": "two_way_sums"},
 )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.search import GreedySearch
-from bayesieve.selection.mrmr import rank_by_mrmr
+from bayesieve.selection.filters import rank_by_mrmr
 from bayesieve_studies import Options, make_study
 from bayesieve_studies.rabenoro2015.study import WRAPPERS, EngineIndicators
 from bayesieve_studies.rabenoro2015.subset_choice import Halves, best_of_path, best_on_walks, by_information, halve

@@ -14,10 +14,11 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from bayesieve import CompressionAveraging, DiscreteNB, MAPSelector, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import AUC
+from bayesieve.criteria import AUC, Criterion, Error
 from bayesieve.search import SearchState, SubsetProblem
 from bayesieve.search.exhaustive import evaluate_every_subset
 from bayesieve_studies.boulle2007 import waveform_report as report
+from bayesieve_studies.boulle2007.all_subsets import RatedSubsets, rate_every_subset
 from bayesieve_studies.boulle2007.data import OURS
 from bayesieve_studies.boulle2007.waveform import (
     BY_SEARCH,
@@ -267,7 +268,7 @@ def test_choices_among_all_subsets(n_features: int, n_classes: int) -> None:
     levels = np.maximum(codes.max(axis=1) + 1, 2)
     coded = CodedTable(codes, levels, tuple(f"x{k}" for k in range(n_features)), y, np.arange(n_classes))
     problem = SubsetProblem.of(coded)
-    subsets = evaluate_every_subset(problem, areas=True)
+    subsets = rate_every_subset(problem)
     state = SearchState(SubsetProblem.of(coded, criterion=AUC()))
     areas = []
     for number in range(subsets.cost.size):
@@ -284,3 +285,40 @@ def test_choices_among_all_subsets(n_features: int, n_classes: int) -> None:
     fewest = fewest_wrong(subsets)
     assert subsets.wrong[fewest] == subsets.wrong.min()
     assert subsets.sizes[fewest] == subsets.sizes[subsets.wrong == subsets.wrong.min()].min()
+
+
+def slow_values(problem: SubsetProblem, criterion: Criterion, subsets: RatedSubsets) -> np.ndarray:
+    """The criterion of every subset, each evaluated from the empty one."""
+    state = SearchState(replace(problem, objective=problem.objective.by(criterion)))
+    found = []
+    for number in range(subsets.cost.size):
+        state.reset(np.isin(np.arange(problem.n_features), subsets.features(number)))
+        found.append(state.cost)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("n_features", "n_classes"), [(2, 2), (4, 3), (8, 2), (8, 3), (8, 5)])
+def test_every_subset_has_its_own_errors_and_area(n_features: int, n_classes: int) -> None:
+    coded = coded_table(n_features, 90, n_features, n_classes, strength=0.8, unseen=0.05)
+    problem = SubsetProblem.of(coded)
+    subsets = rate_every_subset(problem)
+    wrong = slow_values(problem, Error(), subsets)
+    np.testing.assert_allclose(subsets.wrong, wrong * coded.n_rows, atol=1e-9)
+    area = -slow_values(problem, AUC(), subsets)
+    assert np.all(subsets.area_bounds[0] <= area + 1e-9)
+    assert np.all(area <= subsets.area_bounds[1] + 1e-9)
+
+
+def test_bounds_of_areas_are_close_where_scores_differ() -> None:
+    coded = coded_table(3, 400, 10, 3, strength=0.6, n_levels=5)
+    subsets = rate_every_subset(SubsetProblem.of(coded))
+    gap = subsets.area_bounds[1] - subsets.area_bounds[0]
+    assert np.all(gap >= 0)
+    assert gap[-1] < 0.01
+
+
+def test_ratings_depend_neither_on_pieces_nor_on_threads() -> None:
+    problem = SubsetProblem.of(coded_table(5, 150, 9, 3, strength=0.7))
+    threads, whole = rate_every_subset(problem, n_jobs=2), rate_every_subset(problem, n_cut=0)
+    for name in ("cost", "wrong", "area_bounds"):
+        np.testing.assert_array_equal(getattr(threads, name), getattr(whole, name))

@@ -21,7 +21,7 @@ from scipy.special import softmax
 import bayesieve
 from bayesieve import IndicatorEncoder, MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.selection import CodedSelector
-from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.derived_levels import PairLevels
 from tests.classifier.mixed_data import data, fitted, frame, labels
 from tests.classifier.model_files import signed
 from tests.fuzz.outcome import unclear

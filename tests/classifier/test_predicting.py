@@ -190,7 +190,7 @@ def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["text", "query", "frame", "groups"])
 def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bayesieve.table.sources import column_files
+    from bayesieve.table import column_files
 
     rows, model, scored = frame(), fitted(), tmp_path / "scored"
     names = ["part-00000.parquet"]

@@ -32,9 +32,9 @@ from bayesieve.discretize import scanned_columns
 from bayesieve.discretize.scanned_columns import ScannedBlocks
 from bayesieve.engine import Cache, Mapped
 from bayesieve.engine.files import bytes_of
-from bayesieve.search import multi_start
-from bayesieve.table.rows import ClassRuns
+from bayesieve.search import greedy
 from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.target import ClassRuns
 
 
 def claims(n_rows: int = 3000, seed: int = 0) -> pl.DataFrame:
@@ -80,7 +80,7 @@ def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_model_is_that_of_the_rows_in_memory(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScannedTable, "block_rows", 700)
-    monkeypatch.setattr("bayesieve.table.rows._RUN", 512)
+    monkeypatch.setattr("bayesieve.table.target._RUN", 512)
     frame = claims(seed=seed).drop("weight", "agent")
     X = frame.drop("paid")
     table = bayesieve.scan(written(frame, tmp_path, seed))
@@ -282,7 +282,7 @@ import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.discretize import scanned_columns
 from bayesieve.engine import Cache
-from bayesieve.search import multi_start
+from bayesieve.search import greedy
 
 phase, source, folder = sys.argv[1:4]
 
@@ -304,7 +304,7 @@ if phase == "reading":
 if phase == "coding":
     Cache._checksums = kill_at(1, Cache._checksums)
 if phase == "searching":
-    multi_start._Waves.run = kill_at(3, multi_start._Waves.run)
+    greedy._Waves.run = kill_at(3, greedy._Waves.run)
 selector = CompressionAveraging(exhaustive=False)
 encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
 model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=phase == "reading", cache=folder, n_jobs=1)
@@ -320,8 +320,8 @@ def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypat
     ended = subprocess.run([sys.executable, "-c", _KILLED, phase, source, str(folder)], check=False)
     assert ended.returncode == -9
     n_waves, n_read = [], []
-    run_wave, read = multi_start._Waves.run, ScannedBlocks._read
-    monkeypatch.setattr(multi_start._Waves, "run", lambda *a: n_waves.append(1) or run_wave(*a))
+    run_wave, read = greedy._Waves.run, ScannedBlocks._read
+    monkeypatch.setattr(greedy._Waves, "run", lambda *a: n_waves.append(1) or run_wave(*a))
     monkeypatch.setattr(ScannedBlocks, "_read", lambda *a: n_read.append(1) or read(*a))
     options = {"pairs": 0, "calibrate": False}
     selector = CompressionAveraging(exhaustive=False)

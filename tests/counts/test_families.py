@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from bayesieve.counts import CodedTable
 from bayesieve.counts.coded import Families
 from bayesieve.table import as_table
-from bayesieve.table.indicator_levels import IndicatorLevels, indicator_name, number_text, scores_of
+from bayesieve.table.derived_levels import IndicatorLevels, indicator_name, number_text, scores_of
 from bayesieve.table.levels import smallest_unsigned
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from bayesieve import IndicatorEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import AUC, _auc_kernels, _ladder_kernels, _slot_kernels
+from bayesieve.criteria import AUC, _auc_kernels, _ladder_kernels
 from bayesieve.criteria._ladder_kernels import climb
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import log_joint
@@ -137,7 +137,7 @@ def called(kernel: Any) -> Callable[..., Any]:
 @pytest.mark.parametrize("spread", [3, 40, 1000, 10**6])
 @pytest.mark.parametrize("unit", [10**3, 10**9])
 def test_all_ways_of_counting_pairs(spread: int, unit: int) -> None:
-    sorted_pairs, slot_pairs = called(_auc_kernels.sorted_pairs), called(_slot_kernels.slot_pairs)
+    sorted_pairs, slot_pairs = called(_auc_kernels.sorted_pairs), called(_auc_kernels.slot_pairs)
     tolerance, n_slotted = 5, 0
     for seed in range(20):
         rng = np.random.default_rng(seed)

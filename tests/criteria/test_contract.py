@@ -135,7 +135,7 @@ def test_what_changes_nothing(name: str, n_classes: int, monkeypatch: pytest.Mon
         np.testing.assert_array_equal(walk(state_of(name, coded.on(engine))), expected)
     shuffled = coded.take(np.random.default_rng(2).permutation(coded.n_rows))
     np.testing.assert_allclose(walk(state_of(name, shuffled)), expected, rtol=1e-12, atol=1e-12)
-    monkeypatch.setattr("bayesieve.search.objective._PARALLEL_WORK", 1)
+    monkeypatch.setattr("bayesieve.search.problem._PARALLEL_WORK", 1)
     np.testing.assert_array_equal(walk(state_of(name, coded, n_jobs=3)), expected)
     monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
     np.testing.assert_allclose(walk(state_of(name, coded, leave_out=True)), expected, rtol=1e-11, atol=1e-12)

@@ -8,10 +8,11 @@ import pytest
 
 from bayesieve import TableEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria.row_joints import RowJoints
+from bayesieve.criteria import scored_rows
+from bayesieve.criteria.losses import RowJoints
 from bayesieve.criteria.row_ratios import RowRatios
 from bayesieve.engine.base import InMemory
-from bayesieve.search import SearchState, SubsetProblem, scored_rows
+from bayesieve.search import SearchState, SubsetProblem
 
 
 def coded_table(n_classes: int, *, weights: bool = False, block_rows: int | None = None) -> CodedTable:

@@ -15,7 +15,8 @@ from scipy.special import expit, gammaln
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.discretize import pairs
 from bayesieve.discretize.modl import group_values
-from bayesieve.table.pair_levels import PairLevels, columns_of
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import columns_of
 
 N = 400
 

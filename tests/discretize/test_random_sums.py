@@ -22,7 +22,8 @@ from bayesieve import (
 from bayesieve.discretize import column_blocks
 from bayesieve.discretize.random_sums import SummedTable, sum_names
 from bayesieve.table import FeatureLevels, as_table
-from bayesieve.table.pair_levels import columns_behind, columns_of, features_from_json, features_to_json
+from bayesieve.table.derived_levels import features_from_json, features_to_json
+from bayesieve.table.levels import columns_behind, columns_of
 
 
 def mixed(n_rows: int = 400, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:

@@ -15,7 +15,7 @@ from bayesieve import SelectiveNB
 from bayesieve.classifier.report_data import report_data
 from bayesieve.evidence import calibration, choosing as module, fitting, shapes
 from bayesieve.evidence.choosing import _VARIANCES, grid_gains, surface_gains
-from bayesieve.table.pair_levels import PairLevels
+from bayesieve.table.derived_levels import PairLevels
 
 
 def frame(seed: int, n_rows: int, *, noise: float = 1.0) -> tuple[pl.DataFrame, np.ndarray]:

@@ -124,7 +124,7 @@ def test_a_registered_criterion_is_found_by_name_and_saved(registered: Path, tmp
     saved = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["parameters"]["selector_options"]
     assert saved["criterion"] == {"criterion": "RankedProbability", "options": {}}
     assert type(bayesieve.load(tmp_path / "model.json").selector.criterion) is CRITERIA["ranked_probability"]
-    with pytest.raises(ValueError, match="'map', 'ranked_probability' or a Criterion object"):
+    with pytest.raises(ValueError, match="'map', 'ranked_probability', 'recall:CLASS'"):
         WrapperSelector("ranked").fit(X, y)
 
 

@@ -13,9 +13,9 @@ from scipy.stats import chisquare
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.criteria import Accuracy, Recall, row_steps
+from bayesieve.criteria import Accuracy, Recall
 from bayesieve.search import ClusterSearch, FeatureClusters, Objective, ScoredRows, SubsetProblem, subset_values
-from bayesieve.search.objective import Constraint
+from bayesieve.search.problem import Constraint
 from tests.criteria.coded_tables import coded_table
 
 
@@ -143,12 +143,9 @@ def test_all_features_are_a_candidate_that_has_to_satisfy_the_constraints(coded:
     assert beyond.values.violations[chosen] == beyond.values.violations.min() == max(1.0 - of_all.max(), 1e-12)
 
 
-@pytest.mark.parametrize("summed", [True, False])
-def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, summed: bool) -> None:
+def test_threads_do_not_change_the_answer(coded: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subset_values, "_PIECE", 7)
-    monkeypatch.setattr(subset_values, "_MOST_SUMMED", 7)
     monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
-    monkeypatch.setattr(row_steps, "_MOST_BYTES", summed << 20)
     alone, several = (ClusterSearch(n_jobs=n, dependence="spearman").explore(problem_of(coded)) for n in (1, 3))
     np.testing.assert_array_equal(several.values.values, alone.values.values)
 

@@ -29,7 +29,6 @@ from bayesieve.search import (
     evaluate_subsets,
     exhaustive,
     greedy,
-    multi_start,
     subset_values,
 )
 from bayesieve.search.trace import Point
@@ -58,7 +57,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches look at the clock, and start threads, in small problems, too."""
     for module, name, value in (
         *((exhaustive, "_MOVES_AT_ONCE", 8), (exhaustive, "_PIECE_WORK", 320), (exhaustive, "_AT_ONCE", 2)),
-        *((multi_start, "_PARALLEL_WORK", 0), (subset_values, "_MOST_SUMMED", 7)),
+        *((greedy, "_PARALLEL_WORK", 0), (subset_values, "_PIECE", 7)),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -198,8 +197,8 @@ def test_other_errors_come_through(search: Search, small_pieces: None, monkeypat
         raise MemoryError("no room")
 
     problem = problem_of("weights")
-    for method in ("candidates", "each"):
-        monkeypatch.setattr(SearchState, method, broken)
+    for owner, method in ((SearchState, "candidates"), (Objective, "of_subsets")):
+        monkeypatch.setattr(owner, method, broken)
     with pytest.raises(MemoryError, match="no room"):
         search.run(problem)
 
@@ -212,8 +211,8 @@ def test_neither_threads_nor_rows_left_out_change_anything(
     problem = problem_of(kind)
     alone = {"leave_out": False} if isinstance(search, GreedySearch) else {}
     plain = replace(search, n_jobs=1, **alone).run(problem)
-    monkeypatch.setattr("bayesieve.search.objective._PARALLEL_WORK", 1)
-    monkeypatch.setattr("bayesieve.search.objective._CANDIDATES_AT_ONCE", 2)
+    monkeypatch.setattr("bayesieve.search.problem._PARALLEL_WORK", 1)
+    monkeypatch.setattr("bayesieve.search.problem._CANDIDATES_AT_ONCE", 2)
     monkeypatch.setattr("bayesieve.criteria.row_ratios._SCANNED_CODES", 0)
     monkeypatch.setattr(subset_values, "_PARALLEL_WORK", 0)
     threads = replace(search, n_jobs=3).run(problem)

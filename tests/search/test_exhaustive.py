@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
 
-from bayesieve.criteria import AUC, Error
-from bayesieve.search import ExhaustiveSearch, SearchState, SubsetProblem, exhaustive
+from bayesieve.search import ExhaustiveSearch, SubsetProblem, exhaustive
 from bayesieve.search._kernels import sum_of_logs
-from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset
+from bayesieve.search.exhaustive import evaluate_every_subset
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.search.test_contract import models_of
 
@@ -54,52 +52,25 @@ def test_an_interrupt_before_the_first_piece_leaves_the_empty_subset(monkeypatch
     assert trace.null_criterion == pytest.approx(slow_cost(coded, ()))
 
 
-def slow_values(problem: SubsetProblem, criterion: object, subsets: EverySubset) -> np.ndarray:
-    """The criterion of every subset, each evaluated from the empty one."""
-    state = SearchState(replace(problem, objective=problem.objective.by(criterion)))
-    found = []
-    for number in range(subsets.cost.size):
-        selected = np.zeros(problem.n_features, dtype=bool)
-        selected[subsets.features(number)] = True
-        state.reset(selected)
-        found.append(state.cost)
-    return np.array(found)
-
-
 @pytest.mark.parametrize(("n_features", "n_classes"), [(2, 2), (4, 3), (8, 2), (8, 3), (8, 5)])
-def test_every_subset_has_its_own_cost_errors_and_area(n_features: int, n_classes: int) -> None:
+def test_every_subset_has_its_own_cost(n_features: int, n_classes: int) -> None:
     coded = coded_table(n_features, 90, n_features, n_classes, strength=0.8, unseen=0.05)
-    problem = SubsetProblem.of(coded)
-    subsets = evaluate_every_subset(problem, areas=True)
+    subsets = evaluate_every_subset(SubsetProblem.of(coded))
     assert subsets.cost.size == 2 ** (n_features - 1)  # the last feature has a single level
     for number in range(subsets.cost.size):
         features = subsets.features(number).tolist()
         assert subsets.sizes[number] == len(features)
         assert subsets.cost[number] == pytest.approx(slow_cost(coded, features), rel=1e-11)
-    wrong = slow_values(problem, Error(), subsets)
-    np.testing.assert_allclose(subsets.wrong, wrong * coded.n_rows, atol=1e-9)
-    area = -slow_values(problem, AUC(), subsets)
-    assert np.all(subsets.area_bounds[0] <= area + 1e-9)
-    assert np.all(area <= subsets.area_bounds[1] + 1e-9)
-
-
-def test_bounds_of_areas_are_close_where_scores_differ() -> None:
-    coded = coded_table(3, 400, 10, 3, strength=0.6, n_levels=5)
-    subsets = evaluate_every_subset(SubsetProblem.of(coded), areas=True)
-    gap = subsets.area_bounds[1] - subsets.area_bounds[0]
-    assert np.all(gap >= 0)
-    assert gap[-1] < 0.01
 
 
 def test_nothing_depends_on_pieces_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = SubsetProblem.of(coded_table(5, 150, 9, 3, strength=0.7))
     monkeypatch.setattr(exhaustive, "_PIECE_WORK", 2 * 2 * 150)
-    threads = evaluate_every_subset(problem, areas=True, n_jobs=2)
+    threads = evaluate_every_subset(problem, n_jobs=2)
     monkeypatch.setattr(exhaustive, "_FEWEST_PIECES", 0)
     monkeypatch.setattr(exhaustive, "_PIECE_WORK", 10**9)
-    whole = evaluate_every_subset(problem, areas=True)
-    for name in ("cost", "wrong", "area_bounds"):
-        np.testing.assert_array_equal(getattr(threads, name), getattr(whole, name))
+    whole = evaluate_every_subset(problem)
+    np.testing.assert_array_equal(threads.cost, whole.cost)
 
 
 def test_products_of_rows_stay_in_range() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from bayesieve import CFSSelector, WrapperSelector
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import Brier, Error, ErrorProbability, LogLoss, MAPCost, class_block, ratio_tables
+from bayesieve.criteria import Brier, Error, ErrorProbability, LogLoss, MAPCost, row_ratios, scored_rows
 from bayesieve.search import (
     BestFirst,
     GreedySearch,
@@ -21,8 +21,7 @@ from bayesieve.search import (
     SearchState,
     SearchTrace,
     SubsetProblem,
-    objective,
-    scored_rows,
+    problem,
 )
 from tests.criteria.coded_tables import coded_table, slow_cost
 
@@ -162,11 +161,11 @@ def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.Mo
     coded = coded_table(5, n_rows=200, n_features=6, n_classes=4, strength=0.9)
     whole = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     for module_of, name, value in (
-        *((class_block, "MANY_CLASSES", 2), (objective, "MANY_CLASSES", 2), (class_block, "_MOST_RATIOS", 100)),
-        *((ratio_tables, "_PIECE", 7), (scored_rows, "keeps", lambda *_: False), (ratio_tables, "keeps", lambda *_: 0)),
+        *((row_ratios, "VERY_MANY_CLASSES", 2), (problem, "VERY_MANY_CLASSES", 2), (row_ratios, "_MOST_RATIOS", 100)),
+        *((scored_rows, "_PIECE", 7), (scored_rows, "keeps", lambda *_: False)),
     ):
         monkeypatch.setattr(module_of, name, value)
-    assert len(list(class_block._short_parts(np.arange(5) * 50, 3))) == 4
+    assert len(list(row_ratios._short_parts(np.arange(5) * 50, 3))) == 4
     parts = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     left, right = whole.to_frame(), parts.to_frame()
     assert left.drop("seconds", "criterion").equals(right.drop("seconds", "criterion"))

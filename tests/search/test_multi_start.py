@@ -19,7 +19,7 @@ from bayesieve.search import (
     SearchTrace,
     SubsetProblem,
     TraceRecorder,
-    multi_start,
+    greedy,
 )
 from bayesieve.search.trace import joined, walks_from_bytes, walks_to_bytes
 from tests.criteria.coded_tables import coded_table
@@ -74,7 +74,7 @@ def test_seeds_and_the_order_of_walks() -> None:
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
     weights = np.random.default_rng(2).exponential(size=150) if weighted else None
     coded = coded_table(12, n_rows=150, n_features=30, n_classes=3, strength=0.9, weights=weights)
-    monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(greedy, "_PARALLEL_WORK", 0)
     threads: set[int] = set()
     candidates = SearchState.candidates
 
@@ -98,7 +98,7 @@ def test_starts_without_end_take_memory_only_when_their_turn_comes() -> None:
 
 
 def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(greedy, "_PARALLEL_WORK", 0)
     assert MultiStart(n_jobs=3)._workers(PROBLEM) == 3
     assert MultiStart(n_jobs=99)._workers(PROBLEM) == 4  # starts of a wave
     monkeypatch.setattr(Engine, "most_state_bytes", 8 * 150 * 2 * 2)

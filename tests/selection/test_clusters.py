@@ -20,7 +20,7 @@ from bayesieve.classifier.describing import describe
 from bayesieve.classifier.measuring import are_training_rows, judged_rows
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost
-from bayesieve.selection.evaluation_rows import evaluation_rows
+from bayesieve.selection.row_splits import evaluation_rows
 
 
 def table(seed: int = 0, n_rows: int = 400) -> tuple[pl.DataFrame, np.ndarray]:

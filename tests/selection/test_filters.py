@@ -17,8 +17,8 @@ from bayesieve import (
     SelectiveNB,
     TableEncoder,
 )
-from bayesieve.selection.evaluation_rows import hold_out
 from bayesieve.selection.filters import FilterSelector
+from bayesieve.selection.row_splits import hold_out
 from tests.reference import information
 
 KINDS = (InformationGainSelector, ImpreciseInformationGainSelector)

@@ -19,7 +19,7 @@ from bayesieve import (
     WrapperSelector,
     pair_statistics,
 )
-from bayesieve.selection import mrmr
+from bayesieve.selection import filters
 from tests import golden
 
 
@@ -103,7 +103,7 @@ def test_golden_imprecise_gains(name: str, s: int) -> None:
 @pytest.mark.parametrize("whole_matrix", [True, False])
 def test_golden_rankings(monkeypatch: Any, table: str, form: Any, key: str, whole_matrix: bool) -> None:
     if not whole_matrix:
-        monkeypatch.setattr(mrmr, "_WHOLE_MATRIX", 0)
+        monkeypatch.setattr(filters, "_WHOLE_MATRIX", 0)
     names, codes, classes = golden.coded_table(table)
     values = golden.values("mrmr", table)
     assert list(names) == values["columns"]

@@ -11,8 +11,8 @@ from sklearn.datasets import load_breast_cancer
 
 from bayesieve import DiscreteNB, MRMRSelector
 from bayesieve.counts import CodedTable
-from bayesieve.selection.evaluation_rows import hold_out
-from bayesieve.selection.mrmr import rank_by_mrmr
+from bayesieve.selection.filters import rank_by_mrmr
+from bayesieve.selection.row_splits import hold_out
 from tests.reference import information
 
 
@@ -79,7 +79,7 @@ def test_levels_of_one_kind_are_ranked_last_and_not_selected() -> None:
     ("options", "message"),
     [
         ({"n_features_to_select": 9}, "n_features_to_select=9 is more than the 2 features"),
-        ({"validation": "f1"}, "f1"),
+        ({"validation": "loss"}, "loss"),
         ({}, r"too few rows \(2\).*pass n_features_to_select as a number"),
     ],
 )

@@ -23,9 +23,9 @@ from bayesieve import (
     path_figure,
 )
 from bayesieve.counts import CodedTable
+from bayesieve.criteria.scored_rows import folds_by_class
 from bayesieve.search import SearchTrace
-from bayesieve.search.scored_rows import folds_by_class
-from bayesieve.selection import evaluation_rows
+from bayesieve.selection import row_splits
 
 
 def mixed_table(n_rows: int = 150, n_classes: int = 2, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -125,7 +125,7 @@ def test_held_out_rows_have_no_say_in_the_levels() -> None:
     coded = CodedTable(
         np.arange(200, dtype=np.uint8)[None], np.array([200]), ("row",), y.astype(np.uint8), np.unique(y)
     )
-    fit, held_out = (half.codes[0].astype(int) for half in evaluation_rows.hold_out(coded, 0.5, 0))
+    fit, held_out = (half.codes[0].astype(int) for half in row_splits.hold_out(coded, 0.5, 0))
     for subset, criterion, validation in subsets_of(selector.trace_):
         guide = refitted(X, y, fit, fit, subset)
         assert criterion == pytest.approx(log_loss(y[fit], np.exp(guide)), rel=0, abs=1e-10)
@@ -209,7 +209,7 @@ def test_large_tables_and_codes_say_where_their_levels_come_from(monkeypatch: py
         WrapperSelector(encoder=None, recode=True).fit(coded.codes.T, y)
     assert WrapperSelector(encoder=None).fit(coded.codes.T, y).trace_.recoded is None
     assert WrapperSelector(recode=np.True_, evaluation=3).fit(X, y).trace_.recoded
-    monkeypatch.setattr(evaluation_rows, "MOST_RECODED_CELLS", 3 * 4 * 150)
+    monkeypatch.setattr(row_splits, "MOST_RECODED_CELLS", 3 * 4 * 150)
     assert WrapperSelector(evaluation=3).fit(X, y).trace_.recoded is True
     large = WrapperSelector(evaluation=4).fit(X, y)
     assert large.trace_.recoded is False

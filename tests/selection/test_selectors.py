@@ -23,7 +23,7 @@ from bayesieve import (
     WrapperSelector,
     pair_statistics,
 )
-from bayesieve.search import multi_start
+from bayesieve.search import greedy
 from bayesieve.selection import SELECTORS, CodedSelector, averaging, make_selector
 from tests.criteria.coded_tables import coded_table
 from tests.reference import selective
@@ -96,7 +96,7 @@ def test_what_is_no_selector(wrong: Any) -> None:
 
 
 def test_the_number_of_threads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multi_start, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(greedy, "_PARALLEL_WORK", 0)
     for kind in SEARCHING:
         with pytest.raises(ValueError, match="n_jobs must be a positive number of threads"):
             kind(n_jobs=0, exhaustive=False).fit(FRAME, Y)

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 from bayesieve import WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost, Precision, Recall, row_ratios
-from bayesieve.selection import evaluation_rows
+from bayesieve.selection import row_splits
 from tests.reference import wrapper
 
 TOLERANCE = 1e-10
@@ -206,7 +206,7 @@ def halves(y: np.ndarray, size: float, seed: int) -> tuple[np.ndarray, np.ndarra
         class_codes=y.astype(np.uint8),
         classes=np.unique(y),
     )
-    fitted, held = evaluation_rows.hold_out(coded, size, seed)
+    fitted, held = row_splits.hold_out(coded, size, seed)
     return fitted.codes[0].astype(int), held.codes[0].astype(int)
 
 

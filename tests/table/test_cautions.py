@@ -1,14 +1,21 @@
-"""Cautions as warnings: which line they point to, how many columns they name, when they keep quiet."""
+"""Cautions, warnings at the caller's line, and columns that mark rows or moments."""
 
 from __future__ import annotations
 
 import warnings
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from bayesieve import MODLDiscretizer
+import bayesieve
+from bayesieve import MODLDiscretizer, TableEncoder
+from bayesieve.engine.files import Cache
+from bayesieve.table import cautions as rule
 from bayesieve.table.cautions import Caution, issue, silenced, weights_caution
 from bayesieve.table.target import normalized_weights
 from bayesieve.words import named
@@ -62,3 +69,130 @@ def test_normalized_weights() -> None:
     assert scaled.tolist() == [0.0, 0.5, 1.5]
     with pytest.raises(ValueError, match=r"Negative values in sample_weight \(first in row 1\)"):
         normalized_weights([1, -1])
+
+
+FIRST = date(2020, 1, 1)
+
+
+def marked(n: int, seed: int) -> dict[str, Any]:
+    """Columns that mark rows or moments, by what they mark."""
+    rng = np.random.default_rng(seed)
+    some = rng.permutation(n)
+    days = [FIRST + timedelta(int(k)) for k in rng.integers(0, 900, n)]
+    return {
+        "counter": np.arange(n),
+        "counter down": 9000 - 2 * np.arange(n),
+        "counter in floats": np.where(rng.random(n) < 0.2, np.nan, np.arange(n) * 10.0),
+        "counter of varying steps": np.cumsum(rng.integers(1, 50, n)),
+        "counter of lines": np.repeat(np.arange(n), 2)[:n],
+        "identifier": some + 100_000,
+        "identifier with gaps": rng.choice(3 * n, n, replace=False),
+        "identifier in blocks": np.where(some < n // 3, some, some + 10 * n),
+        "identifier of a few repeats": np.append(some[: n - n // 20], rng.choice(some, n // 20)),
+        "identifier of pairs": rng.permutation(np.repeat(np.arange(n), 2)[:n]),
+        "identifier of customers": rng.permutation(np.repeat(np.arange(n), 1 + rng.poisson(1, n))[:n]),
+        "identifier in text": [f"C{k:05d}" for k in some],
+        "identifier in text, repeated": [f"C{k:05d}" for k in rng.integers(0, n, n)],
+        "identifier in words": [f"{k * 7919 % 65537:x}-{k:08x}" for k in some],
+        "date": days,
+        "date as a number": [int(day.strftime("%Y%m%d")) for day in days],
+        "date as a month": [int(day.strftime("%Y%m")) for day in days],
+        "date in seconds": 1_600_000_000 + rng.integers(0, 30_000_000, n),
+        "date in milliseconds": 1_600_000_000_000 + 1000 * np.sort(rng.integers(0, 30_000_000, n)),
+    }
+
+
+def unmarked(n: int, seed: int) -> dict[str, Any]:
+    """Columns that measure or describe something."""
+    rng = np.random.default_rng(seed)
+    income = np.round(np.exp(rng.normal(10.5, 0.5, n)))
+    even = rng.integers(20_000, 90_000, n)
+    different = rng.choice(np.unique(np.round(np.exp(rng.normal(11, 0.6, 4 * n)))), n, replace=False)
+    return {
+        "income": income,
+        "income, even": even,
+        "income, sorted": np.sort(income),
+        "income, sorted and even": np.sort(even)[::-1],
+        "income, sorted and different": np.sort(different),
+        "income, different": different,
+        "income, rounded": np.round(rng.normal(40_000, 9_000, n) / 100) * 100,
+        "amounts in cents": np.round(np.exp(rng.normal(4, 1, n)), 2),
+        "turnover": np.round(np.exp(rng.normal(18, 2, n))),
+        "age": rng.integers(18, 90, n),
+        "age, sorted": np.sort(rng.integers(18, 90, n)),
+        "year": rng.integers(1990, 2024, n),
+        "year, sorted": np.sort(rng.integers(1990, 2024, n)),
+        "postal code": rng.integers(10_000, 99_999, n),
+        "share": rng.random(n),
+        "share, sorted": np.sort(rng.random(n)),
+        "score": rng.normal(size=n),
+        "hour": np.arange(n) % 24,
+        "count": rng.poisson(3, n),
+        "constant": np.ones(n),
+        "city": [f"city {k}" for k in rng.integers(0, n // 10, n)],
+        "job": [f"job {k}" for k in rng.integers(0, 8, n)],
+    }
+
+
+def marks_of(columns: dict[str, Any], weights: Any = None) -> dict[str, str]:
+    frame = pl.DataFrame(columns)
+    y = np.random.default_rng(0).integers(0, 2, frame.height)
+    return TableEncoder().fit(frame, y, weights).marks_
+
+
+@pytest.mark.parametrize(("n", "seed"), [(400, 0), (3000, 1), (3000, 2), (30_000, 3)])
+def test_what_marks_rows_and_moments_and_what_does_not(n: int, seed: int) -> None:
+    columns = marked(n, seed)
+    if n > rule.MOST_JUDGED_ROWS:  # a sample of so irregular a number of rows does not show it
+        del columns["identifier of customers"]
+    assert marks_of(columns) == {name: name.split()[0] for name in columns}
+    assert marks_of(unmarked(n, seed)) == {}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_amounts_of_few_rows_are_never_marked(seed: int) -> None:
+    for n in (20, 50, 200):
+        columns = unmarked(n, seed)
+        del columns["hour"]  # counts the rows of a day
+        assert marks_of(columns) == {}
+
+
+def test_numbers_of_very_few_rows_mark_nothing() -> None:
+    assert marks_of({"counter": np.arange(19), "name": [f"n{k}" for k in range(19)]}) == {}
+
+
+def test_rows_of_weight_zero_are_none() -> None:
+    n = 600
+    counts = np.arange(n) // 2
+    weights = np.where(np.arange(n) % 2, 0.0, 1.5)
+    text = [f"t{k}" if k % 2 == 0 else "other" for k in range(n)]
+    other = np.where(weights > 0, 3, np.arange(n))
+    assert marks_of({"counter": counts, "identifier": text, "three": other}, weights) == {
+        "counter": "counter",
+        "identifier": "identifier",
+    }
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_marks_do_not_depend_on_where_the_rows_are(
+    weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = 2500
+    monkeypatch.setattr(rule, "_MOST_ROWS", 1000)
+    rng = np.random.default_rng(4)
+    columns = marked(n, 4) | unmarked(n, 4) | {"y": rng.integers(0, 2, n)}
+    frame = pl.DataFrame(columns).with_columns(weight=pl.Series(rng.integers(0, 3, n).astype(float)))
+    for part in range(5):
+        frame[part * 500 : part * 500 + 500].write_parquet(tmp_path / f"{part}.parquet")
+    X, y, weights = frame.drop("y", "weight"), frame["y"], frame["weight"] if weighted else None
+    expected = TableEncoder().fit(X, y, weights).marks_
+    assert {"counter", "identifier", "date"} <= set(expected)
+    source = bayesieve.scan(f"{tmp_path}/*.parquet")
+    source = source if weighted else source.select([name for name in source.names if name != "weight"])
+    name = "weight" if weighted else None
+    assert TableEncoder(pairs=1).fit(source, "y", name).marks_ == expected
+    for _ in range(2):  # the second time from the cache
+        for folder, rows in (("memory", (X, y, weights)), ("scan", (source, "y", name))):
+            encoder = TableEncoder(pairs="auto")
+            encoder.fit_transform_coded(*rows, engine=Cache(tmp_path / folder))
+            assert encoder.marks_ == expected

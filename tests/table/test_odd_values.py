@@ -17,8 +17,7 @@ from hypothesis import given, strategies as st
 from bayesieve import MAPSelector, SelectiveNB, TableEncoder
 from bayesieve.table import as_table
 from bayesieve.table.frames import take_rows
-from bayesieve.table.temporal import count_moments
-from bayesieve.table.values import canonical_text, text_of_bytes
+from bayesieve.table.values import canonical_text, count_moments, text_of_bytes
 
 N = 40
 Y = np.tile([0, 1], N // 2)

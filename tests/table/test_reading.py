@@ -16,17 +16,16 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 import bayesieve
-from bayesieve.table import as_table, read_table
-from bayesieve.table.csv_files import sniff_separator
+from bayesieve.table import as_table, read_table, sources, text_files
 from bayesieve.table.reading import read_header
-from bayesieve.table.sources import base, text_files
-from bayesieve.table.text_types import typed_text
+from bayesieve.table.text_files import sniff_separator
+from bayesieve.table.text_types import TextType
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Text is scanned in blocks of a few rows."""
-    for module in (base, text_files):
+    for module in (sources, text_files):
         monkeypatch.setattr(module, "BLOCK_ROWS", 23)
 
 
@@ -272,13 +271,13 @@ def test_any_file_is_read_or_refused_with_one_sentence(tmp_path: Path, content: 
 )
 def test_whole_numbers_survive_text(numbers: list[int | None]) -> None:
     column = pl.Series([None if n is None else str(n) for n in numbers], dtype=pl.String)
-    assert typed_text(column).to_list() == numbers
+    assert TextType().add(column).to_list() == numbers
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_floats_survive_text(numbers: list[float]) -> None:
     column = pl.Series([repr(n) for n in numbers], dtype=pl.String)
-    assert typed_text(column).cast(pl.Float64).to_list() == numbers
+    assert TextType().add(column).cast(pl.Float64).to_list() == numbers
 
 
 @pytest.mark.parametrize("name", ["t[1]", "t*", "t?", "t{,r}", "t\udcff"])

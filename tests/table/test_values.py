@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.table.temporal import format_temporal, parse_number
-from bayesieve.table.values import canonical_text, canonical_value, is_missing
+from bayesieve.table.values import canonical_text, canonical_value, format_temporal, is_missing, parse_number
 
 
 @pytest.mark.parametrize(

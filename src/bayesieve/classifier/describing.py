@@ -18,9 +18,9 @@ from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.filters import RankedSelector
 from bayesieve.table import FeatureLevels, Table, as_table
 from bayesieve.table.cautions import Caution
-from bayesieve.table.pair_levels import PairLevels, columns_behind
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.table_levels import TableLevels
 from bayesieve.words import listed, named, plural
 
 if TYPE_CHECKING:

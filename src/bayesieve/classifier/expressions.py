@@ -14,14 +14,12 @@ import numpy as np
 
 from bayesieve.classifier.predicting import look_at_first_rows, prediction_names
 from bayesieve.discretize import IndicatorEncoder
+from bayesieve.parts import is_choice
 from bayesieve.table import FeatureLevels
-from bayesieve.table.backends.base import type_of_dtype
-from bayesieve.table.choices import is_choice
+from bayesieve.table.backends import type_of_dtype
 from bayesieve.table.columns import ALL_WHOLE, Categories
-from bayesieve.table.indicator_levels import IndicatorLevels
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.temporal import MICROSECONDS_PER_DAY, TEMPORAL, parse_number
-from bayesieve.table.values import canonical_text, canonical_value
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.values import MICROSECONDS_PER_DAY, TEMPORAL, canonical_text, canonical_value, parse_number
 from bayesieve.words import listed
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from bayesieve.selection.row_splits import is_number_of_folds, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.frames import take_rows
-from bayesieve.table.pair_levels import columns_of
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels, columns_of
 from bayesieve.table.target import normalized_weights
 
 if TYPE_CHECKING:

@@ -56,10 +56,9 @@ from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
 from bayesieve.table.columns import KINDS
-from bayesieve.table.estimator_input import copy_features
-from bayesieve.table.indicator_levels import IndicatorLevels
-from bayesieve.table.pair_levels import columns_of, features_from_json, features_to_json
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.derived_levels import IndicatorLevels, features_from_json, features_to_json
+from bayesieve.table.frames import copy_features
+from bayesieve.table.levels import TableLevels, columns_of
 
 _INDICATORS = "indicators"
 _MOST_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them

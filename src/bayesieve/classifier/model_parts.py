@@ -22,15 +22,14 @@ from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import rows_to_keep
 from bayesieve.evidence.fitting import FitOptions
 from bayesieve.evidence.shapes import leaves_room
-from bayesieve.parts import arguments
+from bayesieve.parts import arguments, is_choice
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution, warn_caller
-from bayesieve.table.choices import is_choice
-from bayesieve.table.frames import apart_by_name, as_table
-from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.frames import apart_by_name, as_table, is_scan
+from bayesieve.table.levels import TableLevels
+from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.target import Target, normalized_weights
 
 if TYPE_CHECKING:

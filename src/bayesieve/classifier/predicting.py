@@ -24,6 +24,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.recoding import drawn_from_scan
+from bayesieve.parts import is_choice
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
 from bayesieve.scorecard.record import (
     UNSEEN,
@@ -36,15 +37,12 @@ from bayesieve.scorecard.record import (
 )
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
-from bayesieve.table.choices import is_choice
 from bayesieve.table.columns import Categories, rows_from
-from bayesieve.table.estimator_input import new_table
-from bayesieve.table.frames import whole_frame
-from bayesieve.table.indicator_levels import scores_of
-from bayesieve.table.pair_levels import columns_of
-from bayesieve.table.scanned import is_scan, scanned_rows
-from bayesieve.table.sources import Source, scan
-from bayesieve.table.sources.scanning import scan_to_score
+from bayesieve.table.derived_levels import scores_of
+from bayesieve.table.frames import is_scan, new_table, whole_frame
+from bayesieve.table.levels import columns_of
+from bayesieve.table.scanned import scanned_rows
+from bayesieve.table.sources import Source, scan, scan_to_score
 from bayesieve.table.values import canonical_text
 from bayesieve.words import listed, quoted_text
 

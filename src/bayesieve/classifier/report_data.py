@@ -39,8 +39,9 @@ from bayesieve.report.data import (
 from bayesieve.report.search import summarise_trace
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
+from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import take_rows
-from bayesieve.table.pair_levels import PairLevels, columns_of
+from bayesieve.table.levels import columns_of
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB

@@ -17,12 +17,10 @@ from bayesieve.classifier.predicting import columns_to_read, in_memory, predicti
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
+from bayesieve.table.column_files import File, FilePiece, files_of
 from bayesieve.table.columns import rows_from
-from bayesieve.table.frame_files import FrameFile, is_folder, mark_of
-from bayesieve.table.sources import Source
-from bayesieve.table.sources.base import Piece, Pieces, digest
-from bayesieve.table.sources.column_files import FilePiece
-from bayesieve.table.sources.files import File, files_of
+from bayesieve.table.sources import Piece, Source, digest
+from bayesieve.table.writing import FrameFile, is_folder, mark_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +71,7 @@ class ScoredRows:
     """
 
     model: SelectiveNB
-    source: Pieces
+    source: Source
     keep: tuple[str, ...]
     block_rows: int
     piece_rows: int

@@ -24,8 +24,7 @@ from bayesieve.scorecard.record import scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
-from bayesieve.table.estimator_input import copy_features
-from bayesieve.table.scanned import is_scan
+from bayesieve.table.frames import copy_features, is_scan
 
 if TYPE_CHECKING:
     from bayesieve.report.data import Performance

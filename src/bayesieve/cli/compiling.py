@@ -108,12 +108,12 @@ def _auc(n_levels: int, n_selected: int) -> None:
     from bayesieve.criteria import AUC, ClassBlock, RatioTables
 
     block = ClassBlock.of(_coded(n_levels))
-    logs = np.random.default_rng(0).normal(size=2 * int(block.n_codes.sum()))
-    tables = RatioTables(logs, block.n_codes, block.n_segments, 2)
+    logs = np.random.default_rng(0).normal(size=(1, int(block.n_codes.sum()), 2))
+    tables = RatioTables(logs, block.n_codes, np.zeros(block.n_segments, dtype=int), block.classes)
     criterion = AUC()
     scores = criterion.start(block, tables, np.ones((block.n_segments, 1)))
     for feature in range(8):
-        scores.multiply(tables, feature, True)
+        scores.multiply([feature], [True])
         if feature >= n_selected:
             criterion.sums(scores, tables, np.arange(8, 12), np.ones(4, dtype=bool))
 

@@ -64,9 +64,9 @@ def locating(path: Path, target: str | None = None, rows: Sequence[int] | None =
 
 
 def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
-    from bayesieve.table.csv_files import line_of
+    from bayesieve.table.column_files import files_of
     from bayesieve.table.reading import format_of, is_stream
-    from bayesieve.table.sources.files import files_of
+    from bayesieve.table.text_files import line_of
 
     files = [] if is_stream(path) else [Path(file) for file in files_of([path])] if is_several(path) else [path]
     for file in files:
@@ -190,7 +190,7 @@ def to_stdout(path: Path | None) -> bool:
 
 def check_output(path: Path | None) -> None:
     """Refuse a file of a table that could not be written in the end, before any work is done."""
-    from bayesieve.table.frame_files import FrameFile
+    from bayesieve.table.writing import FrameFile
 
     if path is not None and not to_stdout(path):
         FrameFile(path)
@@ -202,8 +202,8 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     standard output.
     """
     if path is not None and not to_stdout(path):
-        from bayesieve.table.frame_files import SEPARATORS, FrameFile
         from bayesieve.table.reading import ending_of
+        from bayesieve.table.writing import SEPARATORS, FrameFile
 
         with FrameFile(path) as file:
             is_text = ending_of(path) in SEPARATORS

@@ -35,7 +35,7 @@ def predict(given: Any) -> None:
     from bayesieve.classifier.scored_files import ScoredRows
     from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.engine.progress import RowProgress
-    from bayesieve.table.frame_files import is_folder
+    from bayesieve.table.writing import is_folder
 
     screen, table, output = Screen(given.quiet), given.table, given.output
     to_folder = not files.to_stdout(output) and is_folder(output)

@@ -14,7 +14,7 @@ from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.counts.row_content import RowSamples, keys_of
 from bayesieve.engine import IN_MEMORY, Engine, Parts
 from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.rows import Rows
+from bayesieve.table.target import Rows
 from bayesieve.words import ShortRepr
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bayesieve.table.indicator_levels import MISSING_LEVEL
-from bayesieve.table.rows import count_classes
+from bayesieve.table.derived_levels import MISSING_LEVEL
+from bayesieve.table.target import count_classes
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.engine import Parts
 from bayesieve.engine.cluster import RemoteParts
-from bayesieve.table.rows import count_classes
+from bayesieve.table.target import count_classes
 
 if TYPE_CHECKING:
     from bayesieve.engine.cluster import Held
     from bayesieve.table.levels import FeatureLevels
-    from bayesieve.table.rows import Rows
+    from bayesieve.table.target import Rows
 
 _MOST_SAMPLED = 1 << 16  # rows up to which the codes of all features are sent at once
 _CODES_AT_ONCE = 1 << 26

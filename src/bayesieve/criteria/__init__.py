@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from bayesieve.criteria.auc import AUC
-from bayesieve.criteria.base import Criterion
-from bayesieve.criteria.benefit import Benefit
-from bayesieve.criteria.class_block import ClassBlock
 from bayesieve.criteria.decisions import (
     Accuracy,
     BalancedAccuracy,
     BalancedError,
+    Benefit,
     Error,
     ExpectedCost,
     Precision,
     Recall,
 )
-from bayesieve.criteria.losses import Brier, ErrorProbability, LogLoss, RowLoss
-from bayesieve.criteria.map_cost import MAPCost
-from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_ratios import RowRatios
-from bayesieve.criteria.scorer import Scorer
+from bayesieve.criteria.losses import Brier, Criterion, ErrorProbability, LogLoss, MAPCost
+from bayesieve.criteria.row_loss import RowLoss, Scorer
+from bayesieve.criteria.row_ratios import ClassBlock, RowRatios
+from bayesieve.criteria.scored_rows import RatioTables, ScoredRows
 from bayesieve.parts import Registry
 
 __all__ = [
@@ -45,7 +45,9 @@ __all__ = [
     "Recall",
     "RowLoss",
     "RowRatios",
+    "ScoredRows",
     "Scorer",
+    "check_criterion",
     "make_criterion",
 ]
 
@@ -58,23 +60,38 @@ CRITERIA: Registry[type[Criterion]] = Registry(
 """Criteria by the names that selectors use."""
 
 
-def make_criterion(criterion: str | Criterion, n_features: int, classes: Any) -> Criterion:
-    """A criterion by its name, or a copy of the one given, ready for a target with these classes.
+_OF_CLASS = {"recall": Recall, "precision": Precision}
+
+
+def make_criterion(
+    criterion: str | Criterion | Callable[..., float], n_features: int, classes: Any, option: str = "criterion"
+) -> Criterion:
+    """A criterion by its name, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of scikit-learn, or a
+    copy of the one given, ready for a target with these classes.
 
     Raises
     ------
     ValueError
-        For a name that does not exist, something that is no criterion, or one that does not fit the classes.
+        For what is no criterion, or one that does not fit the classes; the sentence names the ``option``.
     """
+    check_criterion(criterion, option)
+    made: Criterion
     if isinstance(criterion, Criterion):
         made = copy.copy(criterion)
-    elif isinstance(criterion, str) and criterion in CRITERIA and not CRITERIA[criterion].needs_options:
+    elif isinstance(criterion, str) and ":" in criterion:
+        kind, label = criterion.split(":", 1)
+        labels = [] if classes is None else np.asarray(classes).tolist()
+        same = [known for known in labels if str(known) == label]
+        if not same:
+            raise ValueError(
+                f"{option}: {criterion!r} must be 'recall:' or 'precision:' and one of the classes "
+                f"{', '.join(map(repr, labels))}."
+            )
+        made = _OF_CLASS[kind](same[0])
+    elif isinstance(criterion, str) and criterion in CRITERIA:
         made = CRITERIA[criterion].by_default(n_features)
     else:
-        names = ", ".join(repr(name) for name, part in CRITERIA.items() if not part.needs_options)
-        raise ValueError(
-            f"criterion must be one of {names} or a Criterion object such as Recall('yes'), got {criterion!r}."
-        )
+        made = Scorer(criterion)
     made.check(classes)
     if getattr(made, "n_features", n_features) < n_features:
         raise ValueError(
@@ -82,3 +99,23 @@ def make_criterion(criterion: str | Criterion, n_features: int, classes: Any) ->
             f"{n_features}; pass {made.name!r} instead."
         )
     return made
+
+
+def check_criterion(criterion: object, option: str = "criterion") -> None:
+    """Raise ValueError unless `make_criterion` may take it."""
+    if isinstance(criterion, Criterion) or (callable(criterion) and not isinstance(criterion, type)):
+        return
+    if isinstance(criterion, str):
+        if criterion in CRITERIA and not CRITERIA[criterion].needs_options:
+            return
+        if ":" in criterion and criterion.split(":")[0] in _OF_CLASS:
+            return
+        from sklearn.metrics import get_scorer_names
+
+        if criterion in get_scorer_names() and criterion not in CRITERIA:
+            return
+    by_name = [name for name, part in CRITERIA.items() if not part.needs_options]
+    raise ValueError(
+        f"{option}: {criterion!r} must be one of {', '.join(map(repr, by_name))}, 'recall:CLASS', 'precision:CLASS', "
+        "a Criterion object such as Recall('yes') or a scorer of scikit-learn."
+    )

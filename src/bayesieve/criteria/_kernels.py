@@ -1,9 +1,13 @@
-"""Compiled loops that all criteria share: factors of a block's codes, moves of the state, the sum of log losses.
+"""Compiled loops over rows: factors of a block's codes, moves of the state, and sums of losses for all candidates.
 
 ``ratios[o, i]`` is P(other class o) / P(true class) of row i under the current subset, so that P(true class) =
 1 / (1 + sum_o ratios[o, i]) and no ``exp`` is needed. Adding or dropping a feature multiplies a ratio by a factor that
 depends on the row's level only: ``table[start + (segment * others + o) * n_codes + level]``. A block of rows stays in
 the first-level cache while all candidates pass over it.
+
+``joint[i, j]``, for many classes, is the joint probability of row i and class j. The classes of a row are next to each
+other, and so are those of the level that multiplies them: loops over classes vectorise, and tables grow with the
+classes, not with their square.
 """
 
 from __future__ import annotations
@@ -11,14 +15,19 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit, jit_inner, jit_sum
-from bayesieve.criteria.class_block import THREE_WAY
+from bayesieve.criteria.row_ratios import THREE_WAY
 
 BLOCK = 512
-_STEP_ROWS = 128  # whose logarithms by all features stay in the second-level cache
 LANES = 32
 _GROUP = 8 * LANES  # a lane multiplies eight factors before its exponent is set aside: they must not overflow together
 _MANTISSA = (1 << 52) - 1
 _ONE = 1023 << 52
+FEWEST = 32
+"""Rows that `two_way_sums` takes at once."""
+_JOINT_ROWS = 64  # that stay in the cache while all candidates pass over their joint probabilities
+_TOGETHER = 4  # of those, whose probabilities are multiplied before a logarithm is taken
+_SMALLEST, _LARGEST = 1e-30, 1e30  # sums over the classes of a row that are safe to multiply together
+_NOTHING = -600.0  # nats behind the first class: less than any moves between two looks at the logarithms make up for
 
 
 @jit_inner
@@ -184,46 +193,6 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
 
 
 @jit
-def sum_steps(codes, offsets, columns, lows, highs, kinds, n_codes, starts, table, start, ends, features, steps):
-    """steps[s, o, i] = start[segment of i, o] + sum over the features of subset s of the logarithm of row i.
-
-    Subset s has ``features[ends[s - 1] : ends[s]]``.
-    """
-    of_feature = np.empty((columns.size, _STEP_ROWS), dtype=np.int64)
-    for segment in range(offsets.size - 1):
-        for begin in range(offsets[segment], offsets[segment + 1], _STEP_ROWS):
-            n = min(_STEP_ROWS, offsets[segment + 1] - begin)
-            for other in range(steps.shape[1]):
-                for k in range(columns.size):
-                    first = starts[k] + (segment * steps.shape[1] + other) * n_codes[k]
-                    level = table[first : first + n_codes[k]]
-                    code, line = codes[columns[k], begin : begin + n], of_feature[k]
-                    if kinds[k] > THREE_WAY:
-                        for i in range(n):
-                            line[i] = level[code[i]]
-                    else:
-                        low, high, l0, l1, l2 = lows[k], highs[k], level[0], level[1], level[2]
-                        for i in range(n):
-                            line[i] = l0 if code[i] <= low else (l1 if code[i] < high else l2)
-                at = 0
-                for s in range(ends.size):
-                    total = steps[s, other, begin : begin + n]
-                    for i in range(n):
-                        total[i] = start[segment, other]
-                    while at + 4 <= ends[s]:
-                        a, b = of_feature[features[at]], of_feature[features[at + 1]]
-                        c, d = of_feature[features[at + 2]], of_feature[features[at + 3]]
-                        for i in range(n):
-                            total[i] += (a[i] + b[i]) + (c[i] + d[i])
-                        at += 4
-                    while at < ends[s]:
-                        a = of_feature[features[at]]
-                        for i in range(n):
-                            total[i] += a[i]
-                        at += 1
-
-
-@jit
 def classify(steps, offsets, right, wrong, margin, kept, states):
     """Which rows no single move can change: states[i] = 1 (right for sure), 2 (wrong for sure) or 0, plus 4 for rows
     within the ``margin`` of mattering.
@@ -263,8 +232,7 @@ def walk_path(
     for c in range(columns.size):
         log_loss_sums(
             ratios, base, codes, offsets, weights, columns[c : c + 1], lows[c : c + 1], highs[c : c + 1],
-            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, products, True, True,
-            sums[c],
+            kinds[c : c + 1], starts[c : c + 1], n_codes[c : c + 1], table, by_row, products, True, True, sums[c],
         )  # fmt: skip
         if c == most:
             return c + 1
@@ -273,3 +241,229 @@ def walk_path(
         ):
             return c + 1
     return columns.size
+
+
+@jit_sum
+def _four(a, b, c, d):
+    """1/a + 1/b + 1/c + 1/d by one division: divisions are what would bound these loops."""
+    ab = a * b
+    cd = c * d
+    return ((a + b) * cd + (c + d) * ab) / (ab * cd)
+
+
+@jit_sum
+def _reciprocals(weights, total, n):
+    """Sum of 1 / total[i] over ``n`` rows, times their weights where there are any."""
+    result = 0.0
+    if weights.size > 0:
+        for i in range(n):
+            result += weights[i] / total[i]
+        return result
+    quarter = (n + 3) // 4
+    total[n : 4 * quarter] = 1.0
+    for i in range(quarter):
+        result += _four(total[i], total[quarter + i], total[2 * quarter + i], total[3 * quarter + i])
+    return result - (4 * quarter - n)
+
+
+@jit_sum
+def _two_way(code, low, quarter, ratios, table, at, n_codes):
+    """Sum of P(true class) by two levels, whose factors stand ``n_codes`` apart for each other class."""
+    result = 0.0
+    for i in range(quarter):
+        j, k, n = quarter + i, 2 * quarter + i, 3 * quarter + i
+        a, b, c, d = 1.0, 1.0, 1.0, 1.0
+        at_a, at_b, at_c, at_d = code[i] <= low, code[j] <= low, code[k] <= low, code[n] <= low
+        for other in range(len(ratios)):
+            ratio, l0, l1 = ratios[other], table[at + other * n_codes], table[at + other * n_codes + 1]
+            a += ratio[i] * (l0 if at_a else l1)
+            b += ratio[j] * (l0 if at_b else l1)
+            c += ratio[k] * (l0 if at_c else l1)
+            d += ratio[n] * (l0 if at_d else l1)
+        result += _four(a, b, c, d)
+    return result
+
+
+@jit
+def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, table, sums):
+    """As ``probability_sums`` for features of two levels that all rows show, up to three other classes and rows of
+    equal weight, of which there are at least FEWEST: the case of hundreds of binary indicators in fused loops.
+
+    Rows are padded to FEWEST at the end of a segment: each such row adds exactly 1 too much. ratios, near :
+    tuples of an array for each other class, so that the loops are compiled for their number; ``near`` holds BLOCK
+    numbers each.
+    """
+    n_others = len(ratios)
+    n_rows = codes.shape[1]
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
+            n = min(BLOCK, offsets[segment + 1] - begin)
+            padded = min(BLOCK, (n + FEWEST - 1) // FEWEST * FEWEST)
+            # Rows around the block have ratio 0 and add exactly 1 each, whatever their codes.
+            first = min(begin, n_rows - padded)
+            ahead = begin - first
+            for other in range(n_others):
+                near[other][:ahead] = 0.0
+                for i in range(n):
+                    near[other][ahead + i] = ratios[other][begin + i]
+                near[other][ahead + n : padded] = 0.0
+            for c in range(columns.size):
+                at = starts[c] + segment * n_others * n_codes[c]
+                code = codes[columns[c], first : first + padded]
+                sums[c] += _two_way(code, lows[c], padded // 4, near, table, at, n_codes[c])
+
+
+@jit
+def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
+    """sums[c] += sum over rows of P(true class) with candidate c multiplied in."""
+    base = np.empty(0)
+    factor = np.empty(BLOCK)
+    total = np.empty(BLOCK)
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
+            n = min(BLOCK, offsets[segment + 1] - begin)
+            weight = weights[begin : begin + n] if weights.size > 0 else weights
+            for c in range(columns.size):
+                code = codes[columns[c], begin : begin + n]
+                sum_products(
+                    *(total, base, ratios, begin, code, segment),
+                    *(starts[c], n_codes[c], table, lows[c], highs[c], kinds[c], factor),
+                )
+                sums[c] += _reciprocals(weight, total, n)
+
+
+@jit
+def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
+    """sums[c] += sum over rows and classes of (T - P)^2 with candidate c multiplied in."""
+    n_others = ratios.shape[0]
+    factor = np.empty(BLOCK)
+    odds = np.empty(BLOCK)
+    squares = np.empty(BLOCK)
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
+            n = min(BLOCK, offsets[segment + 1] - begin)
+            weight = weights[begin : begin + n] if weights.size > 0 else weights
+            for c in range(columns.size):
+                code = codes[columns[c], begin : begin + n]
+                for other in range(n_others):
+                    first = starts[c] + (segment * n_others + other) * n_codes[c]
+                    spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
+                    ratio = ratios[other, begin : begin + n]
+                    if other == 0:
+                        for i in range(n):
+                            value = ratio[i] * factor[i]
+                            odds[i] = value
+                            squares[i] = value * value
+                    else:
+                        for i in range(n):
+                            value = ratio[i] * factor[i]
+                            odds[i] += value
+                            squares[i] += value * value
+                sums[c] += _squares(weight, odds, squares, n)
+
+
+@jit_sum
+def _squares(weights, odds, squares, n):
+    """Sum of the squared errors, times the weights where there are any: odds[i] is the sum of the ratios, squares[i] of
+    their squares.
+    """
+    result = 0.0
+    if weights.size > 0:
+        for i in range(n):
+            inverse = 1.0 / (1.0 + odds[i])
+            result += weights[i] * ((odds[i] * odds[i] + squares[i]) * (inverse * inverse))
+    else:
+        for i in range(n):
+            inverse = 1.0 / (1.0 + odds[i])
+            result += (odds[i] * odds[i] + squares[i]) * (inverse * inverse)
+    return result
+
+
+@jit_inner
+def _level(code, low, high, kind):
+    return np.int64(code) if kind > THREE_WAY else np.int64(code > low) + np.int64(code >= high)
+
+
+@jit_sum
+def _dot(row, factor):
+    total = 0.0
+    for j in range(row.size):
+        total += row[j] * factor[j]
+    return total
+
+
+@jit_sum
+def _multiplied(row, factor):
+    """row *= factor; its sum."""
+    total = 0.0
+    for j in range(row.size):
+        row[j] *= factor[j]
+        total += row[j]
+    return total
+
+
+@jit
+def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, starts, table, sums):
+    """sums[c] += sum over rows of log(sum over classes of joint * factor of candidate c)."""
+    for segment in range(offsets.size - 1):
+        for begin in range(offsets[segment], offsets[segment + 1], _JOINT_ROWS):
+            end = min(begin + _JOINT_ROWS, offsets[segment + 1])
+            for c in range(columns.size):
+                code, low, high, start = codes[columns[c]], lows[c], highs[c], starts[c]
+                product, n, loss = 1.0, 0, 0.0
+                for i in range(begin, end):
+                    dot = _dot(joint[i], table[start + _level(code[i], low, high, kinds[c])])
+                    if weights.size > 0:
+                        loss += weights[i] * np.log(dot)
+                        continue
+                    product *= dot
+                    n += 1
+                    if n == _TOGETHER:
+                        loss += np.log(product)
+                        product, n = 1.0, 0
+                sums[c] += loss + np.log(product)
+
+
+@jit
+def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, start, table, lead):
+    """joint[i] *= the factors of one feature; lead[0] += the logarithms of what rows are divided by."""
+    code = codes[column]
+    for i in range(offsets[0], offsets[-1]):
+        total = _multiplied(joint[i], table[start + _level(code[i], low, high, kind)])
+        if total < _SMALLEST or total > _LARGEST:
+            for j in range(joint.shape[1]):
+                joint[i, j] /= total
+            lead[0] += np.log(total) * (weights[i] if weights.size > 0 else 1.0)
+
+
+@jit
+def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, kinds, starts, priors, logs, lead):
+    """joint[i] = exp(prior of the segment + logarithms of the levels of some features), the largest 1; lead[0] += the
+    logarithm of the largest less that of the true class.
+    """
+    n_classes = joint.shape[1]
+    for segment in range(offsets.size - 1):
+        for i in range(offsets[segment], offsets[segment + 1]):
+            row = joint[i]
+            row[:] = priors[segment]
+            for f in range(columns.size):
+                level = starts[f] + _level(codes[columns[f], i], lows[f], highs[f], kinds[f])
+                for j in range(n_classes):
+                    row[j] += logs[level, j]
+            top = row[0]
+            for j in range(n_classes):
+                top = max(top, row[j])
+            lead[0] += (top - row[classes[segment]]) * (weights[i] if weights.size > 0 else 1.0)
+            for j in range(n_classes):
+                row[j] = np.exp(row[j] - top) if row[j] - top > _NOTHING else 0.0
+
+
+@jit
+def sum_own(codes, offsets, weights, classes, columns, lows, highs, kinds, starts, logs, sums):
+    """sums[f] += sum over rows of the logarithm of the level of feature f for the true class."""
+    for f in range(columns.size):
+        code = codes[columns[f]]
+        for segment in range(offsets.size - 1):
+            for i in range(offsets[segment], offsets[segment + 1]):
+                level = starts[f] + _level(code[i], lows[f], highs[f], kinds[f])
+                sums[f] += logs[level, classes[segment]] * (weights[i] if weights.size > 0 else 1.0)

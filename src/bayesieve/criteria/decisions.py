@@ -1,4 +1,4 @@
-"""Criteria of the chosen class: error, balanced error, recall and precision of one class, and expected cost."""
+"""Criteria of decisions: error, balanced error, recall and precision of one class, expected cost, and benefit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.base import ScanCriterion
-from bayesieve.criteria.row_ratios import RowRatios, Saturation, Scan
+from bayesieve.criteria.losses import ScanCriterion
+from bayesieve.criteria.row_ratios import ClassBlock, RowRatios, Saturation, Scan
+from bayesieve.criteria.scored_rows import RatioTables
 from bayesieve.words import listed
 
 _SURE = 1e-9  # nats: beyond all ties
@@ -177,3 +178,155 @@ class ExpectedCost(ScanCriterion):
 
     def __repr__(self) -> str:
         return f"ExpectedCost({np.asarray(self.costs).tolist()})"
+
+
+class Benefit(ScanCriterion):
+    """Sum over the rows of B(d, true class), d = argmax_i sum_j P(j | x) B(i, j, x); the first decision wins a tie.
+
+    Benefits may differ from row to row: pass what the rows have as ``benefit=`` to ``fit`` of `WrapperSelector` or
+    `SelectiveNB`. One number per row is an amount, of which ``amount_benefit`` says what a unit brings. Two, shape
+    (n_rows, 2), are the amount that decisions expect and the true one, such as a regressor's estimate and the gift that
+    came. Without a matrix here, ``fit`` takes whole matrices, shape (n_rows, n_decisions, n_classes).
+
+    Parameters
+    ----------
+    benefit : array-like, shape (n_decisions, n_classes), or None, default=None
+        B(i, j): a row for each decision and a column for each true class, in sorted order, as `BenefitClassifier` takes
+        it. None: no more than ``amount_benefit`` says.
+    amount_benefit : array-like, shape (n_decisions, n_classes), or None, default=None
+        Benefit per unit of the row's amount, added to ``benefit``.
+
+    References
+    ----------
+    Gidofalvi & Zadrozny, Feature selection for class probability estimation, equations 1 and 2; Zadrozny & Elkan
+    (2001), Learning and making decisions when costs and probabilities are both unknown, KDD.
+
+    Examples
+    --------
+    A letter costs 0.68, and brings the gift of those who respond:
+
+    >>> import numpy as np
+    >>> from bayesieve import WrapperSelector
+    >>> from bayesieve.criteria import Benefit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(2000) < 0.05
+    >>> X = np.column_stack([y + rng.normal(size=y.size), rng.normal(size=y.size)])
+    >>> gifts = np.full(y.size, 12.0)
+    >>> mailing = Benefit([[0, 0], [-0.68, -0.68]], amount_benefit=[[0, 0], [0, 1]])
+    >>> selector = WrapperSelector(mailing, direction="forward", evaluation="train").fit(X, y, benefit=gifts)
+    >>> selector.support_.tolist(), selector.trace_.best_criterion > selector.trace_.null_criterion
+    ([True, False], True)
+    """
+
+    name = "benefit"
+    title = "total benefit"
+    lower_is_better = False
+    needs_options = True
+    row_columns = ("benefit",)
+
+    def __init__(self, benefit: Any = None, *, amount_benefit: Any = None) -> None:
+        self.benefit = benefit
+        self.amount_benefit = amount_benefit
+
+    def check(self, classes: Any) -> None:
+        self._matrix = self._slope = None
+        if self.benefit is not None:
+            self._matrix = as_benefits(self.benefit, "benefit", len(classes))
+        if self.amount_benefit is not None:
+            n_decisions = None if self._matrix is None else len(self._matrix)
+            self._slope = as_benefits(self.amount_benefit, "amount_benefit", len(classes), n_decisions)
+            self._matrix = np.zeros_like(self._slope) if self._matrix is None else self._matrix
+
+    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+        expected, true = self._of_rows(block.row_columns.get("benefit"), tables.n_classes)
+        return BenefitRows(block, tables, priors, expected, true)  # how sure is sure enough depends on the benefits
+
+    def of_scan(self, rows: BenefitRows, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+        from bayesieve.criteria._decision_kernels import benefit_sums
+
+        sums = np.full(moves[0].size, rows.of_first)
+        return scan.add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums[:, 0]
+
+    def _of_rows(self, given: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+        """Benefits by which decisions are taken, and those that they bring, (n_rows or 1, n_decisions, n_classes)."""
+        matrix, slope = self._matrix, self._slope
+        if matrix is None:
+            if given is None or given.ndim < 3:
+                raise ValueError("Benefit() needs a matrix, or matrices of the rows as benefit= of fit.")
+            if given.shape[2] != n_classes or not given.shape[1]:
+                raise ValueError(
+                    f"benefit= holds matrices of shape {given.shape[1:]}; give one row per decision and one column for "
+                    f"each of the {n_classes} classes."
+                )
+            return given, given
+        if slope is None and given is None:
+            return matrix[None], matrix[None]
+        if slope is None:
+            raise ValueError(f"{self!r} takes no benefit= of the rows; add amount_benefit, or leave the matrix out.")
+        if given is None or given.ndim == 3:
+            raise ValueError(
+                "amount_benefit needs the amounts of the rows, one number or two; pass them as benefit= to fit."
+            )
+        amounts = given.reshape(len(given), -1)
+        return with_amounts(matrix, amounts[:, 0], slope), with_amounts(matrix, amounts[:, -1], slope)
+
+    def __repr__(self) -> str:
+        more = "" if self.amount_benefit is None else f", amount_benefit={np.asarray(self.amount_benefit).tolist()}"
+        return f"Benefit({None if self.benefit is None else np.asarray(self.benefit).tolist()}{more})"
+
+
+class BenefitRows(RowRatios):
+    """Rows with their benefits, in the order that the kernel reads.
+
+    expected, true : (n_rows or 1, n_decisions, n_classes) benefits by which decisions are taken, and those that count.
+    """
+
+    def __init__(
+        self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, expected: np.ndarray, true: np.ndarray
+    ) -> None:
+        from bayesieve.criteria._decision_kernels import TIE
+
+        super().__init__(block, tables, priors)
+        n_rows, (n_decisions, n_classes) = block.n_rows, expected.shape[1:]
+        self.gains = block.engine.array((n_decisions, n_classes, n_rows), np.float64)
+        self.gained = block.engine.array((n_decisions - 1, n_rows), np.float64)
+        self.of_first = 0.0
+        for segment, own in enumerate(block.classes.tolist()):
+            rows = slice(block.offsets[segment], block.offsets[segment + 1])
+            counts = block.weights[rows, None] if block.weights.size else np.ones((rows.stop - rows.start, 1))
+            of_rows, brings = (every[rows] if len(every) == n_rows else every for every in (expected, true))
+            there = counts[:, 0] > 0
+            brings = np.broadcast_to(brings[:, :, own], (there.size, n_decisions))
+            if not (np.isfinite(of_rows).all() and np.isfinite(brings[there]).all()):
+                raise ValueError("Benefits of rows are missing or infinite where they count; give finite numbers.")
+            order = [own, *(j for j in range(n_classes) if j != own)]
+            gains = (of_rows[:, 1:] - of_rows[:, :1])[:, :, order]
+            self.gains[:-1, :, rows] = gains.transpose(1, 2, 0)
+            self.gains[-1, :, rows] = TIE * np.abs(gains).max(axis=(1, 2), initial=0.0)
+            brings = np.where(there[:, None], brings * counts, 0.0)
+            self.gained[:, rows] = (brings[:, 1:] - brings[:, :1]).T
+            self.of_first += float(brings[:, 0].sum())
+
+
+def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None = None) -> np.ndarray:
+    """A matrix of finite numbers, (n_decisions, n_classes); ValueError naming it otherwise."""
+    try:
+        matrix = np.ascontiguousarray(value, dtype=float)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.shape != (n_decisions or len(matrix), n_classes) or len(matrix) == 0 or not np.all(np.isfinite(matrix)):
+        rows = "one row per decision" if n_decisions is None else f"{n_decisions} rows, one per decision,"
+        raise ValueError(
+            f"{name} must be a matrix of finite numbers, {rows} and one column for each of the {n_classes} classes, "
+            f"got {' '.join(repr(value).split())[:80]}."
+        )
+    return matrix
+
+
+def with_amounts(benefits: np.ndarray, amounts: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Benefits plus ``slope`` times the amount of each row, (n_rows, n_decisions, n_classes)."""
+    with np.errstate(invalid="ignore"):  # an unknown amount does no harm where it does not count
+        return benefits + np.where(slope != 0, amounts[:, None, None] * slope, 0.0)

@@ -1,102 +1,111 @@
-"""Criteria of the class probabilities: their logarithms, squares and errors, and the base for losses of your own."""
+"""The base of all criteria, and those of the class probabilities: their logarithms, squares and errors.
+
+A criterion is a figure of a subset of features, computed for all candidate moves in one pass over the rows.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import gammaln
 
-from bayesieve.criteria.base import Criterion, ScanCriterion
-from bayesieve.criteria.class_block import TWO_WAY, ClassBlock
-from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_joints import RowJoints
-from bayesieve.criteria.row_ratios import SURE, RowRatios, Saturation, Scan
+from bayesieve.criteria.row_ratios import IMPOSSIBLE, MANY_MOVES, SURE, TWO_WAY, ClassBlock, RowRatios, Saturation, Scan
+from bayesieve.criteria.scored_rows import RatioTables
 
-_ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cache
+_MOST_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
+_REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
+_MOST_MOVES = 64  # and their number, for the sake of rounding
 
 
-class SubsetCriterion(Criterion):
-    """A criterion computed for one subset after another, from the class probabilities of rows, in NumPy."""
+class Criterion(ABC):
+    """What a subset of features is worth on some rows.
+
+    A criterion is evaluated for many candidates at once: each candidate is the current subset with one feature added or
+    dropped. ``sums`` passes once over a block of rows; sums of several blocks are added, and ``values`` turns them into
+    the figures. Write a `RowLoss` instead where plain NumPy over the class probabilities is fast enough.
+
+    Attributes
+    ----------
+    name : str
+        In traces, saved models and options of selectors.
+    title, unit : str
+        The criterion in words, for the middle of a sentence, and what it is measured in, for reports; a criterion that
+        has a name of its own and no title is called by its name.
+    lower_is_better : bool
+    best : float or None
+        The value that no subset exceeds, where there is one.
+    of_empty : float or None
+        The value of the empty subset, where that does not depend on the rows.
+    additive : bool
+        Whether sums of several blocks of rows may be added; False: the criterion needs all rows at once.
+    exact : bool
+        Whether a row that is wrong beyond 1e-17 still has to say how wrong it is, as the log loss asks.
+    needs_options : bool
+        Whether a selector cannot take it by its name.
+    row_columns : tuple of str
+        Further columns of `Rows` that it reads, such as ``"benefit"``.
+    """
+
+    name: str = ""
+    title: ClassVar[str] = ""
+    unit: ClassVar[str] = ""
+    lower_is_better: bool = True
+    best: ClassVar[float | None] = None
+    of_empty: ClassVar[float | None] = None
+    additive: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+    needs_options: ClassVar[bool] = False
+    row_columns: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def by_default(cls, n_features: int) -> Criterion:
+        """The criterion that its name stands for, on a table with this many features."""
+        return cls()
+
+    def saturation(self, n_classes: int) -> Saturation | None:
+        """When a row may leave the scan because no single move can change what it contributes; None: never."""
+        return None
+
+    def check(self, classes: Any) -> None:  # noqa: B027  # most criteria take any classes
+        """Raise ValueError where the criterion cannot be taken for these class labels."""
+
+    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+        """The state of a block of rows under the empty subset; ``leave_out``: rows may leave the scan."""
+        saturation = self.saturation(tables.n_classes) if leave_out else None
+        return RowRatios(block, tables, priors, exact=self.exact, saturation=saturation)
+
+    @abstractmethod
+    def sums(self, rows: Any, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
+        """(n_candidates, n_sums) from one block of rows, one line per feature added, or else dropped."""
+
+    @abstractmethod
+    def own_sums(self, rows: Any, tables: RatioTables) -> np.ndarray:
+        """(n_sums,) of the current subset."""
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """(n_candidates,) figures from the sums over all rows, the sizes of the subsets and the rows (or weight) of
+        each class; unless overridden the mean over rows of the only sum.
+        """
+        return sums[:, 0] / class_totals.sum()
+
+
+class ScanCriterion(Criterion):
+    """A criterion that kernels sum over the rows that a move may change."""
 
     def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        sums = np.zeros((features.size, 1))
-        for c, (feature, add) in enumerate(zip(features.tolist(), adding, strict=True)):
-            factors = tables.log_factors(feature)
-            sums[c] = self.of_subset(rows, feature, np.exp(factors if add else -factors))
-        return sums
+        scan = rows.scan()
+        return self.of_scan(rows, scan, scan.moves(tables, features, adding))
 
     def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
-        return np.array([self.of_subset(rows, -1, None)])
+        scan = rows.scan()
+        return self.of_scan(rows, scan, scan.no_move())[0]
 
     @abstractmethod
-    def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """The sum over rows, their ratios multiplied by the ``factors`` of the levels of a feature unless None."""
-
-
-def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> Iterator[tuple[slice, int, np.ndarray]]:
-    """Pieces of the rows, each of one class: which rows, the class, and class probabilities (n_classes, n_rows);
-    ``factors`` as `SubsetCriterion.of_subset`.
-    """
-    scan = rows.scan()
-    block = scan.block
-    for segment, true_class in enumerate(block.classes.tolist()):
-        for begin in range(block.offsets[segment], block.offsets[segment + 1], _ROWS_AT_ONCE):
-            piece = slice(begin, min(begin + _ROWS_AT_ONCE, block.offsets[segment + 1]))
-            others = scan.ratios[:, piece]
-            if factors is not None:
-                others = others * factors[segment][:, block.level_codes(feature, piece)]
-            joint = np.insert(others, true_class, 1.0, axis=0)
-            yield piece, true_class, joint / joint.sum(axis=0)
-
-
-class RowLoss(SubsetCriterion):
-    """The mean over rows of a loss that you define.
-
-    Give it a ``name`` and the method ``losses``; set ``lower_is_better = False`` for a gain. It runs in NumPy, some ten
-    times slower than the criteria that come with the package, and otherwise does all they do: every direction, every
-    way of evaluation, row weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesieve.criteria import RowLoss
-    >>> class Spherical(RowLoss):
-    ...     name = "spherical"
-    ...     lower_is_better = False
-    ...
-    ...     def losses(self, probability, true_class):
-    ...         return probability[true_class] / np.sqrt((probability**2).sum(axis=0))
-    """
-
-    name = "row_loss"
-
-    @abstractmethod
-    def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-        """(n_rows,) losses of rows that all have the class code ``true_class``, from their class probabilities
-        (n_classes, n_rows).
-        """
-
-    def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        block, total = rows.scan().block, 0.0
-        for piece, true_class, probability in probabilities(rows, feature, factors):
-            loss = self._checked(probability, true_class)
-            total += float((loss * block.weights[piece] if block.weights.size else loss).sum())
-            block.engine.visited(loss.size * (8 * (len(probability) - 1) + block.codes.itemsize))
-        return total
-
-    def _checked(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-        loss = np.asarray(self.losses(probability, true_class), dtype=float)
-        if loss.shape != probability.shape[1:] or np.isnan(loss).any():
-            raise ValueError(
-                f"The criterion {self.name!r} must return one number (not NaN) for each of the {probability.shape[1]} "
-                f"rows it is given, got shape {loss.shape}{' with NaN' if np.isnan(loss).any() else ''}."
-            )
-        return loss
-
-
-_MOST_MULTIPLIED = 80.0  # nats: eight factors larger than that do not multiply safely
+    def of_scan(self, rows: Any, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+        """(n_moves, n_sums) from the rows of the scan and those left out of it; ``moves`` as `Scan.moves`."""
 
 
 class LogLoss(ScanCriterion):
@@ -121,8 +130,8 @@ class LogLoss(ScanCriterion):
         sums = np.zeros((features.size, 1))
         for at, feature in enumerate(features.tolist()):
             sums[at] = self.sums(rows, tables, features[at : at + 1], np.array([True]))  # type: ignore[arg-type]
-            rows.multiply(tables, feature, True)
-        rows.expect_moves()  # as after a path
+            rows.multiply([feature], [True])
+        rows.forget()  # as after a path
         return sums
 
     def of_scan(self, rows: RowRatios | RowJoints, scan: Any, moves: tuple[Any, ...]) -> np.ndarray:
@@ -133,11 +142,166 @@ class LogLoss(ScanCriterion):
         block, losses = scan.block, np.zeros(moves[0].size)
         by_row = rows.tables.largest_log_factor > _MOST_MULTIPLIED
         products = np.empty((losses.size, 2, LANES))
-        for bounds in scan.blocks(moves):
-            ends = bool(bounds[0] == block.offsets[0]), bool(bounds[-1] == block.offsets[-1])
+        for number, bounds in enumerate(scan.blocks(moves)):
+            is_last = bool(bounds[-1] == block.offsets[-1])
             of_rows = scan.ratios, scan.base, block.codes, bounds, block.weights
-            log_loss_sums(*of_rows, *moves, by_row, products, *ends, losses)
+            log_loss_sums(*of_rows, *moves, by_row, products, number == 0, is_last, losses)
         return (losses + scan.log_scale)[:, None]
+
+
+class MAPCost(LogLoss):
+    """cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), in nats; lower is better.
+
+    K is the number of features of the table, informative or not, without constant columns; K_m the number selected.
+    Additive over rows but for the prior.
+
+    References
+    ----------
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, equation 4.
+    """
+
+    name = "map"
+    title = "MAP cost"
+    unit = "nats"
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        selected = np.arange(1, n_features + 1)
+        self._prior = np.full(n_features + 1, np.log(n_features + 1))
+        # log C(K + m - 1, m), and nothing to choose when no feature is selected.
+        self._prior[1:] += gammaln(n_features + selected) - gammaln(selected + 1.0) - gammaln(max(n_features, 1))
+
+    @classmethod
+    def by_default(cls, n_features: int) -> MAPCost:
+        return cls(n_features)
+
+    def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
+        """Cost in nats of announcing a subset of this size."""
+        return self._prior[n_selected]
+
+    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        return sums[:, 0] + self._prior[n_selected]
+
+
+class RowJoints:
+    """State of one block of rows under the current subset of features, as `RowRatios`, for log losses of many classes.
+
+    A row takes as many operations as there are classes, all next to each other, and the tables of a feature one number
+    for each level and class; those of `RowRatios` have one for each two classes.
+    """
+
+    @staticmethod
+    def can_hold(tables: RatioTables, priors: np.ndarray) -> bool:
+        """Whether these tables are of classes, and no class is next to impossible."""
+        possible = not np.any(priors > IMPOSSIBLE * 1e-20)
+        return tables.by_class is not None and possible and tables.largest_log_factor <= _MOST_MULTIPLIED
+
+    def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
+        assert tables.by_class is not None
+        self.block, self.tables, self._logs = block, tables, tables.by_class
+        n_classes = self._logs.shape[1]
+        self._starts = np.concatenate([[0], np.cumsum(block.n_codes)]).astype(np.int64)
+        factors = np.exp(self._logs)
+        # Factors of features added, of features dropped, and of no move.
+        self._factors = np.concatenate([factors, 1.0 / factors, np.ones((2, n_classes))])
+        self._most_moves = max(1, min(_MOST_MOVES, int(_REACH / max(tables.largest_log_factor, 1e-3))))
+        self._joint = block.engine.array((block.n_rows, n_classes), np.float64)
+        self._own = np.zeros(block.n_features)
+        self._sum_own()
+        self.reset(priors)
+
+    def reset(self, priors: np.ndarray) -> None:
+        """Back to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios to the true class."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(priors)
+        own = self.block.classes
+        self._priors = np.zeros((own.size, priors.shape[1] + 1))
+        others = np.arange(priors.shape[1]) + (np.arange(priors.shape[1]) >= own[:, None])
+        np.put_along_axis(self._priors, others, logs, axis=1)
+        self._selected = np.zeros(self.block.n_features, dtype=bool)
+        self.forget()
+
+    def forget(self) -> None:
+        """Take the probabilities from the logarithms when they are needed next."""
+        self._left = 0
+
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
+        from bayesieve.criteria._kernels import multiply_joint
+
+        self._selected[list(features)] = adding
+        if len(features) >= MANY_MOVES:
+            self.forget()
+        for feature, add in zip(features, adding, strict=True):
+            if self._left == 0:
+                return
+            self._left -= 1
+            move, own = self.moves(self.tables, np.array([feature]), np.array([add]))
+            place = [values[0] for values in move]
+            rows = self._joint, self.block.codes
+            for bounds in self._blocks(1):
+                multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
+            self._lead[0] -= own[0]
+
+    def scan(self) -> RowJoints:
+        """The same, with probabilities of the current subset."""
+        if self._left == 0:
+            self._start()
+        return self
+
+    def sums(self, moves: tuple[tuple[np.ndarray, ...], np.ndarray]) -> np.ndarray:
+        """(n_moves, 1) sums of log losses."""
+        from bayesieve.criteria._kernels import joint_sums
+
+        places, own = moves
+        sums = np.zeros(own.size)
+        for bounds in self._blocks(sums.size):
+            joint_sums(self._joint, self.block.codes, bounds, self.block.weights, *places, self._factors, sums)
+        return (sums + self._lead - own)[:, None]
+
+    def moves(
+        self, tables: RatioTables, features: np.ndarray, adding: np.ndarray
+    ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """What the kernels need to know of each move, and what it adds to the true classes of all rows."""
+        *places, starts = self._added(features)
+        return (*places, starts + np.where(adding, 0, self._starts[-1])), np.where(adding, 1.0, -1.0) * self._own[
+            features
+        ]
+
+    def no_move(self) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """As `moves`, of the one that changes nothing."""
+        highest = np.iinfo(self.block.codes.dtype).max
+        nothing = np.full(1, highest, dtype=self.block.codes.dtype)
+        last = np.array([len(self._factors) - 2])  # for level 0, and 1 of the highest code
+        return (np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=np.uint8), last), np.zeros(1)
+
+    def _start(self) -> None:
+        """Probabilities from logarithms."""
+        from bayesieve.criteria._kernels import start_joint
+
+        block, features = self.block, np.flatnonzero(self._selected)
+        places = self._added(features)
+        self._lead, self._left = np.zeros(1), self._most_moves
+        for bounds in self._blocks(features.size):
+            start_joint(
+                *(self._joint, block.codes, bounds, block.weights, block.classes),
+                *(*places, self._priors, self._logs, self._lead),
+            )
+
+    def _sum_own(self) -> None:
+        from bayesieve.criteria._kernels import sum_own
+
+        block, every = self.block, np.arange(self.block.n_features)
+        for bounds in block.blocks(block.codes.itemsize * every.size):
+            sum_own(block.codes, bounds, block.weights, block.classes, *self._added(every), self._logs, self._own)
+
+    def _added(self, features: np.ndarray) -> tuple[np.ndarray, ...]:
+        block = self.block
+        places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
+        return *places, self._starts[features]
+
+    def _blocks(self, n_features: int) -> Iterable[np.ndarray]:
+        return self.block.blocks(8 * self._joint.shape[1] + n_features * self.block.codes.itemsize)
 
 
 class Brier(ScanCriterion):
@@ -159,7 +323,7 @@ class Brier(ScanCriterion):
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
     def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
-        from bayesieve.criteria._probability_kernels import squared_error_sums
+        from bayesieve.criteria._kernels import squared_error_sums
 
         squares = scan.add(squared_error_sums, moves, np.zeros(moves[0].size), scan.block.weights)
         return (squares + 2.0 * scan.wrong.sum())[:, None]
@@ -180,13 +344,13 @@ class ErrorProbability(ScanCriterion):
         return Saturation(right=SURE, wrong=SURE)
 
     def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
-        from bayesieve.criteria._probability_kernels import probability_sums, takes_two_way, two_way_right
+        from bayesieve.criteria._kernels import probability_sums
 
         block, kinds = scan.block, moves[3]
         right = np.zeros(kinds.size)
-        fused = (kinds == TWO_WAY) & takes_two_way(block.offsets, block.n_rows, len(scan.ratios), block.weights)
+        fused = (kinds == TWO_WAY) & _takes_two_way(scan)
         if fused.any():
-            right[fused] = two_way_right(scan, _of(moves, fused))
+            right[fused] = _two_way_right(scan, _of(moves, fused))
         if not fused.all():
             several = _of(moves, ~fused) if fused.any() else moves
             right[~fused] = scan.add(probability_sums, several, np.zeros(several[0].size), block.weights)
@@ -197,3 +361,24 @@ class ErrorProbability(ScanCriterion):
 
 def _of(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
     return *(values[chosen] for values in moves[:-1]), moves[-1]
+
+
+def _takes_two_way(scan: Scan) -> bool:
+    """Whether the kernel of features of two levels takes these rows: it fills up a class with rows around it."""
+    from bayesieve.criteria._kernels import BLOCK, FEWEST
+
+    filled_up = min(BLOCK, -(-int(np.diff(scan.block.offsets).max()) // FEWEST) * FEWEST)
+    return not scan.block.weights.size and len(scan.ratios) in (1, 2, 3) and scan.block.n_rows >= filled_up
+
+
+def _two_way_right(scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+    """(n_moves,) sums of P(true class) of the rows of a scan, by moves of features of two levels."""
+    from bayesieve.criteria._kernels import BLOCK, FEWEST, two_way_sums
+
+    columns, lows, _, _, starts, n_codes, table = moves
+    sums, near = np.zeros(columns.size), np.empty((len(scan.ratios), BLOCK))
+    for bounds in scan.blocks(moves):
+        rows = tuple(scan.ratios), tuple(near), scan.block.codes, bounds
+        two_way_sums(*rows, columns, lows, starts, n_codes, table, sums)
+    padding = (-np.diff(scan.block.offsets) % FEWEST).sum()
+    return sums - padding

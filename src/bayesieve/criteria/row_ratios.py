@@ -1,24 +1,38 @@
-"""Rows as a criterion sees them: per row, the ratio of every other class to the true one under the current
-subset.
+"""Coded rows as criteria read them: segment after segment, each of one class and one set of probability tables, and
+per row the ratio of every other class to the true one under the current subset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.criteria.class_block import ClassBlock
-from bayesieve.criteria.ratio_tables import RatioTables
-from bayesieve.criteria.row_steps import RowSteps
+from bayesieve.counts import CodedTable
+from bayesieve.counts.remote import HeldRows, RemoteTable
+from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.target import count_classes
+
+if TYPE_CHECKING:
+    from bayesieve.criteria.scored_rows import RatioTables
+    from bayesieve.engine.cluster import Held
+
+VERY_MANY_CLASSES = 500
+"""From how many on work is cut into parts, so that Python hears signals in between."""
+
+IMPOSSIBLE = 1e300
+"""The ratio of a class to the true one where the true one has no rows to learn from; times the share of that class."""
 
 SURE = 33.0
 """Nats by which a class must lead for its row to be taken as certain: all rows together then change a mean by less than
 1e-14."""
 
+_MOST_RATIOS = 1 << 22  # of one of the parts that work of very many classes is cut into
 _NEVER = 2**61  # beyond all limits, in steps
 _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
 _HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
@@ -26,8 +40,309 @@ _CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in r
 _LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
 _REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
 _MOST_MOVES = 64  # and their number, for the sake of rounding
+MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of those scanned matter
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
+
+# How a kernel finds the factor of a row's code, fastest first.
+TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
+
+
+@dataclass(frozen=True)
+class ClassBlock:
+    """Coded rows listed segment after segment.
+
+    The rows of a segment share their class and the tables that score them: plain training rows have one segment per
+    class, cross-validation has one per fold and class.
+
+    Attributes
+    ----------
+    codes : unsigned array, shape (n_columns, n_rows)
+    offsets : int array, shape (n_segments + 1,)
+        Rows of segment s are ``offsets[s]`` to ``offsets[s + 1]``; a segment may be empty.
+    classes : int array, shape (n_segments,)
+        The class of each segment.
+    weights : float array, shape (n_rows,), or empty
+        Empty: every row counts once.
+    columns, lows, highs : arrays, shape (n_features,)
+        Where a feature stands in ``codes``. A feature of two levels has level 0 up to ``lows``, level 1 below
+        ``highs`` and is unseen (or missing) from there on; the other features take the code as it is.
+    kinds : uint8 array, shape (n_features,)
+        How its factors are looked up.
+    n_codes : int array, shape (n_features,)
+        Levels and one more, for unseen values.
+    engine : Engine
+        Where the rows live.
+    row_columns : mapping of str to array, each of shape (n_rows, ...)
+        Further columns of the rows, as `Rows` has them.
+    held, gather_here : a `ClassBlock` for each block of a cluster, and a function that gathers their rows, or None
+        Workers then keep the codes; those here have no rows.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    columns: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    kinds: np.ndarray
+    n_codes: np.ndarray
+    engine: Engine = IN_MEMORY
+    row_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    held: Held | None = field(default=None, init=False)  # not of other rows made of these
+    gather_here: Callable[[], ClassBlock] | None = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, coded: CodedTable) -> ClassBlock:
+        """One segment per class; the codes are not copied where the rows are listed by class already."""
+        classes = _classes(coded)
+        offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
+        if isinstance(coded, RemoteTable):
+            weights = coded.weights
+            if weights is not None and not coded.is_sorted_by_class:
+                weights = weights[coded.rows.class_order()]
+            parts = (weights, offsets, np.arange(coded.n_classes))
+            return cls._kept(coded, coded.remote.held.make(_by_class), *parts, lambda: cls.of(coded.here))
+        if not coded.is_sorted_by_class:
+            return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
+        block = cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
+        return replace(block, row_columns=coded.rows.columns)
+
+    @classmethod
+    def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
+        """The given rows, already in the order of the segments; a row may come several times."""
+        if isinstance(coded, RemoteTable):
+            return cls._gathered(coded, rows, offsets, classes)
+        codes = coded.engine.take(coded.stored, rows)
+        weights = None if coded.weights is None else coded.weights[rows]
+        block = cls._of(coded, codes, weights, offsets, classes)
+        return replace(block, row_columns={name: column[rows] for name, column in coded.rows.columns.items()})
+
+    @classmethod
+    def _gathered(cls, coded: RemoteTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
+        """As `gather`; rows that come several times are gathered in this process."""
+        n_segments = len(classes)
+        segments = np.full(coded.n_rows, n_segments, dtype=smallest_unsigned(n_segments))
+        segments[rows] = np.repeat(np.arange(n_segments), np.diff(offsets))
+        if np.count_nonzero(segments < n_segments) < len(rows):
+            return cls.gather(coded.here, rows, offsets, classes)
+        held = coded.remote.held.make(_in_segments, segments, classes)
+        parts = (None if coded.weights is None else coded.weights[rows], offsets, classes)
+        return cls._kept(coded, held, *parts, lambda: cls.gather(coded.here, rows, offsets, classes))
+
+    @classmethod
+    def _kept(
+        cls, coded: RemoteTable, held: Held, weights: Any, offsets: Any, classes: Any, gather_here: Callable[[], Any]
+    ) -> ClassBlock:
+        block = cls._of(coded, np.zeros((coded.n_features, 0), coded.remote.dtype), weights, offsets, classes)
+        vars(block).update(held=held, gather_here=gather_here)
+        return block
+
+    @classmethod
+    def _of(
+        cls, coded: CodedTable, codes: np.ndarray, weights: np.ndarray | None, offsets: Any, classes: Any
+    ) -> ClassBlock:
+        n_levels = coded.n_levels
+        if codes.shape[0] == 0:
+            codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read where there is no feature
+        engine, dtype = coded.engine, codes.dtype
+        highest = np.zeros(len(codes), dtype=np.int64)
+        for bounds in engine.blocks(np.array([0, codes.shape[1]]), len(codes) * dtype.itemsize):
+            np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
+        if coded.families is not None:
+            columns, lows = coded.families.family_of, coded.families.threshold_of
+            highs = coded.families.missing_codes[columns]
+            kinds = np.where(highest[columns] >= highs, THREE_WAY, TWO_WAY)
+        else:
+            columns = np.arange(coded.n_features)
+            highest = highest[: coded.n_features]
+            if np.any(highest > n_levels):
+                # Every level not seen in training shares one code, which changes no ratio.
+                clipped = engine.array(codes.shape, dtype)
+                for k, highest_code in enumerate(n_levels.tolist()):
+                    np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
+                    engine.visited(2 * codes[k].nbytes)
+                codes = clipped
+            lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
+            kinds = np.select(
+                [(n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4],
+                [TWO_WAY, THREE_WAY, FOUR_CODES],
+                LOOK_UP,
+            )
+        return cls(
+            codes=codes,
+            offsets=np.asarray(offsets, dtype=np.int64),
+            classes=np.asarray(classes, dtype=np.int64),
+            weights=np.zeros(0) if weights is None else weights,
+            columns=columns,
+            lows=lows.astype(dtype),
+            highs=highs.astype(dtype),
+            kinds=kinds.astype(np.uint8),
+            n_codes=n_levels + 1,
+            engine=engine,
+        )
+
+    @property
+    def here(self) -> ClassBlock:
+        """The same rows with their codes in this process."""
+        return self if self.gather_here is None else self.gather_here()
+
+    def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns for the rows; for rows elsewhere, the sum over their blocks."""
+        if self.gather_here is None or self.held is None:
+            return function(self, *arguments)
+        return self.held.total(function, *arguments)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def n_features(self) -> int:
+        return self.columns.size
+
+    @property
+    def n_segments(self) -> int:
+        return self.classes.size
+
+    def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
+        """``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written.
+
+        Blocks are cut further if ratios to very many other classes are computed for each row and move, so that Python
+        hears signals in between.
+        """
+        blocks = (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
+        if n_others < VERY_MANY_CLASSES:
+            return blocks
+        return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether the engine has all rows in one block."""
+        return len(self.engine.ends(self.offsets)) <= 1
+
+    def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
+        """Levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
+        codes = self.codes[self.columns[feature], rows]
+        if self.kinds[feature] > THREE_WAY:
+            return codes
+        return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
+
+    def segments(self, rows: np.ndarray) -> np.ndarray:
+        """The segment of each of these rows."""
+        return np.searchsorted(self.offsets, rows, side="right") - 1
+
+    def class_totals(self, n_classes: int) -> np.ndarray:
+        """(n_classes,) rows, or weight, of every class."""
+        if self.weights.size:  # segment by segment: light rows count next to heavy ones
+            sizes = np.array([self.weights[a:b].sum() for a, b in pairwise(self.offsets.tolist())])
+        else:
+            sizes = np.diff(self.offsets).astype(float)
+        return np.bincount(self.classes, weights=sizes, minlength=n_classes)
+
+    def take(self, rows: np.ndarray | slice) -> ClassBlock:
+        """Some of the rows, in ascending order."""
+        rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
+        return replace(
+            self,
+            codes=self.engine.take(self.codes, rows),
+            offsets=np.searchsorted(rows, self.offsets),
+            weights=self.weights[rows] if self.weights.size else self.weights,
+            row_columns={name: column[rows] for name, column in self.row_columns.items()},
+        )
+
+
+def _by_class(rows: HeldRows) -> ClassBlock:
+    return ClassBlock.of(rows.tables[0])
+
+
+def _in_segments(rows: HeldRows, segments: np.ndarray, classes: np.ndarray) -> ClassBlock:
+    """The rows of a block that are in a segment."""
+    own = np.concatenate([segments[a:b] for a, b in rows.bounds.T.tolist()])
+    order = np.argsort(own, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(classes) + 1)[:-1])])
+    return ClassBlock.gather(rows.tables[0], order[: offsets[-1]], offsets, classes)
+
+
+def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
+    """The same segments, cut to parts with a few million ratios each; segments are not divided."""
+    n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MOST_RATIOS)
+    ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
+    return (np.clip(offsets, begin, end) for begin, end in pairwise(ends.tolist()) if begin < end)
+
+
+def _classes(coded: CodedTable) -> np.ndarray:
+    if coded.class_codes is None:
+        raise ValueError("A search needs the classes of the rows; code the table together with its target.")
+    return np.asarray(coded.class_codes)
+
+
+class RowSteps:
+    """State of one block of rows under the current subset: for each row and other class, the logarithm of its ratio to
+    the true class.
+
+    A logarithm is a sum of whole steps of ``tables.log_unit``, so that moves are exact and undo each other, whatever
+    the number of features.
+    """
+
+    def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
+        self.block, self.tables = block, tables
+        self.n_others = tables.n_classes - 1
+        self.n_selected = 0
+        self._steps = block.engine.array((self.n_others, block.n_rows), np.int64)
+        self._start: np.ndarray | None = None  # steps of the segments, for rows that do not have them yet
+        self._pending: list[tuple[int, bool]] = []
+        self.reset(priors)
+
+    def reset(self, priors: np.ndarray) -> None:
+        """Back to the empty subset, where ``priors`` (n_segments, n_classes - 1) are the ratios."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(priors)
+        # What is impossible stays so whatever the features say.
+        never = 2.0 * self.tables.log_reach
+        logs = np.where(priors > 0.0, logs + np.where(priors > IMPOSSIBLE * 1e-20, never, 0.0), -never)
+        self._start = np.rint(logs / self.tables.log_unit).astype(np.int64)
+        self.n_selected = 0
+        self._pending.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Take what a criterion reads from the logarithms when it is needed next."""
+
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
+        self._pending += zip(features, adding, strict=True)
+        self.n_selected += 2 * sum(adding) - len(adding)
+        self.forget()
+
+    def settle(self) -> np.ndarray:
+        """(n_classes - 1, n_rows) the logarithms, in steps."""
+        if self._start is not None:
+            self._fill(self._steps, self._start)
+            self._start = None
+        together = self.tables.has_all_log_steps
+        for moves in [self._pending] if together and self._pending else [[move] for move in self._pending]:
+            self._add(moves)
+        self._pending.clear()
+        return self._steps
+
+    def _fill(self, array: np.ndarray, of_segments: np.ndarray) -> None:
+        """Give the rows (n_classes - 1, n_rows) the values of their segments (n_segments, n_classes - 1)."""
+        for bounds in self.block.blocks(8 * self.n_others):
+            for values, (begin, end) in zip(of_segments, pairwise(bounds.tolist()), strict=True):
+                array[:, begin:end] = values[:, None]
+
+    def _add(self, moves: list[tuple[int, bool]]) -> None:
+        """Add the steps of features that enter the subset, subtract those of features that leave it."""
+        from bayesieve.criteria._kernels import add_steps
+
+        block = self.block
+        features, signs = np.array([move[0] for move in moves]), np.array([1 if move[1] else -1 for move in moves])
+        steps, starts = self.tables.gather_steps(features)
+        places = (block.columns, block.lows, block.highs, block.kinds, block.n_codes)
+        for bounds in block.blocks(8 * self.n_others, self.n_others, features.size):
+            add_steps(self._steps, block.codes, bounds, signs, *(place[features] for place in places), starts, steps)
 
 
 @dataclass(frozen=True)
@@ -140,29 +455,27 @@ class RowRatios(RowSteps):
     def forget(self) -> None:
         self._scan = None
 
-    def expect_moves(self) -> None:
-        """Several moves follow: the ratios are taken from the logarithms once after them, not after each."""
-        self._scan = None
-
-    def multiply(self, tables: RatioTables, feature: int, adding: bool) -> None:
-        """Add ``feature`` to the subset, or drop it."""
+    def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
+        """Add features to the subset, or drop them."""
         scan = self._scan
-        super().multiply(tables, feature, adding)  # without a scan until all segments are done
-        if scan is None or self._saturation is not None or self._clipped or self._n_multiplied >= self._most_moves:
+        super().multiply(features, adding)  # without a scan until all segments are done
+        if scan is None or self._saturation is not None or len(features) >= MANY_MOVES:
             return
         from bayesieve.criteria._kernels import multiply_ratios
 
-        move = scan.moves(tables, np.array([feature]), np.array([adding]))
-        column, *place = (values[0] for values in move[:-1])
-        self._n_multiplied += 1
-        beyond = False
-        for bounds in scan.blocks(move):
-            code = scan.block.codes[column]
-            beyond |= multiply_ratios(scan.ratios, code, bounds, *place, move[-1], np.exp(self._highest))
-        self._scan = None if beyond else scan
-
-    def sum_subsets(self, tables: RatioTables, subsets: np.ndarray) -> bool:
-        return self._saturation is None and super().sum_subsets(tables, subsets)
+        for feature, add in zip(features, adding, strict=True):
+            if self._clipped or self._n_multiplied >= self._most_moves:
+                return
+            move = scan.moves(self.tables, np.array([feature]), np.array([add]))
+            column, *place = (values[0] for values in move[:-1])
+            self._n_multiplied += 1
+            beyond = False
+            for bounds in scan.blocks(move):
+                code = scan.block.codes[column]
+                beyond |= multiply_ratios(scan.ratios, code, bounds, *place, move[-1], np.exp(self._highest))
+            if beyond:
+                return
+        self._scan = scan
 
     def path(self, tables: RatioTables, features: np.ndarray, by_row: bool) -> np.ndarray:
         """Add features one after another; (n_features, 1) sums over the rows of log(sum over classes of the ratios)."""

@@ -31,10 +31,10 @@ from bayesieve.decision.curves import ProfitCurve, profit_curve
 from bayesieve.parts import with_shared_docs
 from bayesieve.plain_values import Damaged, converted
 from bayesieve.table import as_table
-from bayesieve.table.frames import apart_by_name, take_rows
-from bayesieve.table.scanned import ScannedTable, is_scan
+from bayesieve.table.frames import apart_by_name, is_scan, take_rows
+from bayesieve.table.reading import checked_path
+from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.sources import scan
-from bayesieve.table.writing import checked_path
 
 _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions": ["leave", "call"]'
 

@@ -13,12 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.decision.benefits import Labelled, adopt_fitted, positions_in, refuse_scan, tags_of_wrapped
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table.cautions import silenced
-from bayesieve.table.choices import is_choice
-from bayesieve.table.frames import apart_by_name, take_rows
-from bayesieve.table.scanned import is_scan
+from bayesieve.table.frames import apart_by_name, is_scan, take_rows
 
 Measure = Callable[[np.ndarray], np.ndarray]
 """From confusion matrices (n, true class, predicted class) to values (n,); higher is better."""

@@ -35,11 +35,9 @@ def merge_classes(values, weights, offsets, missing, joined, apart, starts, n_va
         column = values[c]
         starts[c], n_distinct = row, 0
         heads = np.empty(n_classes, np.int64)
-        for j in range(n_classes):
-            heads[j] = offsets[j]
-        cumulated[row] = 0
         previous = -1  # class of the last block if it is pure, -2 if it is not, -1 without one
         for j in range(n_classes):
+            heads[j], cumulated[row, j] = offsets[j], 0
             if missing[c, j] > 0:
                 previous = j if previous == -1 else -2
         if previous != -1:

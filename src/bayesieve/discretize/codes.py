@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from bayesieve.counts import CodedTable
-from bayesieve.table.backends.arrays import as_array
-from bayesieve.table.backends.base import refuse_duplicates
+from bayesieve.table.arrays import as_array
+from bayesieve.table.backends import refuse_duplicates
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.frames import whole_frame
 from bayesieve.table.levels import smallest_unsigned

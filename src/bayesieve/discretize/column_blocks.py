@@ -13,8 +13,7 @@ from bayesieve.discretize.value_counts import LEAST_HASHED, ClassOrder, ValueBlo
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels, smallest_unsigned
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder

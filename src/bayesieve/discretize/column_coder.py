@@ -17,9 +17,8 @@ from bayesieve.parts import with_shared_docs
 from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_target
 from bayesieve.table.cautions import Caution, issue
 from bayesieve.table.columns import Kind
-from bayesieve.table.estimator_input import fit_table, new_table
-from bayesieve.table.frames import apart_by_name
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.frames import apart_by_name, fit_table, new_table
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import refuse_identifiers
 from bayesieve.words import named
 

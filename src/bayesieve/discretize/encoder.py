@@ -41,16 +41,13 @@ from bayesieve.discretize.scanned_columns import (
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.files import mapped_options
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
-from bayesieve.table.cautions import Caution
-from bayesieve.table.choices import is_choice
-from bayesieve.table.estimator_input import fit_table, new_table
-from bayesieve.table.frames import apart_by_name
-from bayesieve.table.marks import MOST_JUDGED_ROWS, Mark, marks
-from bayesieve.table.rows import ClassRuns
-from bayesieve.table.scanned import ScannedTable, is_scan, scanned_rows
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, Mark, marks
+from bayesieve.table.frames import apart_by_name, fit_table, is_scan, new_table
+from bayesieve.table.levels import TableLevels
+from bayesieve.table.scanned import ScannedTable, scanned_rows
+from bayesieve.table.target import ClassRuns
 
 _NUMERIC: dict[str, Any] = {
     "modl": MODLDiscretizer,

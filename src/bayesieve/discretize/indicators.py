@@ -17,12 +17,10 @@ from bayesieve.discretize.column_coder import TableCoder, read_classes
 from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
-from bayesieve.table.choices import is_choice
-from bayesieve.table.estimator_input import new_table, remember_features
-from bayesieve.table.frames import apart_by_name, as_table
-from bayesieve.table.indicator_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text, score_values
+from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text, score_values
+from bayesieve.table.frames import apart_by_name, as_table, new_table, remember_features
 from bayesieve.table.levels import smallest_unsigned
 
 

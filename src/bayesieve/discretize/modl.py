@@ -33,7 +33,7 @@ from bayesieve.discretize.criterion import (
     total_costs,
 )
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
-from bayesieve.table.choices import is_choice
+from bayesieve.parts import is_choice
 
 Method = Literal["greedy", "optimal"]
 

@@ -22,8 +22,8 @@ from bayesieve.discretize.modl import LEAST_VALUES, MODLGrouper, ValueCoder, sav
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import Rows
-from bayesieve.table.pair_levels import PairLevels, unused_pair_name
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.derived_levels import PairLevels, unused_pair_name
+from bayesieve.table.levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_blocks import FittedColumns

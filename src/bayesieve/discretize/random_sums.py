@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.parts import with_shared_docs
 from bayesieve.table import Table
 from bayesieve.table.columns import Column, Kind
-from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.frames import fit_table, new_table
 
 _BLOCK_CELLS = 1 << 20
 

@@ -19,9 +19,8 @@ from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.columns import Column
-from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.table_levels import TableLevels
 from bayesieve.table.values import canonical_text
 
 if TYPE_CHECKING:

@@ -44,11 +44,10 @@ from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Table, Target
 from bayesieve.table.cautions import Caution
-from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.rows import ClassRuns, Rows
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable, TablePart
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.target import ClassRuns, Rows
 from bayesieve.words import named
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.discretize.criterion import Prior
 from bayesieve.table import Categories
-from bayesieve.table.rows import count_classes
+from bayesieve.table.target import count_classes
 from bayesieve.table.values import merge_values
 
 if TYPE_CHECKING:

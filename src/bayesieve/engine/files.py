@@ -24,9 +24,10 @@ from typing import IO, Any
 import numpy as np
 
 from bayesieve.engine.base import OF_CODES, Engine, InMemory
-from bayesieve.table.pair_levels import features_from_json, features_to_json
-from bayesieve.table.table_levels import TableLevels
-from bayesieve.table.writing import checked_path, lock, write_atomically
+from bayesieve.table.derived_levels import features_from_json, features_to_json
+from bayesieve.table.levels import TableLevels
+from bayesieve.table.reading import checked_path
+from bayesieve.table.writing import lock, write_atomically
 from bayesieve.version import __version__
 
 _IN_MEMORY_BYTES = 1 << 20  # arrays up to this size are not worth a file

@@ -30,9 +30,10 @@ from bayesieve.evaluation.folds import (
 )
 from bayesieve.evaluation.results import Comparison, ComparisonFile
 from bayesieve.table import as_sample_weight, as_table, as_target
-from bayesieve.table.backends.arrays import as_array
+from bayesieve.table.arrays import as_array
 from bayesieve.table.cautions import issue, weights_caution
-from bayesieve.table.scanned import is_scan, scanned_rows
+from bayesieve.table.frames import is_scan
+from bayesieve.table.scanned import scanned_rows
 from bayesieve.version import __version__
 
 _TEN_FOLDS = RepeatedFolds()

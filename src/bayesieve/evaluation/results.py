@@ -18,7 +18,8 @@ import numpy as np
 from bayesieve.evaluation.folds import NUMBERS, Split
 from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
-from bayesieve.table.writing import check_html, checked_path, refuse_other_format, write_atomically
+from bayesieve.table.reading import checked_path
+from bayesieve.table.writing import check_html, refuse_other_format, write_atomically
 from bayesieve.words import ShortRepr
 
 _FIRST, _LAST = ("accuracy", "auc"), ("log_loss", "n_features")  # measures at the ends of `Comparison.summary`

@@ -16,8 +16,7 @@ from bayesieve.counts.row_content import mixed
 from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.engine.progress import Clock
 from bayesieve.table import FeatureLevels
-from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels, smallest_unsigned
 
 PRIOR_DEVIATION = 0.2
 """Standard deviation of the prior on each weight around its averaged value, given `ROWS_PER_WEIGHT` rows or more."""

@@ -18,8 +18,8 @@ from bayesieve.engine.parallel import one_blas_thread
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over
 from bayesieve.evidence.solver import EvidenceProblem
 from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.pair_levels import PairLevels, unused_pair_name
 
 _VARIANCES = (0.003, 0.03, 0.3)
 """Of the priors that are tried for each pair."""

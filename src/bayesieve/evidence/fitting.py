@@ -21,8 +21,8 @@ from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directi
 from bayesieve.evidence.solver import EvidenceProblem, Solution, Uncertainty, solve
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import TableLevels
 
 _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviation, or
 _LEAST_SHARE = 3e-4  # of what all features could save, if that is less

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.linalg import svd
 
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels
 
 N_WAVES = 8
 """Cosines that a curve is made of."""

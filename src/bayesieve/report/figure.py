@@ -31,7 +31,8 @@ from bayesieve.report.paths import phase_drawing, spread_drawing
 from bayesieve.report.render import fill
 from bayesieve.report.search import chosen_step, chosen_subset, moves_table, path_sentence, sizes_table, summarise_trace
 from bayesieve.report.sections import SHARES, UNIT, profit_panel, roomy_scale
-from bayesieve.table.writing import HTML, checked_path, write_atomically
+from bayesieve.table.reading import checked_path
+from bayesieve.table.writing import HTML, write_atomically
 from bayesieve.words import format_count, format_money, format_number, format_percent, plural
 
 WIDTH = 960

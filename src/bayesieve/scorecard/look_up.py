@@ -17,10 +17,9 @@ from bayesieve.discretize.indicators import code_families, indicator_table, make
 from bayesieve.discretize.random_sums import with_sums
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.frames import as_table
-from bayesieve.table.indicator_levels import IndicatorLevels
-from bayesieve.table.pair_levels import PairLevels, columns_behind, columns_of
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels, columns_behind, columns_of
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 

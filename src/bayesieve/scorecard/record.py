@@ -18,10 +18,9 @@ from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.evidence.fitting import Evidence, counting_variances
 from bayesieve.scorecard.look_up import Cell, CellTables, ErrorTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.derived_levels import PairLevels, scores_of
 from bayesieve.table.frames import as_table, polars_frame
-from bayesieve.table.indicator_levels import scores_of
-from bayesieve.table.pair_levels import PairLevels
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
 

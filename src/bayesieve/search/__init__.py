@@ -1,15 +1,13 @@
 """How subsets of features are walked: problems, objectives, states of subsets, searches, and the trace they leave."""
 
+from bayesieve.criteria import ScoredRows
 from bayesieve.engine.progress import Clock
 from bayesieve.search.clusters import ClusterCandidates, ClusterSearch, FeatureClusters
 from bayesieve.search.exhaustive import ExhaustiveSearch
-from bayesieve.search.greedy import DIRECTIONS, BestFirst, GreedySearch
-from bayesieve.search.multi_start import MultiStart
-from bayesieve.search.objective import Constraint, Objective
-from bayesieve.search.problem import Search, SearchState, StepRecorder, SubsetProblem, first_record
-from bayesieve.search.scored_rows import ScoredRows
+from bayesieve.search.greedy import DIRECTIONS, BestFirst, GreedySearch, MultiStart
+from bayesieve.search.problem import Constraint, Objective, Search, SearchState, SubsetProblem, first_record
 from bayesieve.search.subset_values import SubsetValues, evaluate_subsets
-from bayesieve.search.trace import SearchTrace, TraceRecorder
+from bayesieve.search.trace import SearchTrace, StepRecorder, TraceRecorder
 
 __all__ = [
     "DIRECTIONS",

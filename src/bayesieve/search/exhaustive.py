@@ -100,9 +100,6 @@ class EverySubset:
     ----------
     problem : the rows and tables.
     cost : (2^k,) criterion of Boulle (2007), equation 4, in nats.
-    wrong : (2^k,) training rows given another class than theirs.
-    area_bounds : (2, 2^k) numbers that the AUC lies between, but for rounding; without columns unless areas were
-        evaluated.
     sizes : (2^k,) number of features.
     n_evaluated : subsets evaluated: all, or the first ones in the order of the Gray code if the walk was ended early.
     seconds : duration of the walk.
@@ -110,8 +107,6 @@ class EverySubset:
 
     problem: SubsetProblem
     cost: np.ndarray
-    wrong: np.ndarray
-    area_bounds: np.ndarray
     sizes: np.ndarray
     n_evaluated: int
     seconds: float
@@ -142,21 +137,18 @@ class EverySubset:
 def evaluate_every_subset(
     problem: SubsetProblem,
     *,
-    areas: bool = False,
     n_jobs: int | None = None,
     clock: Clock | None = None,
 ) -> EverySubset:
     """Evaluate all subsets of the candidate features on the rows that guide the search.
 
-    2^19 subsets of 3,500 rows of three classes take 6 seconds on one core, 24 with areas. Ctrl-C, the end of the time
-    of ``clock`` or a true answer of its progress end the walk early.
+    2^19 subsets of 3,500 rows of three classes take 6 seconds on one core. Ctrl-C, the end of the time of ``clock`` or
+    a true answer of its progress end the walk early.
 
     Parameters
     ----------
     problem : SubsetProblem
         By `MAPCost`, of unweighted rows.
-    areas : bool, default=False
-        Whether to bound the AUC of each, too.
     n_jobs : int or None
         Threads; results do not depend on it.
     clock : Clock, optional
@@ -172,10 +164,9 @@ def evaluate_every_subset(
         raise ValueError(obstacle)
     clock = Clock(None) if clock is None else clock
     block, depth = problem.rows.block.here, k - _cut(problem)
-    factors = _row_factors(problem, block)
+    factors = row_factors(problem, block)
     start = np.repeat(problem.rows.priors.T, np.diff(block.offsets), axis=1)
-    losses, wrong, sizes = np.full(1 << k, np.nan), np.zeros(1 << k, dtype=np.int64), _bit_counts(k)
-    lower, upper = np.empty((2, 1 << k if areas else 0))
+    losses, sizes = np.full(1 << k, np.nan), _bit_counts(k)
 
     def piece(number: int) -> None:
         from bayesieve.search._kernels import walk
@@ -184,8 +175,7 @@ def evaluate_every_subset(
         for bit in range(k - depth - 1, -1, -1):
             if number >> bit & 1:
                 ratios *= factors[depth + bit]
-        first = number << depth
-        walk(factors, ratios, first, depth, block.offsets, block.classes, areas, losses, wrong, lower, upper)
+        walk(factors, ratios, number << depth, depth, losses)
 
     def costs() -> np.ndarray:
         return problem.criterion.values(losses[:, None], sizes, problem.rows.class_totals)
@@ -196,7 +186,7 @@ def evaluate_every_subset(
             map_in_threads(piece, pieces[done : done + _AT_ONCE].tolist(), n_jobs)
             done = min(done + _AT_ONCE, pieces.size)
             clock.show(done, pieces.size, float(np.nanmin(costs())))
-    return EverySubset(problem, costs(), wrong, np.stack([lower, upper]), sizes, done << depth, clock.seconds)
+    return EverySubset(problem, costs(), sizes, done << depth, clock.seconds)
 
 
 def obstacle_to_walk(problem: SubsetProblem) -> str | None:
@@ -235,7 +225,7 @@ def _gray(numbers: np.ndarray) -> np.ndarray:
     return numbers ^ (numbers >> 1)
 
 
-def _row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
+def row_factors(problem: SubsetProblem, block: ClassBlock) -> np.ndarray:
     """(n_candidates, n_classes - 1, n_rows): what a feature multiplies the ratios of each row by."""
     factors = np.empty((problem.candidates.size, problem.rows.n_classes - 1, block.n_rows))
     for at, feature in enumerate(problem.candidates.tolist()):

@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.row_steps import most_subsets
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Clock
-from bayesieve.search.objective import Objective
-from bayesieve.search.problem import SubsetProblem
+from bayesieve.search.problem import Objective, SubsetProblem, refuse_unmeasurable, violation
 
-_PIECE = 64  # subsets that a thread walks through before it takes up others
-_MOST_SUMMED = 256  # of those whose logarithms are summed at once
-_MOST_ASKED = 256  # of those that a cluster is asked about at once
+_PIECE = 256  # subsets that are evaluated together before the clock is looked at, and others are taken up
+_PIECE_WORK = 1 << 30  # rows x features x subsets of a piece of large tables
 _PARALLEL_WORK = 20_000_000  # rows x features x subsets below which threads cost more than they bring
-_AT_ONCE = 1024  # subsets among which the nearest is looked for: more take longer to look than the moves saved
 
 
 @dataclass(frozen=True)
@@ -58,9 +54,8 @@ class SubsetValues:
 def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None = None) -> SubsetValues:
     """Evaluate a list of subsets of features by an objective.
 
-    The logarithms of many subsets are summed in one pass over the rows. For criteria that keep other figures of the
-    rows, each subset is reached from the one before by adding and dropping, in an order in which neighbours differ
-    little. Values do not depend on the order of the list.
+    Each subset is reached from another one that begins alike, by adding and dropping features. Values do not depend on
+    the order of the list.
 
     Parameters
     ----------
@@ -92,55 +87,39 @@ def walk_subsets(
     """As `evaluate_subsets`, of a whole problem, until the time of ``clock`` is up or the user interrupts; the first
     subset is evaluated in any case.
     """
-    guide, clock = problem.objective, clock or Clock(None)
-    facts = np.full((3, len(subsets)), np.nan)
+    guide, judge, clock = problem.objective, problem.validation, clock or Clock(None)
+    values, validations, violations = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
-    work = problem.rows.n_rows * problem.n_features * len(subsets)
-    parallel = work > _PARALLEL_WORK and not problem.rows.engine.is_remote
+    work = problem.rows.n_rows * problem.n_features
+    parallel = work * len(subsets) > _PARALLEL_WORK and not problem.rows.engine.is_remote
     at_once = effective_jobs(n_jobs) if parallel else 1
 
-    def walk(numbers: np.ndarray) -> bool:
-        state = problem.state(n_jobs=1 if at_once > 1 else n_jobs)
-        summed = False
-        for number, of_sums in zip(numbers.tolist(), state.each(subsets[numbers]), strict=True):
-            summed = of_sums
-            measured[number] = state.measures()
-            facts[:, number] = guide.sign * state.cost, state.validation(), state.violation(measured[number])
-            if clock.is_up:
-                break
-        return summed
+    def walk(numbers: np.ndarray) -> None:
+        found, of_bounds = guide.of_subsets(subsets[numbers])
+        refuse_unmeasurable(guide.criterion, found)
+        judged, by_bound = (np.nan, of_bounds) if judge is None else judge.of_subsets(subsets[numbers])
+        measured[numbers], validations[numbers] = of_bounds, judged
+        violations[numbers] = violation(guide.constraints, by_bound.T)
+        values[numbers] = found
 
     with clock:
-        pieces = _pieces(problem, subsets, walk(np.arange(1)), at_once) if len(subsets) else []
+        if len(subsets):
+            walk(np.zeros(1, dtype=np.int64))
+        order = np.lexsort(subsets[1:].T[::-1]) + 1  # those that begin alike follow each other
+        size = max(1, min(_PIECE, _PIECE_WORK // max(1, work), -(-order.size // at_once)))
+        pieces = [order[at : at + size] for at in range(0, order.size, size)]
         for at in range(-at_once, len(pieces), at_once):
             map_in_threads(walk, pieces[max(0, at) : at + at_once], at_once)
-            done = int(np.count_nonzero(~np.isnan(facts[0])))
-            clock.show(done, len(subsets), guide.sign * np.nanmin(guide.sign * facts[0], initial=np.inf))
+            done = int(np.count_nonzero(~np.isnan(values)))
+            clock.show(done, len(subsets), guide.sign * np.nanmin(guide.sign * values, initial=np.inf))
             if clock.is_up:
                 break
-    values, validations, violations = facts
-    judge, judged = (guide, values) if problem.validation is None else (problem.validation, validations)
+    decides, judged = (guide, values) if judge is None else (judge, validations)
     sizes = subsets.sum(axis=1)
-    ranks = np.nan_to_num(np.round(judge.sign * judged, 12), nan=np.inf)
+    ranks = np.nan_to_num(np.round(decides.sign * judged, 12), nan=np.inf)
     by_rank = np.lexsort((sizes, ranks, np.nan_to_num(violations, nan=np.inf)))
     measures = {bound.name: column for bound, column in zip(guide.constraints, measured.T, strict=True)}
     return SubsetValues(values, measures, violations, sizes, int(by_rank[0]) if by_rank.size else -1, validations)
-
-
-def _pieces(problem: SubsetProblem, subsets: np.ndarray, summed: bool, at_once: int) -> list[np.ndarray]:
-    """Positions of all subsets but the first that one state goes to. Pieces do not depend on the threads where the way
-    to a subset changes its value in the last digit.
-    """
-    if not summed:
-        order = in_short_steps(subsets[1:]) + 1
-        return [order[at : at + _PIECE] for at in range(0, order.size, _PIECE)]
-    objectives = (problem.objective,) if problem.validation is None else (problem.objective, problem.validation)
-    n_states = at_once * sum(1 + len(objective.constraints) for objective in objectives)
-    if problem.rows.engine.is_remote:
-        return [np.arange(at, min(at + _MOST_ASKED, len(subsets))) for at in range(1, len(subsets), _MOST_ASKED)]
-    most = [most_subsets(objective.rows.block, problem.rows.n_classes) for objective in objectives]
-    size = max(1, min(_MOST_SUMMED, -(-len(subsets) // at_once), min(most) // n_states))
-    return [np.arange(at, min(at + size, len(subsets))) for at in range(1, len(subsets), size)]
 
 
 def as_subsets(subsets: Any, n_features: int) -> np.ndarray:
@@ -160,25 +139,3 @@ def as_subsets(subsets: Any, n_features: int) -> np.ndarray:
             )
         chosen[number, positions.astype(np.int64)] = True
     return chosen
-
-
-def in_short_steps(subsets: np.ndarray) -> np.ndarray:
-    """(n_subsets,) an order of the subsets, from the smallest on, in which each is near the one before it: the nearest
-    of those that are left, among a thousand that begin alike.
-    """
-    order = np.lexsort(subsets.T[::-1])
-    pieces = [order[at : at + _AT_ONCE] for at in range(0, order.size, _AT_ONCE)]
-    return np.concatenate([_nearest_first(subsets, piece) for piece in pieces]) if pieces else order
-
-
-def _nearest_first(subsets: np.ndarray, piece: np.ndarray) -> np.ndarray:
-    part = subsets[piece].astype(np.float32)
-    sizes = part.sum(axis=1)
-    twice_shared = 2.0 * (part @ part.T)
-    at = int(sizes.argmin())
-    walk = np.empty(piece.size, dtype=np.int64)
-    for step in range(piece.size):
-        walk[step] = at
-        sizes[at] = np.inf
-        at = int((sizes - twice_shared[at]).argmin())  # |a xor b| = |a| + |b| - 2 |a and b|, with |a| the same for all
-    return piece[walk]

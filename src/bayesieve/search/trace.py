@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -13,6 +13,9 @@ import numpy as np
 from bayesieve.plain_values import Count, Damaged, Number, converted, number, number_to_json
 from bayesieve.table.frames import polars_frame
 from bayesieve.words import ShortRepr
+
+if TYPE_CHECKING:
+    from bayesieve.search.problem import SubsetProblem
 
 Positions = list[Annotated[int, msgspec.Meta(ge=0, lt=2**31)]]
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e300)]
@@ -123,10 +126,45 @@ class TraceRecorder:
         facts = (np.full(n, seconds), validations, np.full(n, violation), np.full(n, again))
         self.parts.append(Moves(features, adding, costs, accepted, keys, *facts))
 
-    def record_one(self, feature: int, adding: bool, cost: float, seconds: float, **facts: Any) -> None:
+    def record_one(self, feature: int, adding: bool, cost: float, *facts: Any, **more: Any) -> None:
         """One move that was made, without a key; ``facts`` as for `record`."""
         made, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
-        self.record(np.array([feature]), np.array([adding]), np.array([cost]), made, no_key, seconds, **facts)
+        self.record(np.array([feature]), np.array([adding]), np.array([cost]), made, no_key, *facts, **more)
+
+
+class StepRecorder:
+    """Records the move made from a subset and, if ``every_move``, before it all others scored."""
+
+    def __init__(self, problem: SubsetProblem, every_move: bool = True) -> None:
+        self._sign, self._every_move = problem.sign, every_move
+        self._keys = np.random.default_rng(0).integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
+
+    def record(
+        self,
+        walk: TraceRecorder,
+        subset: np.ndarray,
+        moves: np.ndarray,
+        costs: np.ndarray,
+        at: int,
+        seconds: float,
+        validation: float = float("nan"),
+        violation: float = 0.0,
+    ) -> None:
+        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``validation`` and
+        ``violation`` : after the move.
+        """
+        facts = (seconds, validation, violation)
+        if not self._every_move:
+            if at >= 0:
+                walk.record_one(int(moves[at]), not subset[moves[at]], self._sign * float(costs[at]), *facts)
+            return
+        order = np.arange(moves.size)
+        accepted = order == at
+        if at >= 0:
+            order = np.append(np.delete(order, at), at)
+        moves = moves[order]
+        key = np.bitwise_xor.reduce(self._keys[subset], initial=np.uint64(0)) ^ self._keys[moves]
+        walk.record(moves, ~subset[moves], self._sign * costs[order], accepted[order], key, *facts)
 
 
 def walks_to_bytes(walks: list[TraceRecorder], known: Mapping[int, float]) -> bytes:

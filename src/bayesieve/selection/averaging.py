@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine.progress import SearchProgress
+from bayesieve.parts import Allowed
 from bayesieve.search import (
     Clock,
     ExhaustiveSearch,
@@ -20,8 +21,7 @@ from bayesieve.search import (
     TraceRecorder,
 )
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
-from bayesieve.table.choices import Allowed
-from bayesieve.table.table_levels import TableLevels
+from bayesieve.table.levels import TableLevels
 
 _AUTO_FEATURES = 15  # features up to which exhaustive="auto" enumerates ...
 _AUTO_WORK = 1_500_000_000  # ... unless subsets x rows x (classes - 1) exceed about a second of work

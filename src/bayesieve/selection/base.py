@@ -23,14 +23,13 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.criteria import Criterion
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
-from bayesieve.parts import Score, with_shared_docs
+from bayesieve.parts import Allowed, Score, check_allowed, with_shared_docs
 from bayesieve.search import SearchTrace
 from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table.backends import reader_of
 from bayesieve.table.cautions import issue, weights_caution
-from bayesieve.table.choices import Allowed, check_allowed
-from bayesieve.table.estimator_input import copy_features, new_table
-from bayesieve.table.frames import reader_of, whole_frame
-from bayesieve.table.pair_levels import columns_behind
+from bayesieve.table.frames import copy_features, new_table, whole_frame
+from bayesieve.table.levels import columns_behind
 from bayesieve.table.target import refuse_identifiers
 
 SHARED_OPTIONS = {
@@ -287,6 +286,19 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def make_selector(selector: str | CodedSelector) -> CodedSelector:
+    """A fresh selector from its name, or a clone of the one given; ValueError for a name that does not exist."""
+    from bayesieve.selection import SELECTORS  # whose classes this module is the base of
+
+    if isinstance(selector, CodedSelector):
+        return clone(selector)
+    if isinstance(selector, str) and selector in SELECTORS:
+        return SELECTORS[selector]()
+    raise ValueError(
+        f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}."
+    )
 
 
 def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:

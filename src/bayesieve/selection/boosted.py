@@ -12,10 +12,9 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import ContingencyCounts, JointCodes, left_over, log_probabilities_of_all
 from bayesieve.engine import Parts
 from bayesieve.engine.progress import Clock, Progress, SearchProgress
-from bayesieve.parts import Score
+from bayesieve.parts import Allowed, Score
 from bayesieve.search import SearchTrace, TraceRecorder
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
-from bayesieve.table.choices import Allowed
 
 EDGE = "edge"
 _TIE = 1e-12

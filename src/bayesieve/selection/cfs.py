@@ -11,7 +11,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, Dependence, Smoothing
 from bayesieve.counts.dependence import make_dependence
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.parts import Score
+from bayesieve.parts import Allowed, Score
 from bayesieve.search import (
     BestFirst,
     Clock,
@@ -25,7 +25,6 @@ from bayesieve.search import (
     first_record,
 )
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector
-from bayesieve.table.choices import Allowed
 
 SEARCHES: dict[str, Search] = {
     "best-first": BestFirst(),
@@ -214,9 +213,6 @@ class SubsetMerits:
 
     def reset(self) -> None:
         self._selected = np.zeros(self.n_features, dtype=bool)
-
-    def expect_moves(self) -> None:
-        """Moves cost nothing before the merit is asked for."""
 
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         self._selected[list(features)] = adding

@@ -1,4 +1,4 @@
-"""Selection from clusters of dependent features, under constraints on any class."""
+"""Dependence of features: statistics of pairs, and selection from clusters of dependent features."""
 
 from __future__ import annotations
 
@@ -8,19 +8,111 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from bayesieve.counts import CodedTable, Dependence, Smoothing
 from bayesieve.counts.dependence import make_dependence
-from bayesieve.criteria import Criterion
+from bayesieve.counts.pairs import PairInformation
+from bayesieve.criteria import Criterion, check_criterion, make_criterion
+from bayesieve.discretize.codes import read_codes
 from bayesieve.engine.progress import Progress
+from bayesieve.parts import Allowed
 from bayesieve.search import ClusterSearch, SearchTrace, SubsetProblem
 from bayesieve.search.clusters import LINKAGES
-from bayesieve.search.objective import check_measure, make_measure
-from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
-from bayesieve.selection.evaluation_rows import n_held_out
+from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, make_encoder, seed_of, with_classes
+from bayesieve.selection.row_splits import n_held_out
 from bayesieve.selection.wrapper import SubsetSelector
-from bayesieve.table.choices import Allowed
 from bayesieve.table.frames import polars_frame
+
+
+def pair_statistics(
+    X: Any,
+    y: Any = None,
+    *,
+    statistic: str | Dependence | Callable[[np.ndarray, np.ndarray], float] = "mutual_information",
+    given_class: bool = False,
+    features: Any = None,
+    others: Any = None,
+    encoder: Any = "modl",
+    sample_weight: Any = None,
+    n_jobs: int | None = -1,
+) -> np.ndarray:
+    """Mutual information, symmetrical uncertainty or another dependence of pairs of features; within classes if wanted.
+
+    Parameters
+    ----------
+    X : CodedTable, dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
+        A coded table is taken as it is, with its classes and row weights; codes (integers from 0) with
+        ``encoder=None``.
+    y : array-like, shape (n_rows,), optional
+        Class labels, which the encoder and ``given_class`` need; not for a coded table, which has its own.
+    statistic : str, Dependence or function, default="mutual_information"
+        ``"mutual_information"`` in nats; ``"symmetrical_uncertainty"``, 2 I(X; Y) / (H(X) + H(Y)), from 0 to 1;
+        ``"pearson"`` or ``"spearman"`` of the raw values, from 0 to 1; any other measure of dependence, registered or
+        given, or a function of two arrays of numbers.
+        `ValueDependence` says how categories become numbers.
+    given_class : bool, default=False
+        All informations and entropies conditional on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
+    features, others : positions of features (list, array, slice or mask), or None for all
+        The rows and the columns of the block. Memory is that of the block: of 20,000 features, say, 500 rows at a time.
+    encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
+        None: the table is coded already.
+    sample_weight : array-like, shape (n_rows,), optional
+        Weights multiply counts; not for a coded table, which has its own.
+    n_jobs : int or None, default=-1
+        Threads; -1 means all cores. Results do not depend on it.
+
+    Returns
+    -------
+    float array, shape (features, others)
+        0 <= I <= min(H) always, exactly 0 for independent counts. A feature with itself has its entropy, or the
+        uncertainty 1 (0 for a constant).
+
+    Raises
+    ------
+    ValueError
+        If there is no such statistic, or no class to be given, or a coded table comes with ``y`` or ``sample_weight``.
+
+    References
+    ----------
+    Cover & Thomas (2006), Elements of information theory, 2nd edition, sections 2.3 and 2.5; Hall (1999),
+    Correlation-based feature selection for machine learning, section 4.2.1 (symmetrical uncertainty).
+
+    Examples
+    --------
+    >>> from bayesieve import pair_statistics
+    >>> codes = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]]
+    >>> pair_statistics(codes, encoder=None).round(4).tolist()
+    [[0.6931, 0.6931, 0.0], [0.6931, 0.6931, 0.0], [0.0, 0.0, 0.6931]]
+    >>> pair_statistics(codes, encoder=None, statistic="symmetrical_uncertainty", features=[0], others=[1, 2]).tolist()
+    [[1.0, 0.0]]
+    """
+    dependence = make_dependence(statistic, "statistic")
+    coded = _coded(X, y, encoder, sample_weight)
+    if given_class and coded.class_codes is None:
+        raise ValueError("given_class=True needs the classes; pass them as y.")
+    return PairInformation(coded, given_class=given_class, n_jobs=n_jobs).of(dependence, features, others)
+
+
+def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> CodedTable:
+    if isinstance(X, CodedTable):
+        if y is not None or sample_weight is not None:
+            raise ValueError("A coded table has its own classes and row weights; leave y and sample_weight out.")
+        return X
+    if encoder is not None:
+        if y is None:
+            raise ValueError(
+                "The encoder needs the classes to find levels; pass them as y, or codes with encoder=None."
+            )
+        return make_encoder(encoder).fit_transform_coded(X, y, sample_weight)
+    codes = read_codes(PairStatistics(), X, reset=True)
+    if y is None and sample_weight is None:
+        return codes
+    return with_classes(codes, np.zeros(codes.n_rows, dtype=int) if y is None else y, sample_weight)
+
+
+class PairStatistics(BaseEstimator):
+    """Stand-in estimator: gives `read_codes` a name for its error messages."""
 
 
 class DependenceClusterSelector(SubsetSelector):
@@ -145,7 +237,7 @@ class DependenceClusterSelector(SubsetSelector):
         seed = seed_of(self.random_state)
         rows = self._rows(coded, seed, groups, "validation" if self._holds_out else self.evaluation)
         self._learnt = rows.learnt if self.learns_from_part else None
-        problem = self._problem(coded, rows, make_measure(self.scoring, coded, "scoring"))
+        problem = self._problem(coded, rows, make_criterion(self.scoring, coded.n_features, coded.classes, "scoring"))
         if rows.learnt is not None and coded.levels is not None:  # features of one level there add nothing
             varied = (rows.learnt.n_levels > 1) & (coded.n_levels > (1 if self.refit else 0))
             problem = replace(problem, candidates=np.flatnonzero(varied))
@@ -201,4 +293,4 @@ class DependenceClusterSelector(SubsetSelector):
     def _check_options(self) -> None:
         super()._check_options()
         make_dependence(self.dependence, grows=True)
-        check_measure(self.scoring, "scoring")
+        check_criterion(self.scoring, "scoring")

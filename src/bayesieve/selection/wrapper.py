@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.engine.progress import Progress, SearchProgress
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import Allowed, with_shared_docs
 from bayesieve.search import (
     DIRECTIONS,
     GreedySearch,
@@ -27,16 +27,15 @@ from bayesieve.search import (
     SubsetProblem,
     evaluate_subsets,
 )
-from bayesieve.search.objective import check_constraints, make_constraints
+from bayesieve.search.problem import check_constraints, make_constraints
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
-from bayesieve.selection.evaluation_rows import (
+from bayesieve.selection.row_splits import (
     EvaluationRows,
     check_evaluation,
     evaluation_rows,
+    takes_groups,
     validation_criterion,
 )
-from bayesieve.selection.row_splits import takes_groups
-from bayesieve.table.choices import Allowed
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -144,8 +143,9 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     criterion : str or Criterion, default="error_probability"
         Criterion that guides the search: ``"error"``, ``"error_probability"`` ((1/N) sum of 1 - P(true class)),
         ``"brier"`` (squared error, summed over classes), ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one
-        against the rest, weighted by class share), ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats), or
-        an object: `Recall`, `Precision`, `ExpectedCost`, `Benefit`, or one of your own (`RowLoss`).
+        against the rest, weighted by class share), ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats),
+        ``"recall:CLASS"``, ``"precision:CLASS"``, a scorer of scikit-learn, or an object: `ExpectedCost`, `Benefit`, or
+        one of your own (`RowLoss`).
     direction : str, default="backward-forward"
         ``"forward"``, ``"backward"``; ``"forward-backward"`` and ``"backward-forward"``, full floating searches: a
         phase runs to its end, the opposite one starts from the best subset met, until a phase finds no better one;

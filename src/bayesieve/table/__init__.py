@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from bayesieve.table.backends import Backend
-from bayesieve.table.columns import Categories, Column
+from bayesieve.table.columns import Categories, Column, Table
 from bayesieve.table.frames import as_table
 from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.raw_table import Table
 from bayesieve.table.reading import read_table
-from bayesieve.table.rows import Rows
-from bayesieve.table.target import Target, as_sample_weight, as_target
+from bayesieve.table.target import Rows, Target, as_sample_weight, as_target
 from bayesieve.table.writing import write_atomically
 
 __all__ = [

@@ -1,15 +1,20 @@
-"""Cautions: suspicious properties of the data or of a fit, as records and as warnings."""
+"""Cautions: suspicious properties of the data or of a fit, and columns that mark rows or moments."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from bayesieve.table.columns import Table
+    from bayesieve.table.levels import TableLevels
 
 _FAR_FROM_ONE = 10.0  # a mean weight this many times larger or smaller than 1 is a scale, not a number of repeats
 _OURS = ("bayesieve", "sklearn")
@@ -85,3 +90,189 @@ def weights_caution(weights: np.ndarray | None) -> Caution | None:
         "Unless a weight is a number of repeated rows, divide the weights by their mean; SelectiveNB(normalize=True), "
         "or --normalize on the command line, does so.",
     )
+
+
+Mark = Literal["counter", "identifier", "date"]
+
+_FEWEST_ROWS = 20  # below, values of their own are no surprise
+MOST_JUDGED_ROWS = 20_000
+"""Rows in which numbers are looked at."""
+_GLANCES = (64, 1000)  # rows that tell most columns of measurements from those that may be marks
+_CELLS_AT_ONCE = 1 << 20  # glanced at
+_MANY = 3  # rows a value, at most, in a glance at a counter or an identifier
+_ROWS_PER_CATEGORY = 2.0  # at most, in an identifier
+_MOST = 0.75  # of the equal pairs, of the gaps or of the unevenness that chance makes
+_EVEN = 0.15  # largest distance of the distribution of an identifier from an even one
+_CHANCE = 1e-4  # of measurements to be taken for marks
+_STEPS = 1000  # in which a counter is followed down the rows
+_SECONDS = (6.3e8, 2.3e9)  # since 1970, from 1990 to 2042
+_UNITS = (1.0, 1e3, 1e6, 1e9)  # a second
+_MONTHS, _DAYS = (190001, 210012), (19000101, 21001231)  # as whole numbers
+_FEWEST_PERIODS = 3
+
+
+def marks(
+    table: Table,
+    levels: TableLevels,
+    drawn: Callable[[int], np.ndarray],
+    counted: np.ndarray | None = None,
+    weight: float | None = None,
+) -> dict[str, Mark]:
+    """The columns of a table that mark rows or moments, by name.
+
+    Numbers are judged by whole numbers in 20,000 rows drawn at random:
+
+    - A counter rises, or falls, evenly with the rows.
+    - An identifier fills its range evenly, or in blocks, and repeats or leaves out far fewer values than chance would;
+      it may have gaps, and a few rows a value.
+    - A date is a date or datetime, seconds since 1970 (or milli-, micro-, nanoseconds), or written as 202401 or
+      20240131.
+
+    Categories are an identifier if fewer than two rows share a value, on average. Amounts are none of these, even if
+    all are different or the rows are sorted by them.
+
+    Parameters
+    ----------
+    levels : of the columns, fitted to all rows.
+    drawn : gives ascending positions of up to so many of the rows that count.
+    counted : positions of the rows that count; None for all.
+    weight : of all rows together; None for their number. A category of weight 2 is no identifier: two rows share it.
+    """
+    from bayesieve.table.scanned import ScannedTable
+
+    n_rows = table.n_rows if counted is None else counted.size
+    kinds, types = table.kinds(), table.types()
+    found: dict[int, Mark] = {
+        i: "date" for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")
+    }
+    if n_rows < _FEWEST_ROWS:
+        return {table.names[i]: mark for i, mark in found.items()}
+    rows = drawn(MOST_JUDGED_ROWS)
+    at = rows if counted is None else np.searchsorted(counted, rows)
+    numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
+    texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _has_many(levels, i, n_rows)]
+    if isinstance(table, ScannedTable):  # reads its rows once
+        table, rows = table.take(rows), np.arange(rows.size)
+    whole = np.array(numbers, dtype=np.int64)
+    for n in _GLANCES:
+        whole = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], whole, n_rows)
+    candidates = sorted([*whole.tolist(), *texts])
+    some = table.select(candidates).take(rows) if candidates else table
+    for k, i in enumerate(candidates):
+        column = some.column(k)
+        if kinds[i] == "numeric":
+            mark = mark_of_numbers(column.numbers(), at)
+            found |= {} if mark is None else {i: mark}
+        else:
+            known = float(np.mean(column.categories().codes >= 0)) * (n_rows if weight is None else weight)
+            found |= {i: "identifier"} if _ROWS_PER_CATEGORY * _n_categories(levels, i) > known else {}
+    return {table.names[i]: found[i] for i in sorted(found)}
+
+
+def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
+    """What a column of numbers marks, if anything, judged by its ``values``, NaN = missing, in ascending ``rows``."""
+    known = ~np.isnan(values)
+    values, rows = values[known], rows[known]
+    if values.size < _FEWEST_ROWS or np.any(values != np.floor(values)):
+        return None
+    distinct, counts = np.unique(values, return_counts=True)
+    if _are_periods(distinct):
+        return "date"
+    if _are_seconds(distinct):
+        return "date"
+    if _rises_evenly(values, rows):
+        return "counter"
+    return "identifier" if _are_given_out(distinct, counts) and _are_even(distinct, counts) else None
+
+
+def _has_many(levels: TableLevels, i: int, n_rows: int) -> bool:
+    n = _n_categories(levels, i)
+    return n >= _FEWEST_ROWS and 10 * n >= n_rows
+
+
+def _n_categories(levels: TableLevels, i: int) -> int:
+    return sum(map(len, levels[i].groups or ())) - (levels[i].missing_code is not None)
+
+
+def _at_a_glance(table: Table, rows: np.ndarray, positions: np.ndarray, n_rows: int) -> np.ndarray:
+    """The columns that hold whole numbers in these rows of so many, large enough for years with months, or many
+    different ones, over a range in which many more may be.
+    """
+    found = []
+    at_once = max(1, _CELLS_AT_ONCE // rows.size)
+    for begin in range(0, positions.size, at_once):
+        some = positions[begin : begin + at_once]
+        values = table.numbers_at(rows, some)
+        whole = np.all((values == np.floor(values)) | np.isnan(values), axis=1)
+        some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last
+        different = 1 + np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)
+        share = np.mean(~np.isnan(values), axis=1)
+        with np.errstate(over="ignore"):  # a range beyond all floats is wide
+            width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
+        some, different, first, share = (of[share > 0] for of in (some, different, values[:, 0], share))
+        many = (_MANY * different >= rows.size * share) & (width + 1.0 >= n_rows * share / (2 * _MANY))
+        found.append(some[many | (first >= _MONTHS[0])])
+    return np.concatenate([positions[:0], *found])
+
+
+def _are_periods(distinct: np.ndarray) -> bool:
+    """Whether all of these numbers, ascending, are years with months, or with months and days."""
+    if distinct.size < _FEWEST_PERIODS:
+        return False
+    for (first, last), days in ((_MONTHS, False), (_DAYS, True)):
+        if first <= distinct[0] and distinct[-1] <= last:
+            whole = distinct.astype(np.int64)
+            month, day = (whole // 100 % 100, whole % 100) if days else (whole % 100, np.ones(whole.size))
+            return bool(np.all((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)))
+    return False
+
+
+def _are_seconds(distinct: np.ndarray) -> bool:
+    """Whether these numbers, ascending, are seconds since 1970, or parts of seconds."""
+    return any(_SECONDS[0] * unit <= distinct[0] and distinct[-1] <= _SECONDS[1] * unit for unit in _UNITS)
+
+
+def _rises_evenly(values: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether numbers follow the rows more evenly than numbers drawn at random and sorted do.
+
+    From row to row those rise like a Poisson process at best: the variance of a rise is its mean times the mean rise
+    of a row.
+    """
+    from scipy.special import chdtr
+
+    n_steps = min(_STEPS, values.size // 10)
+    if n_steps < _FEWEST_ROWS // 2:
+        return False
+    ends = np.linspace(0, values.size - 1, n_steps + 1).astype(np.int64)
+    rises, steps = np.diff(values[ends]), np.diff(rows[ends])
+    pace = rises.sum() / steps.sum()
+    if pace == 0.0:
+        return False
+    spread = float((((rises / pace - steps) ** 2) / steps).sum())
+    return spread <= _MOST * n_steps and bool(chdtr(n_steps - 1, spread) < _CHANCE)
+
+
+def _are_given_out(distinct: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether whole numbers, ascending, and their rows have fewer equal pairs, or leave fewer numbers out, than chance
+    does in their range, in multiples of their common spacing. Measurements have more of both: they crowd somewhere.
+    """
+    from scipy.special import pdtr
+
+    if distinct.size < _FEWEST_ROWS:
+        return False
+    n, width = float(counts.sum()), distinct[-1] - distinct[0]
+    size = width / (float(np.gcd.reduce(np.diff(distinct).astype(np.int64))) if width < 2**53 else 1.0) + 1.0
+    equal, left_out = 0.5 * float(counts @ (counts - 1.0)), size - distinct.size
+    by_chance = (0.5 * n * (n - 1.0) / size, size * (1.0 - 1.0 / size) ** n)
+    return any(
+        seen <= _MOST * expected and pdtr(seen, expected) < _CHANCE
+        for seen, expected in zip((equal, left_out), by_chance, strict=True)
+    )
+
+
+def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether numbers, ascending, are spread evenly over their range, or in blocks without large gaps."""
+    gaps, n = np.diff(distinct), counts.sum()
+    even = (distinct - distinct[0]) / max(1.0, distinct[-1] - distinct[0])
+    farthest = np.abs((np.cumsum(counts) - 0.5 * counts) / n - even).max()
+    return bool(farthest < _EVEN or np.mean(gaps <= 2 * gaps.min()) > 0.5)

@@ -1,21 +1,23 @@
-"""Any dataframe or 2-D array as a `Table` of lazily converted columns."""
+"""Any dataframe or 2-D array as a `Table`, with scikit-learn's rules on feature names and numbers."""
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from bayesieve.table.backends import BACKENDS, backend
-from bayesieve.table.backends.base import Backend, refuse_duplicates
-from bayesieve.table.columns import KINDS, Column
-from bayesieve.table.raw_table import MatrixTable, Table
+from bayesieve.table.backends import reader_of, refuse_duplicates
+from bayesieve.table.columns import KINDS, Column, MatrixTable, Table
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.sources.base import Source
+from bayesieve.table.sources import QUERIES, Source
 from bayesieve.table.values import spelt_out
+
+_LAZY = (*QUERIES, "dask_dataframe")
 
 
 def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: Sequence[str] | None = None) -> Table:
@@ -58,12 +60,6 @@ def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: S
     return table if feature_names is None and not kinds and isinstance(X, Table) else table.read_as(names, kinds or {})
 
 
-def reader_of(X: Any) -> Backend:
-    """The backend for what `whole_frame` returns; what no library claims is read as an array."""
-    # Backends of other packages are looked for only where none of these reads it.
-    return next((library for library in map(backend, BACKENDS) if library.reads(X)), backend("arrays"))
-
-
 def whole_frame(X: Any) -> Any:
     """A batch or a stream of Arrow data as a table, which dataframe libraries read; anything else as it is.
 
@@ -79,6 +75,16 @@ def whole_frame(X: Any) -> Any:
     import polars as pl
 
     return pl.DataFrame(X)
+
+
+def is_scan(X: Any, y: Any) -> bool:
+    """Whether ``X`` must be streamed: a `Source`, or a path or lazy frame with the target given by name."""
+    if isinstance(X, Source) or not isinstance(y, str):
+        return isinstance(X, Source)
+    paths = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    if all(isinstance(path, (str, os.PathLike)) for path in paths) or type(X).__module__.startswith("pyarrow._dataset"):
+        return True
+    return any(getattr(nw.dependencies, f"is_{kind}")(X) for kind in _LAZY)
 
 
 def apart_by_name(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
@@ -169,3 +175,73 @@ def polars_frame(data: Any, **options: Any) -> Any:
         return pl.DataFrame(data, **options)
     except UnicodeEncodeError:
         return pl.DataFrame(spelt_out(data), **options)
+
+
+def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
+    """Read ``X`` and remember its feature names and number on ``estimator`` (``feature_names_in_``,
+    ``n_features_in_``).
+    """
+    table = as_table(X, kinds=kinds)
+    remember_features(estimator, table)
+    return table
+
+
+def remember_features(estimator: Any, table: Table) -> None:
+    """Set ``n_features_in_`` and, where the data came with names, ``feature_names_in_``."""
+    _remember(estimator, table.n_columns, np.asarray(table.names, dtype=object) if table.named else None)
+
+
+def copy_features(estimator: Any, fitted: Any) -> None:
+    """Take over the feature names and number that ``fitted``, a part of ``estimator``, was fitted on."""
+    _remember(estimator, fitted.n_features_in_, getattr(fitted, "feature_names_in_", None))
+
+
+def _remember(estimator: Any, n_features: int, names: Any) -> None:
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def new_table(estimator: Any, X: Any) -> Table:
+    """Read ``X`` and check it against what ``estimator`` was fitted on.
+
+    ValueError if columns are missing, new, or in another order.
+    """
+    fitted_names = getattr(estimator, "feature_names_in_", None)
+    table = as_table(X)
+    owner = type(estimator).__name__
+    if fitted_names is not None and table.named:
+        _check_names(list(fitted_names), list(table.names))
+    elif fitted_names is not None:
+        warnings.warn(
+            f"X does not have valid feature names, but {owner} was fitted with feature names", UserWarning, stacklevel=3
+        )
+    elif table.named:
+        warnings.warn(f"X has feature names, but {owner} was fitted without feature names", UserWarning, stacklevel=3)
+    if table.n_columns != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {table.n_columns} features, but {owner} is expecting {estimator.n_features_in_} features as input."
+        )
+    return table
+
+
+def _check_names(fitted: list[str], given: list[str]) -> None:
+    if fitted == given:
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected = sorted(set(given) - set(fitted))
+    missing = sorted(set(fitted) - set(given))
+    if unexpected:
+        message += "Feature names unseen at fit time:\n" + _names_in_lines(unexpected)
+    if missing:
+        message += "Feature names seen at fit time, yet now missing:\n" + _names_in_lines(missing)
+    if not unexpected and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise ValueError(message)
+
+
+def _names_in_lines(names: list[str], most: int = 5) -> str:
+    lines = [f"- {name}\n" for name in names[:most]]
+    return "".join(lines) + ("- ...\n" if len(names) > most else "")

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.temporal import TEMPORAL, format_temporal
-from bayesieve.table.values import canonical_text
+from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal
 
 _VALUES_SHOWN = 4
 _CHARACTERS_SHOWN = 40

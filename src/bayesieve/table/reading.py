@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from bayesieve.table.writing import checked_path
-
 if TYPE_CHECKING:
     import polars as pl
 
@@ -96,14 +94,32 @@ def read_header(path: str | os.PathLike[str]) -> list[str]:
 
     path = checked_path(path)
     if format_of(path) == "text" and path.is_file():
-        from bayesieve.table import csv_files
+        from bayesieve.table import text_files
 
         with contextlib.suppress(OSError):
-            return csv_files.read_header(path)
+            return text_files.read_header(path)
     if format_of(path) == "Parquet" and path.is_file() and is_utf8(path):
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             return list(pl.read_parquet_schema(path))
     return read_table(path).columns  # or its error
+
+
+def checked_path(path: object) -> Path:
+    """A valid path; TypeError or ValueError otherwise."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"A path must be text or a pathlib.Path, got {path!r}.")
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ValueError(f"A file cannot have the name {text!r}; give another path.")
+    try:
+        os.stat(text)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except UnicodeEncodeError:
+        raise ValueError(f"A file cannot have the name {text!r}; give another path.") from None
+    except OSError as error:
+        raise ValueError(f"{text[:100]} cannot be opened ({error.strerror}); give another path.") from None
+    return Path(text)
 
 
 def ending_of(path: Path) -> str:
@@ -147,7 +163,7 @@ def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | N
         elif content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
             format = "Arrow"
         elif not content.startswith(b"\x1f\x8b"):
-            from bayesieve.table.csv_files import refuse_binary
+            from bayesieve.table.text_files import refuse_binary
 
             refuse_binary(name, content)  # before all of what may be endless is read
         return _parsed(name, _whole(content, file, name), format, levels)
@@ -178,9 +194,9 @@ def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, 
     import polars as pl
 
     if format == "text":
-        from bayesieve.table.csv_files import read_csv, read_csv_to_score
+        from bayesieve.table.text_files import read_csv
 
-        return read_csv(path, source) if levels is None else read_csv_to_score(path, source, levels)
+        return read_csv(path, source, levels)
     if format == "Parquet":
         return pl.read_parquet(io.BytesIO(source) if isinstance(source, bytes) else source, glob=False)
     # A file whose place polars knows; it would take * and [1] in a name for a pattern.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,21 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.raw_table import Table
-from bayesieve.table.rows import ClassRuns
-from bayesieve.table.sources.base import CELLS_AHEAD, Piece, Source
-from bayesieve.table.target import Target, as_target
+from bayesieve.table.columns import Table
+from bayesieve.table.sources import CELLS_AHEAD, Piece, Source
+from bayesieve.table.target import ClassRuns, Target, as_target
 
 if TYPE_CHECKING:
     import polars as pl
 
     from bayesieve.table.columns import Column
 
-_LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
 _MOST_CLASSES = 1 << 16
 _BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
 _BLOCK_COPIES = 8  # blocks that would fit in the memory for reading: a block, what it is put together of, and sorted
@@ -311,7 +307,7 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
     ValueError
         If a column does not exist, or the target holds no classes.
     """
-    from bayesieve.table.sources.scanning import scan
+    from bayesieve.table.sources import scan
 
     source = X if isinstance(X, Source) else scan(X)
     roles = {"y": target, "sample_weight": weight, "groups": groups}
@@ -325,16 +321,6 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
     labels, known, columns = _labels(source, target, [name for name in (weight, groups) if name is not None])
     table = ScannedTable(source.select(names), known)
     return ScannedRows(table, labels, columns.get(weight), columns.get(groups))
-
-
-def is_scan(X: Any, y: Any) -> bool:
-    """Whether ``X`` must be streamed: a `Source`, or a path or lazy frame with the target given by name."""
-    if isinstance(X, Source) or not isinstance(y, str):
-        return isinstance(X, Source)
-    paths = X if isinstance(X, (list, tuple)) and len(X) else [X]
-    if all(isinstance(path, (str, os.PathLike)) for path in paths) or type(X).__module__.startswith("pyarrow._dataset"):
-        return True
-    return any(getattr(nw.dependencies, f"is_{kind}")(X) for kind in _LAZY)
 
 
 def _labels(source: Source, name: str, others: Sequence[str]) -> tuple[Target, np.ndarray | None, dict[Any, Any]]:

@@ -8,47 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesieve.table.temporal import format_temporal, parse_number
-from bayesieve.table.values import Scalar, canonical_text
+from bayesieve.table.values import Scalar, canonical_text, format_temporal, parse_number
 
 if TYPE_CHECKING:
     import polars as pl
 
+Reader = Callable[["pl.Series"], "pl.Series"]
 _SAMPLE_ROWS = 100
 # Texts that other programs write for a missing number; in a text column they are ordinary values.
 _MISSING_NUMBERS = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-nan", "-NaN"),
     *("null", "NULL", "Null", "None", "none", "NONE"),
 )
-
-
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")  # as the reader of files has them
 
 
-def typed_text(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
-    """A text column converted to the type of all its values; text loses surrounding blanks only.
-
-    Parameters
-    ----------
-    column : polars.Series of String
-    decimal_comma : bool
-        Whether ``1,5`` may be a number.
-    """
-    trimmed = _trimmed(column)
-    if trimmed.null_count() == len(trimmed):
-        return trimmed
-    cleaned = _without_marks(trimmed)
-    if cleaned.null_count() == len(cleaned):
-        return cleaned.cast(float)
-    for reader in _readers(decimal_comma):
-        typed = _read_all(cleaned, reader)
-        if typed is not None:
-            return typed
-    return trimmed
-
-
 class TextType:
-    """The type of all values of a text column that comes in parts: `typed_text` of a table larger than memory.
+    """The type of all values of a text column, whole or in parts.
 
     Parameters
     ----------
@@ -63,24 +39,36 @@ class TextType:
         Whether a value is more than a mark of a missing number.
     """
 
-    def __init__(self, *, decimal_comma: bool) -> None:
-        self._readers = _readers(decimal_comma)
+    def __init__(self, *, decimal_comma: bool = False) -> None:
+        commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
+        # Lists of readers, each of which also reads all that the one before it does.
+        self._readers: list[list[Reader]] = [
+            [_integers, _floats, *commas],
+            [_booleans],
+            [_dates],
+            [_datetimes],
+            [_times],
+        ]
         self.has_text = False
         self.has_values = False
 
-    def add(self, column: pl.Series) -> None:
-        """Take note of more values."""
+    def add(self, column: pl.Series) -> pl.Series:
+        """Take note of more values; returns them in the type of those so far. Text loses surrounding blanks only."""
         trimmed = _trimmed(column)
-        cleaned = trimmed if trimmed.null_count() == len(trimmed) else _without_marks(trimmed)
-        self.has_text = self.has_text or trimmed.null_count() < len(trimmed)
+        if trimmed.null_count() == len(trimmed):
+            return trimmed
+        self.has_text = True
+        cleaned = _without_marks(trimmed)
         if cleaned.null_count() == len(cleaned):
-            return
-        if not self.has_values:
-            # Of those that read the first values, each also reads all that the one before it does.
-            self._readers = [reader for reader in self._readers if _read_all(cleaned, reader) is not None]
-        while self._readers and self.has_values and _read_all(cleaned, self._readers[0]) is None:
-            del self._readers[0]
+            return cleaned.cast(float)
         self.has_values = True
+        for left in [readers[i:] for readers in self._readers for i in range(len(readers))]:
+            typed = _read_all(cleaned, left[0])
+            if typed is not None:
+                self._readers = [left]
+                return typed
+        self._readers = []
+        return trimmed
 
     def read(self, column: pl.Series) -> pl.Series:
         """Some of the values in the type of all."""
@@ -88,13 +76,52 @@ class TextType:
         if not self.has_text or (self.has_values and not self._readers):
             return trimmed
         cleaned = _without_marks(trimmed)
-        return self._readers[0](cleaned) if self.has_values else cleaned.cast(float)
+        return self._readers[0][0](cleaned) if self.has_values else cleaned.cast(float)
+
+    @property
+    def dtype(self) -> pl.DataType:
+        """The type of all; Null without values."""
+        import polars as pl
+
+        return self.read(pl.Series(dtype=pl.String)).dtype if self.has_values else pl.Null()
 
 
-def _readers(decimal_comma: bool) -> list[Callable[[pl.Series], pl.Series]]:
-    """The types of text, those first that say more."""
-    commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
-    return [_integers, _floats, *commas, _booleans, _dates, _datetimes, _times]
+class ScoredText:
+    """A text column as the levels of a model read it: value by value, whatever else it holds.
+
+    Parameters
+    ----------
+    decimal_comma : bool
+        Whether ``1,5`` is a number.
+    as_numbers : bool
+        Whether `add` returns numbers if all values are some.
+    """
+
+    has_text = has_values = True
+
+    def __init__(self, *, decimal_comma: bool, as_numbers: bool) -> None:
+        self._decimal_comma, self._as_numbers = decimal_comma, as_numbers
+
+    def add(self, column: pl.Series) -> pl.Series:
+        """All values."""
+        import polars as pl
+
+        texts = self.read(column)
+        if not self._as_numbers:
+            return texts
+        values, unreadable = numbers_of_texts(texts, "number")
+        return texts if unreadable.any() else pl.Series(values, nan_to_null=True)
+
+    def read(self, column: pl.Series) -> pl.Series:
+        """Some of the values, as text."""
+        return decimal_points(column) if self._decimal_comma else column
+
+    @property
+    def dtype(self) -> pl.DataType:
+        """The type of what `read` returns."""
+        import polars as pl
+
+        return pl.String()
 
 
 def decimal_points(column: pl.Series) -> pl.Series:
@@ -224,7 +251,7 @@ def _without_marks(trimmed: pl.Series) -> pl.Series:
     return trimmed.set(marked, None) if marked.any() else trimmed
 
 
-def _read_all(column: pl.Series, reader: Callable[[pl.Series], pl.Series]) -> pl.Series | None:
+def _read_all(column: pl.Series, reader: Reader) -> pl.Series | None:
     """The column as ``reader`` reads it, None if a value does not fit; a few values suffice to detect most misfits."""
     if reader(column.drop_nulls().head(_SAMPLE_ROWS)).null_count():
         return None
@@ -264,7 +291,7 @@ def _times(column: pl.Series) -> pl.Series:
 
 
 _OF_TEXT = ("text", "category", "mixed")
-_READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
+_READERS: dict[str, Reader] = {
     "number": _floats,
     "date": _dates,
     "datetime": _datetimes,

@@ -1,12 +1,23 @@
-"""Atomic writing of files."""
+"""Files written whole or not at all: at once, or frame after frame."""
 
 from __future__ import annotations
 
 import contextlib
+import glob
+import gzip
 import os
+import queue
 import secrets
+import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+from bayesieve.table.reading import ARROW, PARQUET, checked_path, ending_of, is_zipped
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -27,49 +38,21 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     ValueError
         If `path` is a folder, or cannot be written.
     """
-    target = Path(os.path.realpath(checked_path(path)))
-    if target.is_dir():
-        raise ValueError(f"{path} is a folder; give the name of a file to write.")
     data = content.encode() if isinstance(content, str) else content
-    if os.path.exists(path) and not os.path.isfile(path):
+    if checked_path(path).exists() and not os.path.isfile(path) and not os.path.isdir(path):
         try:
             Path(path).write_bytes(data)
         except OSError as error:
             raise ValueError(f"{path} cannot be written ({error.strerror}); give another path.") from error
         return
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent} to write {target.name} in; create it first.")
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
-    try:
-        _write_through(temporary, data, mode_of(target))
-        os.replace(temporary, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise ValueError(
-                f"{path} cannot be written ({error.strerror}); check the folder's rights and space."
-            ) from error
-        raise
-    sync_folder(target.parent)
-
-
-def checked_path(path: object) -> Path:
-    """A valid path; TypeError or ValueError otherwise."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"A path must be text or a pathlib.Path, got {path!r}.")
-    text = os.fspath(path)
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise ValueError(f"A file cannot have the name {text!r}; give another path.")
-    try:
-        os.stat(text)
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except UnicodeEncodeError:
-        raise ValueError(f"A file cannot have the name {text!r}; give another path.") from None
-    except OSError as error:
-        raise ValueError(f"{text[:100]} cannot be opened ({error.strerror}); give another path.") from None
-    return Path(text)
+    new = _NewFile(path)
+    with new.explained():
+        file = new.open()
+        try:
+            file.write(data)
+            new.put(file)
+        finally:
+            new.discard(file)
 
 
 HTML = (".html", ".htm")
@@ -93,14 +76,6 @@ def refuse_other_format(path: object, format: str, ending: str) -> None:
         raise ValueError(f"{path} ends in {suffix}, but would hold {format}; end the name in {ending}.")
 
 
-def mode_of(target: Path) -> int:
-    """The access rights of the file to be replaced, or those of a new file (which the process's umask then cuts)."""
-    try:
-        return target.stat().st_mode & 0o777
-    except OSError:
-        return 0o666
-
-
 def lock(file: IO[bytes] | int) -> bool:
     """Lock an open file or folder until it is closed or the process ends; False on systems that cannot.
 
@@ -114,19 +89,222 @@ def lock(file: IO[bytes] | int) -> bool:
     return True
 
 
-def _write_through(path: Path, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+class _NewFile:
+    """A file that is written under a temporary name in its folder, and put in place when it is whole."""
 
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = checked_path(path)
+        self._target = Path(os.path.realpath(path))
+        if self._target.is_dir():
+            raise ValueError(f"{path} is a folder; give the name of a file to write.")
+        if not self._target.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {self._target.parent} to write {self.path.name} in; create it first."
+            )
+        self._prefix = f".{self._target.name[:200]}."
+        self._temporary = self._target.with_name(f"{self._prefix}{secrets.token_hex(6)}.tmp")
 
-def sync_folder(folder: Path) -> None:
-    """Make the new name itself survive a power cut, if the system can."""
-    with contextlib.suppress(OSError, AttributeError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    def open(self) -> IO[bytes]:
+        """The file under its temporary name, with the access rights of the one that it replaces."""
+        mode = 0o666  # which the process's umask cuts
+        with contextlib.suppress(OSError):
+            mode = self._target.stat().st_mode & 0o777
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        file = os.fdopen(os.open(self._temporary, flags, mode), "wb")
+        with contextlib.suppress(OSError):
+            lock(file)
+        return file
+
+    def put(self, file: IO[bytes]) -> None:
+        """Put the file in place, so that it survives a power cut."""
+        with file:
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(self._temporary, self._target)
+        with contextlib.suppress(OSError, AttributeError):
+            folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def discard(self, file: IO[bytes]) -> None:
+        """Delete the file, unless it is in place."""
+        with contextlib.suppress(OSError):
+            file.close()
+        with contextlib.suppress(OSError):
+            self._temporary.unlink()
+
+    def delete_abandoned(self) -> None:
+        """Delete the temporary files of processes that were killed; those of others are locked."""
+        for path in self._target.parent.glob(f"{glob.escape(self._prefix)}{'?' * 12}.tmp"):
+            with contextlib.suppress(OSError), path.open("r+b") as file:
+                lock(file)
+                path.unlink()
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn errors of the system and of polars into a sentence."""
         try:
-            os.fsync(descriptor)
+            yield
+        except Exception as error:
+            if not isinstance(error, OSError) and type(error).__module__ != "polars.exceptions":
+                raise
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise ValueError(
+                f"{self.path} cannot be written ({reason}); check the folder's rights and space."
+            ) from error
+
+
+SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
+_ENDINGS = ".csv, .tsv, .parquet or .arrow"
+_MARK = "bayesieve"  # key of the metadata of a Parquet file
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a path to write is that of a folder: it has no ending, or is there under another than those of files."""
+    kind = ending_of(Path(path))
+    return not kind or (os.path.isdir(path) and kind not in (*SEPARATORS, *PARQUET, *ARROW))
+
+
+def mark_of(path: Path) -> str | None:
+    """The mark of a Parquet file; None for files without, and others."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet_metadata(path).get(_MARK)
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+
+
+class FrameFile:
+    """A CSV, TSV, Parquet or Arrow file that is written frame by frame; use as a context manager.
+
+    Rows go to a temporary file in the same folder, which replaces ``path`` when the block ends without an error; after
+    an error, and after Ctrl-C, nothing is left. What a killed process leaves is deleted by the next one that writes
+    the file. One frame at a time waits to be written.
+
+    Parameters
+    ----------
+    path : str or path
+        Its ending chooses the format; text may end in .gz.
+    mark : str or None, default=None
+        A text that a Parquet file keeps for `mark_of`.
+
+    Raises
+    ------
+    ValueError
+        If the ending is not one of these, ``path`` is a folder, or it cannot be written.
+    FileNotFoundError
+        If the folder does not exist.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, mark: str | None = None) -> None:
+        self._mark, self._kind = mark, ending_of(checked_path(path))
+        self._zipped = is_zipped(Path(path))
+        if self._kind not in SEPARATORS and (self._kind not in (*PARQUET, *ARROW) or self._zipped):
+            raise ValueError(f"{path} has no known file extension; end the name in {_ENDINGS}.")
+        self._new = _NewFile(path)
+        self.path = self._new.path
+        self._file: IO[bytes] | None = None
+        self._schema: pl.Schema | None = None
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Add rows; the first frame fixes the columns and their types."""
+        if self._file is not None and frame.schema != self._schema:
+            raise ValueError(f"A frame for {self.path} has other columns than the first one, or of other types.")
+        self._schema = frame.schema
+        with self._new.explained():
+            if self._file is None:
+                self._new.delete_abandoned()
+                self._file = self._new.open()
+                self._writer: _Text | _Columns
+                if self._kind in SEPARATORS:
+                    self._writer = _Text(self._file, SEPARATORS[self._kind], self._zipped)
+                else:
+                    self._writer = _Columns(self._file, frame, self._kind in PARQUET, self._mark)
+            self._writer.write(frame)
+
+    def __enter__(self) -> FrameFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is None:
+            return
+        try:
+            with self._new.explained() if error is None else contextlib.suppress(Exception):
+                self._writer.close(whole=error is None)
+                if error is None:
+                    self._new.put(self._file)
         finally:
-            os.close(descriptor)
+            self._new.discard(self._file)
+
+
+class _Text:
+    """Lines of text."""
+
+    def __init__(self, file: IO[bytes], separator: str, zipped: bool) -> None:
+        self._file, self._separator, self._has_header = file, separator, False
+        self._to: Any = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) if zipped else file
+
+    def write(self, frame: pl.DataFrame) -> None:
+        self._to.write(frame.write_csv(separator=self._separator, include_header=not self._has_header).encode())
+        self._has_header = True
+
+    def close(self, *, whole: bool) -> None:
+        if whole and self._to is not self._file:
+            self._to.close()
+
+
+class _Columns:
+    """A Parquet or Arrow file, which polars writes in a thread as frames come."""
+
+    def __init__(self, file: IO[bytes], first: pl.DataFrame, parquet: bool, mark: str | None) -> None:
+        self._file, self._parquet = file, parquet
+        self._metadata = None if mark is None else {_MARK: mark}
+        self._frames: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
+        self._abandoned = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._sink, args=(first.schema,), name="bayesieve-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, frame: pl.DataFrame) -> None:
+        while self._thread.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._frames.put(frame, timeout=0.2)
+                return
+        self._raise()
+
+    def close(self, *, whole: bool) -> None:
+        self._abandoned = not whole
+        while self._thread.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._frames.put(None, timeout=0.2)
+                break
+        self._thread.join()
+        if whole:
+            self._raise()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _given(self, *_: Any) -> Iterator[pl.DataFrame]:
+        while (frame := self._frames.get()) is not None:
+            yield frame
+        if self._abandoned:
+            raise InterruptedError("the file was abandoned")
+
+    def _sink(self, schema: pl.Schema) -> None:
+        from polars.io.plugins import register_io_source
+
+        lazy = register_io_source(self._given, schema=schema)
+        try:
+            if self._parquet:
+                lazy.sink_parquet(self._file, engine="streaming", metadata=self._metadata)
+            else:
+                lazy.sink_ipc(self._file, engine="streaming")
+        except BaseException as error:
+            self._error = error

@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.criteria import Criterion
+from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.discretize import TableEncoder
 from bayesieve.search import ClusterSearch, Objective, ScoredRows, SubsetProblem
-from bayesieve.search.objective import make_constraints, make_measure
+from bayesieve.search.problem import make_constraints
 from bayesieve.selection import CFSSelector, MAPSelector
 from bayesieve.statistics import metrics
 from bayesieve.table.frames import take_rows
@@ -194,7 +194,7 @@ class SparseNB(TwoThirdsNB):
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
         rows = ScoredRows.training(held, coded.counts, self.smoothing)
-        criterion = make_measure(self.scoring, coded, "scoring")
+        criterion = make_criterion(self.scoring, coded.n_features, coded.classes, "scoring")
         objective = Objective(criterion, rows, make_constraints(self.constraints, coded))
         problem = SubsetProblem.on(objective, coded)
         search = ClusterSearch(dependence=self.dependence, q=self.q, seed=_SEED, n_jobs=1)

@@ -20,10 +20,11 @@ from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.comparison import time_left
 from bayesieve.evaluation.folds import fold_measures
 from bayesieve.search import SearchState, SubsetProblem
-from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset
+from bayesieve.search.exhaustive import EverySubset
 from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.table import as_target, write_atomically
 from bayesieve.table.frames import take_rows
+from bayesieve_studies.boulle2007.all_subsets import RatedSubsets, rate_every_subset
 from bayesieve_studies.boulle2007.data import MEASURES, METHODS, OURS
 
 EXHAUSTIVE = METHODS[-2::-1]
@@ -185,7 +186,7 @@ class _Split:
         problem = SubsetProblem.of(self._coded)
         if not problem.candidates.size:
             raise ValueError("No feature is informative about the class: there are no subsets to evaluate.")
-        self._subsets = evaluate_every_subset(problem, areas=True, n_jobs=n_jobs)
+        self._subsets = rate_every_subset(problem, n_jobs=n_jobs)
 
     def result(self) -> SplitResult:
         subsets, coded = self._subsets, self._coded
@@ -266,12 +267,12 @@ def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
     return int((np.int64(1) << np.searchsorted(candidates, features)).sum())
 
 
-def fewest_wrong(subsets: EverySubset) -> int:
+def fewest_wrong(subsets: RatedSubsets) -> int:
     """The subset of highest accuracy, the smallest on ties, then the one of lowest cost."""
     return _smallest(subsets, np.flatnonzero(subsets.wrong == subsets.wrong.min()))
 
 
-def largest_area(subsets: EverySubset) -> tuple[int, float]:
+def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
     """The subset of largest AUC (ties as in ``fewest_wrong``), and that AUC.
 
     Subsets are evaluated exactly from the highest upper bound down, until no bound reaches the best AUC so far.

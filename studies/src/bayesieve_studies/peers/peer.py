@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.table import Column, Table, as_sample_weight, as_table, as_target
-from bayesieve.table.estimator_input import fit_table, new_table
+from bayesieve.table.frames import fit_table, new_table
 
 _UNKNOWN = "unknown"  # known values are digits
 

@@ -16,8 +16,7 @@ from bayesieve.counts.information import class_information
 from bayesieve.criteria import make_criterion
 from bayesieve.search import GreedySearch, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem
 from bayesieve.search.trace import Point
-from bayesieve.selection.filters import nested_values, rank
-from bayesieve.selection.mrmr import rank_by_mrmr
+from bayesieve.selection.filters import nested_values, rank, rank_by_mrmr
 
 _TIE = 1e-12
 

@@ -1,19 +1,97 @@
-"""Arrays of Python objects: their types and their codes."""
+"""NumPy arrays, also of Python objects, and SciPy sparse matrices: how they are read."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from numbers import Number
 from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from bayesieve.table.temporal import COUNT, TYPES_OF_MOMENTS
-from bayesieve.table.values import canonical_value, is_missing
+from bayesieve.table.values import COUNT, TYPES_OF_MOMENTS, canonical_value, is_missing, text_of_bytes
+
+
+def as_array(X: Any) -> np.ndarray:
+    """An array-like as a 2-D array of numbers, text or objects; errors have scikit-learn's wording."""
+    if isinstance(X, (str, bytes, Mapping)) or X is None:
+        raise TypeError(f"Expected a dataframe or a 2-D array, got {type(X)} instead.")
+    if isinstance(X, np.matrix):
+        raise TypeError("np.matrix is not supported. Please convert to a numpy array with np.asarray.")
+    array = _array_of_rows(X) if isinstance(X, (list, tuple)) else unmasked(X)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
+    if array.dtype.names is not None:
+        raise ValueError("Structured arrays are not supported; pass a dataframe instead, such as pandas.DataFrame(X).")
+    _refuse_other_shapes(array)
+    return array
+
+
+def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
+    """A list of rows as numbers if it holds only those, else as objects (NumPy would turn numbers into text)."""
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        return unmasked(np.ma.stack(rows))
+    if len({len(row) for row in rows if isinstance(row, (list, tuple)) or getattr(row, "ndim", False)}) > 1:
+        raise ValueError("The rows of X differ in length; every row needs one value per column.")
+    cells = list(chain.from_iterable(row for row in rows if isinstance(row, (list, tuple))))
+    if any(isinstance(cell, tuple) for cell in cells) and len(cells) == len(rows) * len(rows[0]):
+        # NumPy takes tuples of one length for an axis.
+        return np.fromiter(cells, dtype=object).reshape(len(rows), -1)
+    try:
+        array = np.asarray(rows)
+        if array.dtype.kind in "biufcmM" and (array.ndim != 2 or holds_exactly(array, chain.from_iterable(rows))):
+            return array
+    except ValueError:  # values that NumPy does not mix, such as dates and text
+        pass
+    try:
+        return np.array(rows, dtype=object)
+    except ValueError:
+        raise ValueError("The rows of X differ in length; every row needs one value per column.") from None
+
+
+def holds_exactly(array: np.ndarray, values: Iterable[Any]) -> bool:
+    """Whether an array that NumPy made of Python values has them as they were: it makes numbers of booleans, and floats
+    of whole numbers that no float holds.
+    """
+    kinds = set(map(type, values))
+    if len(kinds & {bool, np.bool_}) > 0 and array.dtype != bool:
+        return False
+    return (
+        array.dtype.kind != "f"
+        or all(issubclass(kind, (float, np.floating)) for kind in kinds)
+        or not (np.abs(array) >= 2**53).any()
+    )
+
+
+def unmasked(X: Any) -> np.ndarray:
+    """An array-like as an array; masked values become missing ones: NaN or NaT, or None among objects."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return np.asarray(X)
+    if X.dtype.names is not None or not np.any(X.mask):
+        return np.asarray(X.data)
+    array = X.data.copy() if X.dtype.kind in "fmM" else X.data.astype(object)
+    if X.dtype.kind == "S":
+        array[:] = np.vectorize(text_of_bytes, otypes=[object])(array)
+    array[X.mask] = {"f": np.nan, "m": "NaT", "M": "NaT"}.get(X.dtype.kind)
+    return array
+
+
+def _refuse_other_shapes(array: np.ndarray) -> None:
+    if array.ndim < 2:
+        content = str(array)
+        raise ValueError(
+            f"Expected 2D array, got {'1D' if array.ndim else 'scalar'} array instead:\n"
+            f"array={content if len(content) <= 200 else content[:197] + '...'}.\nReshape your data either using "
+            "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains a single "
+            "sample."
+        )
+    if array.ndim > 2:
+        raise ValueError(f"Found array with dim {array.ndim}, while dim <= 2 is required.")
+
 
 _FEW_ROWS = 20_000
 
@@ -29,7 +107,7 @@ def missing_objects(column: np.ndarray) -> np.ndarray:
     return np.fromiter((is_missing(value) for value in column), dtype=bool, count=len(column))
 
 
-def encoded(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
     """Codes (-1 = missing) and distinct raw values of an object array."""
     by_identity = _encoded_by_identity(column)
     if by_identity is not None:
@@ -65,7 +143,7 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
     """Encode an array of text and missing values; None if there is anything else in it."""
     import polars as pl
 
-    from bayesieve.table.backends.polars import PolarsBackend
+    from bayesieve.table.backends import PolarsBackend
 
     if _is_text_to_pandas(column):
         codes, raw = sys.modules["pandas"].factorize(column)
@@ -104,7 +182,7 @@ def encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
     return np.array(codes, dtype=np.int32), raw
 
 
-def objects_type(column: np.ndarray) -> str:
+def type_of_objects(column: np.ndarray) -> str:
     """The `Column.type` of an object array: what all its values are, or "mixed"."""
     by_identity = _encoded_by_identity(column)
     if by_identity is not None:
@@ -138,7 +216,7 @@ def _name_of_type(kind: type) -> str:
     return "mixed"
 
 
-def plain(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
+def plain_objects(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Values and missing mask of an object array of numbers, booleans, dates or times."""
     missing = missing_objects(column)
     present = column[~missing]
@@ -151,7 +229,7 @@ def plain(column: np.ndarray, type_: str) -> tuple[np.ndarray, np.ndarray | None
     return values, missing if missing.any() else None
 
 
-def rounds(column: np.ndarray) -> bool:
+def objects_round(column: np.ndarray) -> bool:
     """Whether numbers lose digits in `plain`: Decimals, fractions, and whole numbers beyond 64 bits or among floats."""
     return _dtype_of_numbers(column[~missing_objects(column)]) is None
 
@@ -167,3 +245,34 @@ def _dtype_of_numbers(present: np.ndarray) -> type | None:
             return np.int64
         return np.uint64 if lowest >= 0 and highest < 2**64 else None
     return None
+
+
+def as_csc(X: Any) -> Any:
+    """A sparse matrix or array by columns, rows ascending and each cell once; the caller's is left as it is.
+
+    ValueError if it is not two-dimensional, or holds complex numbers; TypeError if it holds anything but numbers and
+    booleans.
+    """
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D sparse array instead. Reshape it with X.reshape((-1, 1)) if your data "
+            "has a single feature or X.reshape((1, -1)) if it contains a single sample."
+        )
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"A sparse table must hold numbers or booleans, got {X.dtype}; convert it to float first.")
+    by_column = X.tocsc()
+    if not by_column.has_canonical_format:
+        if by_column is X:
+            by_column = by_column.copy()
+        by_column.sum_duplicates()
+    return by_column
+
+
+def column_of_csc(matrix: Any, i: int) -> np.ndarray:
+    """Column ``i`` of the result of `as_csc`, with its zeros."""
+    stored = slice(matrix.indptr[i], matrix.indptr[i + 1])
+    values = np.zeros(matrix.shape[0], dtype=matrix.dtype)
+    values[matrix.indices[stored]] = matrix.data[stored]
+    return values

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from bayesieve.table.writing import checked_path
+import narwhals as nw
+
+from bayesieve.table.reading import checked_path, format_of
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from bayesieve.table.levels import FeatureLevels
+
 BLOCK_ROWS = 1 << 18
 _FEWEST_ROWS = 1 << 13  # of a part of a piece: its pages are unpacked again for each
+QUERIES = ("polars_lazyframe", "duckdb_relation", "pyspark_dataframe", "pyspark_connect_dataframe")
 CELLS_AHEAD = 1 << 25
 """Values read while a block is worked on, but one piece, or part of one, at least."""
 
@@ -64,23 +70,26 @@ class Piece(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Source(ABC):
+class Source:
     """The rows of a table that need not fit in memory.
 
     Attributes
     ----------
     schema : polars.Schema
         Names and types of all columns, the same for all pieces.
+    runs : tuple of Piece
+        The pieces that are known from the start.
     """
 
     schema: pl.Schema
+    runs: tuple[Piece, ...] = ()
     reads_ahead: ClassVar[bool] = True
     """Whether the next pieces are read in a thread."""
 
     @property
-    @abstractmethod
     def pieces(self) -> tuple[Piece, ...]:
         """The runs of rows, in a fixed order."""
+        return self.runs
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,7 +112,6 @@ class Source(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_rows} rows, {len(self.schema)} columns)"
 
-    @abstractmethod
     def select(self, names: Sequence[str]) -> Self:
         """The same rows with these columns only, in this order.
 
@@ -112,10 +120,12 @@ class Source(ABC):
         ValueError
             If a column does not exist, or is named twice.
         """
+        schema = self._schema_of(names)
+        return replace(self, schema=schema, runs=tuple(replace(piece, schema=schema) for piece in self.runs))
 
-    @abstractmethod
     def part(self, numbers: Sequence[int]) -> Source:
         """The rows of the pieces at these positions."""
+        return replace(self, runs=tuple(self.runs[i] for i in numbers))
 
     def blocks(
         self,
@@ -168,7 +178,7 @@ class Source(ABC):
             rows.update(block.hash_rows().to_numpy().tobytes())
         return digest(list(self.schema.items()), rows.digest())
 
-    def check_unchanged(self) -> None:  # noqa: B027  # frames in memory never change
+    def check_unchanged(self) -> None:  # frames in memory never change
         """Compare the source with its state at the time of the scan.
 
         Raises
@@ -190,29 +200,6 @@ class Source(ABC):
             if name in columns[:i]:
                 raise ValueError(f"Column {name!r} is named twice; name every column once.")
         return columns
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Pieces(Source):
-    """A source whose pieces are known from the start.
-
-    Attributes
-    ----------
-    runs : tuple of Piece
-    """
-
-    runs: tuple[Piece, ...]
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return self.runs
-
-    def part(self, numbers: Sequence[int]) -> Self:
-        return replace(self, runs=tuple(self.runs[i] for i in numbers))
-
-    def select(self, names: Sequence[str]) -> Self:
-        schema = self._schema_of(names)
-        return replace(self, schema=schema, runs=tuple(replace(piece, schema=schema) for piece in self.runs))
 
 
 def _listed(names: Sequence[str], most: int = 10) -> str:
@@ -312,3 +299,144 @@ def writing(folder: Path) -> Iterator[None]:
         if isinstance(error, OSError) or "io error" in reason.lower():
             raise ValueError(f"{folder} cannot be written ({reason}); check the folder's rights and space.") from error
         raise ValueError(f"The rows cannot be stored as Parquet ({reason}).") from error
+
+
+def scan(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    connection: Any = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> Source:
+    """The rows of a table that need not fit in memory.
+
+    Parameters
+    ----------
+    source : path, list of paths, dataset, query or dataframe
+        - Files (Parquet, Arrow, CSV or TSV, the last two also compressed with gzip): one file, a pattern such as
+          ``claims/*.parquet``, or a folder with all files in it. Folders named ``column=value`` make a column. A list
+          of these may not mix formats.
+        - A dataset of pyarrow.
+        - A polars LazyFrame, a DuckDB relation, or a Spark DataFrame. As an engine need not return rows in the same
+          order twice, they are copied to Parquet when they are first read.
+        - A Dask dataframe. Its partitions are the pieces.
+        - A dataframe in memory.
+        - The text of a query, if there is a ``connection``.
+    columns : sequence of str, optional
+        The columns to keep, in this order; all by default.
+    connection : duckdb.DuckDBPyConnection, optional
+        The database that ``source``, a query in SQL, goes to.
+    cache : path, optional
+        A folder for copies of rows, by default the system's one for temporary files. Copies of text files stay in it,
+        for the next scan of the same files; others are deleted with the source.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If a file cannot be read or does not fit the others, if there are no rows, or a column does not exist.
+    TypeError
+        If ``source`` is none of these.
+
+    Examples
+    --------
+    >>> import tempfile, polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for year in (2024, 2025):
+    ...         pl.DataFrame({"age": [31, 54], "paid": ["no", "yes"]}).write_parquet(f"{folder}/{year}.parquet")
+    ...     claims = scan(f"{folder}/*.parquet")
+    ...     [block.height for block in claims.blocks(["age"], block_rows=3)]
+    [3, 1]
+
+    A query of polars, or of another engine:
+
+    >>> scan(pl.LazyFrame({"age": [31, 54, 31], "paid": ["no", "yes", "no"]}))
+    LazySource(3 rows, 2 columns)
+    """
+    parent = None if cache is None else checked_path(cache)
+    table: Source
+    if connection is not None:
+        table, name = _scan_object(_sql(connection, source), parent), "The query"
+    elif isinstance(source, (str, os.PathLike)):
+        table, name = _scan_paths([source], parent), str(source)
+    elif _is_list_of_paths(source):
+        table, name = _scan_paths(source, parent), str(source[0])
+    else:
+        table, name = _scan_object(source, parent), f"The {type(source).__name__}"
+    if not table.schema:
+        raise ValueError(f"{name} has no columns; a table needs at least one.")
+    if table.n_rows == 0:
+        raise ValueError(f"{name} has columns but no rows; a table needs at least one row.")
+    if columns is not None and not len(columns):
+        raise ValueError("columns is empty; name at least one column, or leave it out for all of them.")
+    return table if columns is None else table.select(columns)
+
+
+def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels]) -> Source:
+    """As `scan`; the values of text files are read by the levels of a model, so that no types are inferred."""
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if _is_list_of_paths(paths):
+        table = _scan_paths(paths, None, levels)
+        if table.n_rows:
+            return table
+    return scan(source)
+
+
+def _is_list_of_paths(source: Any) -> bool:
+    if isinstance(source, (list, tuple)) and not source:
+        raise ValueError("There are no files to scan; name at least one.")
+    return isinstance(source, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in source)
+
+
+def _scan_paths(
+    paths: Sequence[str | os.PathLike[str]], parent: Path | None, levels: Mapping[str, FeatureLevels] | None = None
+) -> Source:
+    from bayesieve.table.column_files import files_of, scan_files
+
+    files = files_of(paths)
+    formats = [format_of(path) for path in files]
+    for path, name in zip(files, formats, strict=True):
+        if name != formats[0]:
+            raise ValueError(f"{files[0]} is {formats[0]} and {path} is {name}; scan files of one format.")
+    if formats[0] != "text":
+        return scan_files(files)
+    from bayesieve.table.text_files import scan_text  # which loads polars
+
+    return scan_text(files, parent, levels)
+
+
+def _scan_object(source: Any, parent: Path | None) -> Source:
+    if isinstance(source, Source):
+        return source
+    from bayesieve.table import queries
+
+    native, depends = nw.to_native(source, pass_through=True), nw.dependencies
+    if depends.is_dask_dataframe(native):
+        return queries.scan_dask(native)
+    if any(getattr(depends, f"is_{kind}")(native) for kind in QUERIES):
+        return queries.scan_query(native, parent)
+    if type(native).__module__.startswith("pyarrow._dataset"):
+        return queries.scan_dataset(native, parent)
+    return queries.scan_frame(native)
+
+
+def _sql(connection: Any, query: Any) -> Any:
+    """A query as a relation of DuckDB."""
+    if not type(connection).__module__.partition(".")[0].strip("_").startswith("duckdb"):
+        raise TypeError(f"connection must be a connection of DuckDB, got {type(connection).__name__}.")
+    import duckdb
+
+    if not isinstance(query, str):
+        raise TypeError(f"With a connection, source must be the text of a query, got {type(query).__name__}.")
+    try:
+        relation = connection.sql(query)
+    except duckdb.Error as error:
+        raise ValueError(f"DuckDB cannot run the query ({str(error).splitlines()[0]}).") from error
+    if relation is None:
+        raise ValueError(f"The query {query[:60]!r} returns no rows; scan a SELECT.")
+    return relation

@@ -1,4 +1,4 @@
-"""Text tables: which separator and encoding they use, and what their columns hold."""
+"""Text tables: their separator and encoding, the types of their columns, and tables of any size."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ import gzip
 import io
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import polars as pl
 
+from bayesieve.table.column_files import File, FileSource, lazy_file, scan_files, unified, with_partitions
 from bayesieve.table.levels import FeatureLevels
-from bayesieve.table.text_types import decimal_points, numbers_of_texts, typed_text
+from bayesieve.table.reading import is_utf8
+from bayesieve.table.sources import BLOCK_ROWS, Folder, digest, write_blocks
+from bayesieve.table.text_types import ScoredText, TextType
 
-Found = TypeVar("Found")
 Keep = Callable[[Iterable[bytes]], Path | bytes]
 _SEPARATORS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
@@ -36,6 +38,241 @@ _BINARY_STARTS = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; save the table as CSV",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the table as CSV",
 }
+_FORMAT = 1  # of copies that are used again
+
+
+def read_csv(path: Path, source: Path | bytes, levels: Mapping[str, FeatureLevels] | None = None) -> pl.DataFrame:
+    """Read a text table. ValueError names the file and its defect.
+
+    Types are inferred from all rows, unless there are ``levels``. Then no types are inferred: columns of numbers whose
+    values are all readable come as floats; all others as text, which `FeatureLevels.code` reads by value. Lines that
+    are blank are no rows, but with ``levels`` those of separators only, and all lines of a single column, are.
+
+    Parameters
+    ----------
+    path : Path
+        For messages.
+    source : Path or bytes
+        Where the table is: the file, or its content.
+    levels : mapping from the names of a model's columns to their levels, optional
+    """
+    return TextTable(path, source, None, levels).frame()
+
+
+def read_header(path: Path) -> list[str]:
+    """The names of the columns of a text table, those without one numbered."""
+    return open_text(path, path, in_memory).names
+
+
+def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str | None = None) -> int | None:
+    """The line, from 1, on which the first row of a text table begins whose value in a column ``is_it``; None without.
+
+    Rows without a value in the column ``labelled`` do not count.
+    """
+    text = open_text(path, path, in_memory)
+    if column not in text.names:
+        return None
+    at, label = text.names.index(column), text.names.index(labelled) if labelled in text.names else None
+    with contextlib.suppress(csv.Error):
+        rows = text.rows()
+        next(rows, None)  # the header
+        for line, row in rows:
+            if len(row) > at and is_it(row[at].strip()) and (label is None or row[label].strip()):
+                return line
+    return None
+
+
+def scan_text(
+    paths: Sequence[Path], parent: Path | None, levels: Mapping[str, FeatureLevels] | None = None
+) -> FileSource:
+    """The rows of text tables, with separators, encodings and types as `read_table` finds them.
+
+    A type is that of all values of its file; integers of one file and numbers of another are numbers.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    parent : path or None
+        A folder for the copies, which are used again for the same files; None for a temporary one.
+    levels : mapping from the names of a model's columns to their levels, optional
+        Values are text that levels read one by one, as `read_csv` has it: no types are inferred.
+
+    Raises
+    ------
+    ValueError
+        If a file is not a table or does not fit the others; the message names it and its defect.
+    """
+    files = [File.at(path) for path in paths]
+    name = digest(_FORMAT, [replace(file, path=file.path.resolve()) for file in files]).hex()[:32]
+    place = None if parent is None else parent / f"text-{name}"
+    folder, home = None, place
+    if home is None or not home.is_dir():
+        folder = Folder(parent)
+        home = folder.path
+        _convert(paths, home, parent, levels)
+        for file in files:
+            file.check_unchanged()
+        if place is not None:
+            with contextlib.suppress(OSError):  # another process was faster
+                home.rename(place)
+            home = place if place.is_dir() else home
+    copies = [sorted(home.glob(f"{i}/*.parquet")) for i in range(len(paths))]
+    inside = lazy_file(copies[0][0]).collect_schema()
+    schema, constants = with_partitions(inside, paths)
+    runs = [
+        replace(run, schema=schema, constants=values, origin=file)
+        for names, values, file in zip(copies, constants, files, strict=True)
+        for run in scan_files(names, inside, folder).runs
+    ]
+    return FileSource(schema, tuple(runs), tuple(files))
+
+
+def _convert(
+    paths: Sequence[Path], target: Path, parent: Path | None, levels: Mapping[str, FeatureLevels] | None
+) -> None:
+    """Write the rows of each text table as Parquet files, at least one, into a folder of its number."""
+    scratch = Folder(parent)
+    tables = []
+    for i, path in enumerate(paths):
+        place = scratch.path / str(i)
+        place.mkdir()
+        source = path if is_utf8(path) else in_folder(place, [path.read_bytes()])
+        tables.append(TextTable(path, source, place, levels))
+    schema = unified([table.schema for table in tables], paths)
+    marked = {name for table in tables for name in table.marked}
+    for name, dtype in schema.items():
+        if dtype == pl.Null:
+            schema[name] = pl.Float64() if name in marked else pl.String()
+    for i, table in enumerate(tables):
+        folder = target / str(i)
+        folder.mkdir()
+        write_blocks(table.blocks(schema), folder)
+        if not any(folder.iterdir()):
+            pl.DataFrame(schema=schema).write_parquet(folder / "none.parquet")
+
+
+class TextTable:
+    """A text table, whole or in blocks, and the types of its columns, which follow from all values.
+
+    Parameters
+    ----------
+    path, source : as `read_csv` takes them
+    folder : Path or None
+        Where copies may be written; None to hold all rows in memory.
+    levels : mapping from the names of a model's columns to their levels, optional
+
+    Attributes
+    ----------
+    schema : polars.Schema
+        The types of all values; Null for columns without any.
+    marked : set of str
+        Columns that hold marks of missing numbers only.
+    """
+
+    def __init__(
+        self, path: Path, source: Path | bytes, folder: Path | None, levels: Mapping[str, FeatureLevels] | None = None
+    ) -> None:
+        self._levels, self._is_whole = levels, folder is None
+        keep = in_memory if folder is None else partial(in_folder, folder)
+        self._text = open_text(path, source, keep, levels or ())
+        try:
+            self._learn()
+        except pl.exceptions.ComputeError as error:
+            if "utf-8" not in str(error):
+                refuse_open_quote(self._text)
+                refuse_ragged(self._text)
+                raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
+            # A row after the first ones is in the Western encoding.
+            self._text = look_at(path, keep(_western(self._text.source)), levels or ())
+            self._learn()
+
+    def _learn(self) -> None:
+        """Types as the first rows suggest, or all text if a later row does not fit.
+
+        Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
+        """
+        text = self._text
+        numbers = {name for name, level in (self._levels or {}).items() if _holds_numbers(level) and self._is_whole}
+        as_text = () if self._levels is None else [name for name in text.names if name not in numbers]
+        try:
+            self._learn_types(text.query(as_text, infer_schema_length=SAMPLE_ROWS), numbers)
+        except pl.exceptions.ComputeError:
+            self._learn_types(text.query(infer_schema=False), numbers)
+
+    def _learn_types(self, query: pl.LazyFrame, numbers: Collection[str]) -> None:
+        """Types as the query has them; the type of text as all its values suggest."""
+        self._query, types = query, dict(query.collect_schema())
+        self._texts = {name: self._text_type(name, numbers) for name in types if types[name] == pl.String}
+        self._empty = pl.Series([], dtype=pl.Boolean)
+        present: set[str] = set()
+        n_last = 0
+        for block in self._blocks():
+            self._empty.append(empty_rows(block))
+            n_last += block[:, -1].null_count()
+            present |= {column.name for column in block.get_columns() if column.null_count() < block.height}
+            learns = self._is_whole or self._levels is None  # or else only `blocks` reads the values
+            typed = {name: texts.add(block[name].alias("")) for name, texts in self._texts.items() if learns}
+            if self._is_whole:
+                self._whole = pl.DataFrame([typed.get(name, block[name]).alias(name) for name in types])
+        refuse_short_rows(self._text, self._empty, n_last)
+        nameless = {name for name, given in zip(self._text.names, self._text.header, strict=True) if not given}
+        if self._levels is not None or len(types) == 1:
+            nameless = set()
+        columns = [name for name in types if name in present or name not in nameless]
+        if not columns:
+            raise ValueError(
+                f"{self._text.path} has columns without names and without values; check its header and separator."
+            )
+        types |= {name: texts.dtype for name, texts in self._texts.items()}
+        self.schema = pl.Schema({name: types[name] for name in columns})
+        self.marked = {name for name, texts in self._texts.items() if texts.has_text and not texts.has_values}
+
+    def _text_type(self, name: str, numbers: Collection[str]) -> TextType | ScoredText:
+        decimal_comma = self._text.separator != ","
+        if self._levels is None:
+            return TextType(decimal_comma=decimal_comma)
+        is_number = name in self._levels and self._levels[name].type == "number"
+        return ScoredText(decimal_comma=decimal_comma and is_number, as_numbers=name in numbers)
+
+    def _blocks(self) -> Iterator[pl.DataFrame]:
+        if self._is_whole:
+            return iter([self._query.collect()])
+        batches = self._query.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True, engine="streaming")
+        return (block for block in batches if block.height)
+
+    def _blank_lines(self) -> pl.Series:
+        """Which rows are no rows: polars reads a blank line as one without any value. In a single column that may be a
+        missing one, unless no other follows.
+        """
+        if self._levels is not None:
+            return blank_lines(self._text, self._empty)
+        if len(self.schema) > 1:
+            return self._empty
+        rows = (~self._empty).arg_true()
+        return pl.int_range(len(self._empty), eager=True) >= (int(rows[-1]) + 1 if len(rows) else 0)
+
+    def frame(self) -> pl.DataFrame:
+        """All rows, of a table in memory."""
+        frame, blank = self._whole[:, list(self.schema)], self._blank_lines()
+        return frame.filter(~blank) if blank.any() else frame
+
+    def blocks(self, schema: pl.Schema) -> Iterator[pl.DataFrame]:
+        """The rows in these types."""
+        blank, first = self._blank_lines(), 0
+        for block in self._blocks():
+            rows = block.filter(~blank[first : first + block.height])
+            first += block.height
+            columns = [self._typed(rows[name].alias(""), name, schema[name]) for name in self.schema]
+            yield pl.DataFrame([column.alias(name) for name, column in zip(self.schema, columns, strict=True)])
+
+    def _typed(self, column: pl.Series, name: str, dtype: pl.DataType) -> pl.Series:
+        if self.schema[name] == pl.Null:
+            return pl.repeat(None, len(column), dtype=dtype, eager=True)
+        return (self._texts[name].read(column) if name in self._texts else column).cast(dtype)
+
+
+def _holds_numbers(level: FeatureLevels) -> bool:
+    return (level.kind, level.type) == ("numeric", "number")
 
 
 @dataclass(frozen=True)
@@ -81,68 +318,6 @@ class Text:
         return read(schema_overrides=texts, **options).rename(names)
 
 
-def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str | None = None) -> int | None:
-    """The line, from 1, on which the first row of a text table begins whose value in a column ``is_it``; None without.
-
-    Rows without a value in the column ``labelled`` do not count.
-    """
-    text = open_text(path, path, in_memory)
-    if column not in text.names:
-        return None
-    at, label = text.names.index(column), text.names.index(labelled) if labelled in text.names else None
-    with contextlib.suppress(csv.Error):
-        rows = text.rows()
-        next(rows, None)  # the header
-        for line, row in rows:
-            if len(row) > at and is_it(row[at].strip()) and (label is None or row[label].strip()):
-                return line
-    return None
-
-
-def read_csv(path: Path, source: Path | bytes) -> pl.DataFrame:
-    """Read a text table; types are inferred from all rows. ValueError names the file and its defect.
-
-    Parameters
-    ----------
-    path : Path
-        For messages.
-    source : Path or bytes
-        Where the table is: the file, or its content.
-    """
-    text, frame = cut(path, source, in_memory, _parse)
-    nameless = [name for name, given in zip(text.names, text.header, strict=True) if not given]
-    empty = [name for name in nameless if frame[name].null_count() == frame.height and frame.width > 1]
-    if len(empty) == frame.width:
-        raise ValueError(f"{path} has columns without names and without values; check its header and separator.")
-    columns = _without_blank_lines(frame.drop(empty)).get_columns()
-    for i, column in enumerate(columns):
-        if column.dtype == pl.String:
-            columns[i] = typed_text(column.alias(""), decimal_comma=text.separator != ",").alias(column.name)
-    return pl.DataFrame(columns)
-
-
-def read_csv_to_score(path: Path, source: Path | bytes, levels: Mapping[str, FeatureLevels]) -> pl.DataFrame:
-    """Read a text table as a model reads it: no types are inferred from its rows.
-
-    Columns of numbers whose values are all readable come as floats; all others as text, which `FeatureLevels.code`
-    reads by value. Lines that are blank are no rows, but those of separators only, and all lines of a single column,
-    are.
-
-    Parameters
-    ----------
-    path, source : as `read_csv` takes them
-    levels : mapping from the names of the model's columns to their levels
-    """
-    text, frame = cut(path, source, in_memory, partial(_parse_to_score, levels=levels), levels)
-    blank = blank_lines(text, empty_rows(frame))
-    return frame if blank is None else frame.filter(~blank)
-
-
-def read_header(path: Path) -> list[str]:
-    """The names of the columns of a text table, those without one numbered."""
-    return open_text(path, path, in_memory).names
-
-
 def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[str] = ()) -> Text:
     """A text table in UTF-8, as far as its beginning shows.
 
@@ -177,28 +352,6 @@ def open_text(path: Path, source: Path | bytes, keep: Keep, names: Collection[st
     except UnicodeDecodeError:
         source = source if b"\0" in sample else keep(_western(source))
     return look_at(path, source, names)
-
-
-def cut(
-    path: Path, source: Path | bytes, keep: Keep, look: Callable[[Text], Found], names: Collection[str] = ()
-) -> tuple[Text, Found]:
-    """Open a text table and look at its rows; once more if a later row is in the Western encoding.
-
-    Parameters
-    ----------
-    path, source, keep, names : as `open_text` takes them
-    look : function of the text
-    """
-    text = open_text(path, source, keep, names)
-    try:
-        return text, look(text)
-    except pl.exceptions.ComputeError as error:
-        if "utf-8" not in str(error):
-            refuse_open_quote(text)
-            refuse_ragged(text)
-            raise ValueError(f"{path} cannot be cut into columns; check its quotes and separators.") from error
-    text = look_at(path, keep(_western(text.source)), names)
-    return text, look(text)
 
 
 def in_memory(chunks: Iterable[bytes]) -> bytes:
@@ -333,42 +486,6 @@ def _checked_header(path: Path, header: list[str]) -> list[str]:
     return names
 
 
-def _parse(text: Text) -> pl.DataFrame:
-    """The columns as the first rows suggest, or all as text if a later row does not fit.
-
-    Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
-    """
-    try:
-        frame = text.query(infer_schema_length=SAMPLE_ROWS).collect()
-    except pl.exceptions.ComputeError:
-        frame = text.query(infer_schema=False).collect()
-    refuse_short_rows(text, empty_rows(frame), frame[:, -1].null_count())
-    return frame
-
-
-def _parse_to_score(text: Text, levels: Mapping[str, FeatureLevels]) -> pl.DataFrame:
-    """Readable columns of numbers as floats, the others as text; either way every value is read by itself."""
-    numbers = {name for name, level in levels.items() if (level.kind, level.type) == ("numeric", "number")}
-    others = [name for name in text.names if name not in numbers]
-    try:
-        frame = text.query(others, infer_schema_length=SAMPLE_ROWS).collect()
-    except pl.exceptions.ComputeError:
-        frame = text.query(infer_schema=False).collect()
-    refuse_short_rows(text, empty_rows(frame), frame[:, -1].null_count())
-    columns = frame.get_columns()
-    for i, name in enumerate(text.names):
-        if columns[i].dtype != pl.String:
-            continue
-        texts = columns[i].alias("")  # polars takes the names * and ^...$ for patterns
-        if text.separator != "," and name in levels and levels[name].type == "number":
-            texts = decimal_points(texts)
-        if name in numbers:
-            values, unreadable = numbers_of_texts(texts, "number")
-            texts = texts if unreadable.any() else pl.Series(values, nan_to_null=True)
-        columns[i] = texts.alias(name)
-    return pl.DataFrame(columns)
-
-
 def empty_rows(frame: pl.DataFrame) -> pl.Series:
     """Which rows have no value at all."""
     if any(column.null_count() == 0 for column in frame.get_columns()):
@@ -376,25 +493,15 @@ def empty_rows(frame: pl.DataFrame) -> pl.Series:
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
-def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
-    """Polars reads a blank line as a row without any value. In a single column that may be a missing one."""
-    empty = empty_rows(frame)
-    if not empty.any():
-        return frame
-    if frame.width > 1:
-        return frame.filter(~empty)
-    present = (~empty).arg_true()
-    return frame.head(int(present[-1]) + 1 if len(present) else 0)
-
-
-def blank_lines(text: Text, empty: pl.Series) -> pl.Series | None:
-    """Which rows are blank lines, of those without any value; None if there are none."""
+def blank_lines(text: Text, empty: pl.Series) -> pl.Series:
+    """Which rows are blank lines, of those without any value."""
+    none = pl.repeat(False, len(empty), dtype=pl.Boolean, eager=True)
     n_rows, n_empty, width = len(empty), int(empty.sum()), len(text.header)
     if width == 1 or n_empty == 0:
-        return None
+        return none
     separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
     if quotes == 0 and separators == (n_rows + 1) * (width - 1):
-        return None
+        return none
     if quotes or separators != (n_rows - n_empty + 1) * (width - 1):
         blank = [not row for _, row in text.rows()]
         return pl.Series(blank[-n_rows:]) if len(blank) > n_rows else empty

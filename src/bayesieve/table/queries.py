@@ -6,18 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
+import polars as pl
 
-from bayesieve.table.backends.base import refuse_duplicates
-from bayesieve.table.sources.base import BLOCK_ROWS, Folder, Piece, Pieces, Source, digest, write_blocks, writing
-from bayesieve.table.sources.column_files import scan_files
-from bayesieve.table.sources.files import unified
+from bayesieve.table.backends import refuse_duplicates
+from bayesieve.table.column_files import scan_files, unified
+from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Source, digest, write_blocks, writing
 from bayesieve.table.values import canonical_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _BYTES_PER_CELL = 8  # of a Dask dataframe
 
@@ -37,10 +34,8 @@ class FramePiece(Piece):
         return self.rows[:, [self.rows.get_column_index(name) for name in columns]]
 
 
-def scan_frame(frame: Any) -> Pieces:
+def scan_frame(frame: Any) -> Source:
     """The rows of a dataframe in memory."""
-    import polars as pl
-
     if isinstance(frame, pl.DataFrame):
         table = frame
     elif nw.dependencies.is_pandas_dataframe(frame):
@@ -57,7 +52,7 @@ def scan_frame(frame: Any) -> Pieces:
     for first in range(0, table.height, BLOCK_ROWS):
         rows = table.slice(first, BLOCK_ROWS)
         runs.append(FramePiece(rows.height, int(rows.estimated_size()), table.schema, rows))
-    return Pieces(table.schema, tuple(runs))
+    return Source(table.schema, tuple(runs))
 
 
 def from_pandas(frame: Any) -> pl.DataFrame:
@@ -68,8 +63,6 @@ def from_pandas(frame: Any) -> pl.DataFrame:
     ValueError
         If a column holds values of several types, or of one that polars does not know; the message names it.
     """
-    import polars as pl
-
     names = [str(name) for name in frame.columns]
     refuse_duplicates(names)
     columns = []
@@ -87,9 +80,8 @@ def from_pandas(frame: Any) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def scan_dataset(dataset: Any, parent: Path | None) -> Pieces:
+def scan_dataset(dataset: Any, parent: Path | None) -> Source:
     """The rows of a dataset of pyarrow: its own files where they are Parquet on this machine, else a copy."""
-    import polars as pl
     from pyarrow import dataset as of_arrow, fs
 
     is_plain = isinstance(dataset, of_arrow.FileSystemDataset) and not getattr(dataset, "_scan_options", True)
@@ -117,8 +109,6 @@ class DaskPiece(Piece):
     partition: Any
 
     def _read(self, columns: list[str]) -> pl.DataFrame:
-        import polars as pl
-
         rows = from_pandas(self.partition[columns].compute())
         frame = pl.DataFrame([column.cast(self.schema[column.name]) for column in rows.get_columns()])
         if frame.height != self.n_rows:
@@ -130,14 +120,14 @@ class DaskPiece(Piece):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DaskSource(Pieces):
+class DaskSource(Source):
     """The rows of a Dask dataframe.
 
     Partitions are computed at each reading, and must have the same rows in the same order; persist a dataframe for
     which that does not hold, such as one after a shuffle.
     """
 
-    runs: tuple[DaskPiece, ...]
+    runs: tuple[DaskPiece, ...] = ()
 
     # In a thread, a task on a worker would wait for itself; Dask computes in its threads.
     reads_ahead: ClassVar[bool] = False
@@ -151,7 +141,6 @@ class DaskSource(Pieces):
 
 def scan_dask(frame: Any) -> DaskSource:
     """The rows of a Dask dataframe; one pass counts the rows of its partitions."""
-    import polars as pl
     from dask.base import compute
     from dask.delayed import delayed
 
@@ -192,7 +181,7 @@ class LazySource(Source):
         Where to make the folder of the copy.
     """
 
-    query: Any
+    query: Any = None
     parent: str | Path | None = None
 
     def __reduce__(self) -> tuple[Callable[[Any], Any], tuple[Any]]:
@@ -200,8 +189,6 @@ class LazySource(Source):
 
     @cached_property
     def n_rows(self) -> int:
-        import polars as pl
-
         if _is_polars(self.query):
             return int(self.query.select(pl.len()).collect(engine="streaming").item())
         if nw.dependencies.is_duckdb_relation(self.query):
@@ -209,7 +196,7 @@ class LazySource(Source):
         return int(self.query.count())
 
     @cached_property
-    def copy(self) -> Pieces:
+    def copy(self) -> Source:
         """The rows on disk."""
         folder = Folder(self.parent)
         if nw.dependencies.is_duckdb_relation(self.query):
@@ -230,7 +217,7 @@ class LazySource(Source):
     def pieces(self) -> tuple[Piece, ...]:
         return self.copy.pieces
 
-    def part(self, numbers: Sequence[int]) -> Pieces:
+    def part(self, numbers: Sequence[int]) -> Source:
         return self.copy.part(numbers)
 
     def select(self, names: Sequence[str]) -> Self:
@@ -253,19 +240,19 @@ def scan_query(query: Any, parent: str | Path | None) -> LazySource:
     ValueError
         If a column has a type that no table holds.
     """
-    import polars as pl
-
     if _is_polars(query):
-        return LazySource(query.collect_schema(), query, parent)
+        return LazySource(query.collect_schema(), query=query, parent=parent)
     if not nw.dependencies.is_duckdb_relation(query):
-        return LazySource(nw.from_native(query).head(0).collect("polars").to_native().schema, query, parent)
+        return LazySource(
+            nw.from_native(query).head(0).collect("polars").to_native().schema, query=query, parent=parent
+        )
     relation = _readable(query)
     none = relation.limit(0)
     try:
         schema = none.pl().schema
     except ImportError:  # of pyarrow; without it, DuckDB complains of leaks when Python ends
         schema = pl.DataFrame(none).schema
-    return LazySource(schema, relation, parent)
+    return LazySource(schema, query=relation, parent=parent)
 
 
 def _chosen(query: Any, names: list[str]) -> Any:
@@ -296,7 +283,6 @@ def _readable(relation: Any) -> Any:
 
 def _spark_frames(frame: Any, names: Sequence[str]) -> Iterator[pl.DataFrame]:
     """The rows of a Spark DataFrame, partition after partition, as Arrow streams: no Python touches them."""
-    import polars as pl
 
     def packed(batches: Iterator[Any]) -> Iterator[Any]:
         # Within a function it travels with its code: Spark's machines need pyarrow, but not this package.

@@ -1,8 +1,9 @@
-"""`PairLevels`: the levels of two columns together, groups of the cells of a grid."""
+"""Levels of features made of columns: pairs of columns, and indicators of scores."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bayesieve.plain_values import Finite, converted, table
+from bayesieve.plain_values import Counts, Finite, converted, table
+from bayesieve.table.columns import Column
 from bayesieve.table.labels import cell_labels
-from bayesieve.table.levels import FeatureLevels, saved_levels
+from bayesieve.table.levels import FeatureLevels, columns_of, counts_of, saved_levels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,11 +107,12 @@ class PairLevels(FeatureLevels):
         first, second = (part.texts(one) for part, one in zip(self.parts, column, strict=True))
         return [", ".join("missing" if v is None else v for v in both) for both in zip(first, second, strict=True)]
 
-    def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain values for JSON."""
+    def to_json(self, columns: Mapping[int, str] | None = None) -> dict[str, Any]:
+        """A dictionary of plain values for JSON; parts whose identity is among ``columns`` are names."""
+        own = columns or {}
         return {
             "name": self.name,
-            "parts": [part.to_json() for part in self.parts],
+            "parts": [own[id(part)] if id(part) in own else part.to_json() for part in self.parts],
             "grid": self.grid.tolist(),
             "cells": self.cells.tolist(),
             "level_score": self.level_score,
@@ -123,7 +126,7 @@ class PairLevels(FeatureLevels):
         Parts that are alike are those ``shared``, which grows.
         """
         with saved_levels(data, "pair"):
-            saved = converted(data, _Saved, "content")
+            saved = converted(data, _SavedPair, "content")
             named = {level.name: level for level in columns}
             shared = {} if shared is None else shared
             parts = [
@@ -139,7 +142,7 @@ class PairLevels(FeatureLevels):
         return cls.of(parts, grid, cells, saved.level_score, saved.name)
 
 
-class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+class _SavedPair(msgspec.Struct, forbid_unknown_fields=True):
     """What `PairLevels.to_json` writes; a part is levels, or the name of a column."""
 
     name: str
@@ -162,37 +165,10 @@ def unused_pair_name(first: str, second: str, taken: Collection[str], more: str 
     return name
 
 
-def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
-    """The features that are columns: their sums, and then pairs, come after them."""
-    n_columns = getattr(levels, "n_raw", None)  # of `TableLevels`, which makes its features on access
-    if n_columns is None:
-        n_columns = next((k for k, level in enumerate(levels) if isinstance(level, PairLevels) or level.sum_of), None)
-    return levels if n_columns in (None, len(levels)) else levels[:n_columns]
-
-
-def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
-    """Which columns the marked features, (n_features,) bool, are made of, (n_columns,) bool."""
-    columns = columns_of(levels)
-    if len(columns) == len(levels):
-        return features
-    marked = [levels[k] for k in range(len(columns), len(levels)) if features[k]]
-    parts = {part for level in marked for part in (level.parts if isinstance(level, PairLevels) else (level,))}
-    names = {name for part in parts for name in (part.sum_of or (part.name,))}
-    return features[: len(columns)] | np.array([level.name in names for level in columns])
-
-
 def features_to_json(levels: Sequence[FeatureLevels]) -> list[dict[str, Any]]:
     """`FeatureLevels.to_json` of all features of a table; a pair names the columns whose own levels are its parts."""
     columns = {id(level): level.name for level in levels if not isinstance(level, PairLevels)}
-    written = []
-    for level in levels:
-        data = level.to_json()
-        if isinstance(level, PairLevels):
-            data["parts"] = [
-                columns.get(id(part), of_part) for part, of_part in zip(level.parts, data["parts"], strict=True)
-            ]
-        written.append(data)
-    return written
+    return [level.to_json(columns) if isinstance(level, PairLevels) else level.to_json() for level in levels]
 
 
 def features_from_json(data: Sequence[Any]) -> tuple[FeatureLevels, ...]:
@@ -220,3 +196,132 @@ def _check_sums(levels: Sequence[FeatureLevels]) -> None:
             raise ValueError(f"The sum {level.name!r} is made of columns that are not there, or hold no numbers.")
     if len({len(level.sum_of) for level in levels[len(columns) :]}) > 1:
         raise ValueError("The sums of the columns do not all have as many terms.")
+
+
+MISSING_LEVEL = 2
+"""The code of a missing score in every indicator."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IndicatorLevels(FeatureLevels):
+    """Levels of one indicator: 0 "score <= threshold", 1 above, and 2 for missing scores where training had them.
+
+    Unlike the intervals of other numeric features, missing scores come last, so that the levels 0 and 1 mean the same
+    in every indicator; and infinite scores are compared like any other.
+
+    Parameters
+    ----------
+    score : str
+        Name of the score, which groups the indicators of a family.
+    """
+
+    score: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        score: str,
+        threshold: float,
+        *,
+        missing: bool,
+        counts: np.ndarray | None = None,
+        level_score: float = 0.0,
+    ) -> IndicatorLevels:
+        """The levels of ``score <= threshold``; ``missing``: whether missing scores are a level."""
+        return cls(
+            name=indicator_name(score, threshold),
+            kind="numeric",
+            type="number",
+            cut_points=np.array([threshold], dtype=np.float64),
+            missing_code=MISSING_LEVEL if missing else None,
+            counts=counts,
+            level_score=level_score,
+            score=score,
+        )
+
+    @property
+    def threshold(self) -> float:
+        """The number that the score is compared with."""
+        assert self.cut_points is not None
+        return float(self.cut_points[0])
+
+    @property
+    def n_levels(self) -> int:
+        """2; 3 where missing scores are a level of their own."""
+        return MISSING_LEVEL if self.missing_code is None else MISSING_LEVEL + 1
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """``"<= 0.05"``, ``"> 0.05"`` and, where it is a level, ``"missing"``."""
+        text = number_text(self.threshold)
+        return (f"<= {text}", f"> {text}", *(() if self.missing_code is None else ("missing",)))
+
+    def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
+        """The level of every row; see `FeatureLevels.code`."""
+        return self.code_numbers(column.read_numbers("number")[0])
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of plain values for JSON."""
+        return {
+            "score": self.score,
+            "threshold": self.threshold,
+            "missing": self.missing_code is not None,
+            "counts": None if self.counts is None else self.counts.tolist(),
+            "level_score": self.level_score,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> IndicatorLevels:
+        """The levels written by `to_json`; ValueError with one sentence for anything else."""
+        with saved_levels(data, "indicator"):
+            saved = converted(data, _SavedIndicator, "content")
+            counts = counts_of(saved.counts)
+        return cls.of(saved.score, saved.threshold, missing=saved.missing, counts=counts, level_score=saved.level_score)
+
+
+class _SavedIndicator(msgspec.Struct, forbid_unknown_fields=True):
+    """What `IndicatorLevels.to_json` writes."""
+
+    score: str
+    threshold: Finite
+    missing: bool
+    counts: Counts
+    level_score: Finite
+
+
+def indicator_name(score: str, threshold: float) -> str:
+    """Such as ``"u_test(w=30)<=0.05"``."""
+    return f"{score}<={number_text(threshold)}"
+
+
+def number_text(number: float) -> str:
+    """The shortest decimal that is exactly this float: 0.05 is "0.05" and 3.0 is "3".
+
+    Examples
+    --------
+    >>> [number_text(number) for number in (0.05, 3.0, 1e-9, -0.0)]
+    ['0.05', '3', '1e-09', '0']
+    """
+    number = float(number)
+    if number.is_integer() and abs(number) < 2**53:
+        return str(int(number))
+    return repr(number)
+
+
+def score_values(column: Column) -> np.ndarray:
+    """A score column as float64, NaN where it is missing; infinite scores stay, as comparing them makes sense.
+
+    ValueError if the column holds text that is not a number, or values of another type; the message names the column.
+    """
+    if column.type != "number":
+        return column.numbers_as("number")
+    values, missing = column.plain()
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    if missing is not None:
+        numbers = np.where(missing, math.nan, numbers)
+    return numbers
+
+
+def scores_of(levels: Sequence[FeatureLevels]) -> list[str]:
+    """The name of the score behind each feature; a feature that is no indicator is its own."""
+    return [level.score if isinstance(level, IndicatorLevels) else level.name for level in levels]

@@ -1,19 +1,205 @@
-"""Parquet and Arrow files: row groups, which the footer lists, are pieces."""
+"""Parquet and Arrow files: which ones a path names, and their row groups, which are pieces."""
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import unquote
 
-from bayesieve.table.reading import format_of, is_utf8
-from bayesieve.table.sources.base import BLOCK_ROWS, Folder, Piece, Pieces, digest
-from bayesieve.table.sources.files import File, partitions, read_errors, unified
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
+from bayesieve.table.reading import KNOWN, checked_path, format_of, is_stream, is_utf8
+from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Source, digest
+from bayesieve.table.text_types import TextType
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it was at the time of the scan.
+
+    Attributes
+    ----------
+    path : Path
+    size : int
+        Bytes.
+    changed : int
+        Time of the last change in nanoseconds.
+    touched : int
+        Time of the last change that no program can set, also of rights and name: for caches.
+    """
+
+    path: Path
+    size: int
+    changed: int
+    touched: int = field(default=0, compare=False)
+
+    @classmethod
+    def at(cls, path: Path) -> File:
+        """The file as it is now."""
+        state = path.stat()
+        return cls(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+
+    def check_unchanged(self) -> None:
+        """ValueError if the file is gone or has changed."""
+        try:
+            now = File.at(self.path)
+        except OSError as error:
+            raise ValueError(
+                f"{self.path} cannot be read any more ({error.strerror}); scan the files again."
+            ) from error
+        if now != self:
+            raise ValueError(f"{self.path} has changed since it was scanned; scan the files again.")
+
+
+def read_errors() -> tuple[type[BaseException], ...]:
+    """The errors with which polars and the system refuse a file."""
+    return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
+
+def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders, with all tables at any depth
+    whose name, and those of the folders inside, start with neither a point nor an underscore.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path or pattern names no file.
+    ValueError
+        If a folder holds no table, or a file is no table or named twice.
+    """
+    files: list[Path] = []
+    for path in map(checked_path, paths):
+        if path.is_dir():
+            files += _inside(path)
+        elif path.exists():
+            files.append(path)
+        else:
+            matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+            if not matches:
+                raise FileNotFoundError(f"There is no file {path}; check its name and folder.")
+            plain = [match for match in matches if not match.is_dir()]
+            files += plain or [file for folder in matches for file in _inside(folder)]
+    for path in files:
+        if is_stream(path):
+            raise ValueError(f"{path} can only be read once; save it as a file and scan that.")
+        if format_of(path) is None:
+            raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
+    ordered = sorted(files)
+    for path, after in pairwise(ordered):
+        if path == after:
+            raise ValueError(f"{path} is named twice; name every file once.")
+    return files
+
+
+def _inside(folder: Path) -> list[Path]:
+    tables = [path for path in sorted(folder.rglob("*")) if _counts(path.relative_to(folder)) and path.is_file()]
+    if not tables:
+        raise ValueError(f"The folder {folder} holds no table; name one with files that end in {KNOWN}.")
+    return tables
+
+
+def _counts(path: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
+    return format_of(path) is not None and not hidden
+
+
+def partitions(paths: Sequence[Path]) -> pl.DataFrame:
+    """The columns that folders named ``column=value`` stand for, one row a file, typed as in a text table.
+
+    Raises
+    ------
+    ValueError
+        If two files are in folders of different columns.
+    """
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        pairs = [part.split("=", 1) for part in path.parent.parts if "=" in part.strip("=")]
+        rows.append({unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs})
+        if rows[-1].keys() != rows[0].keys():
+            raise ValueError(
+                f"{paths[0]} and {path} are in folders of different columns ({', '.join(rows[0]) or 'none'}; "
+                f"{', '.join(rows[-1]) or 'none'}); scan them one by one."
+            )
+    columns = [pl.Series([row[name] for row in rows], dtype=pl.String) for name in rows[0]]
+    return pl.DataFrame([TextType().add(column).alias(name) for name, column in zip(rows[0], columns, strict=True)])
+
+
+def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
+    """The columns of the first file with types that hold the values of all files.
+
+    Raises
+    ------
+    ValueError
+        If a file lacks a column or has one more, or a column has types that do not go together; the message names the
+        two files.
+    """
+    types = dict(schemas[0])
+    homes = dict.fromkeys(types, paths[0])  # of each type
+    for schema, path in zip(schemas[1:], paths[1:], strict=True):
+        if schema == schemas[0]:
+            continue
+        for these, those, lacking, having in ((types, schema, path, paths[0]), (schema, types, paths[0], path)):
+            for name in these:
+                if name not in those:
+                    raise ValueError(
+                        f"{lacking} has no column {name!r}, which {having} has; give all files the same columns."
+                    )
+        for name, dtype in schema.items():
+            both = common_type(types[name], dtype)
+            if both is None:
+                raise ValueError(
+                    f"Column {name!r} is {_said(types[name])} in {homes[name]} and {_said(dtype)} in {path}; "
+                    "give it one type in all files."
+                )
+            if _said(both) != _said(types[name]):
+                homes[name] = path
+            types[name] = both
+    return pl.Schema(types)
+
+
+def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """The type that holds the values of both, None if they do not go together."""
+    if one == other or other == pl.Null:
+        return one
+    if one == pl.Null:
+        return other
+    if one.is_integer() and other.is_integer():
+        return pl.concat((pl.DataFrame(schema={"": dtype}) for dtype in (one, other)), how="vertical_relaxed").dtypes[0]
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64()
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    if one in texts and other in texts:
+        return pl.String() if pl.String in (one, other) else pl.Categorical()
+    if {type(one), type(other)} == {pl.Date, pl.Datetime}:
+        zone = getattr(one, "time_zone", None) or getattr(other, "time_zone", None)
+        return pl.Datetime("us") if zone is None else None
+    if isinstance(one, pl.Datetime) and isinstance(other, pl.Datetime):
+        if (one.time_zone is None) != (other.time_zone is None):
+            return None
+        return pl.Datetime("us", one.time_zone if one.time_zone == other.time_zone else "UTC")
+    if isinstance(one, pl.Duration) and isinstance(other, pl.Duration):
+        return pl.Duration("us")
+    return None
+
+
+def _said(dtype: pl.DataType) -> str:
+    """A type in words."""
+    if dtype.is_numeric():
+        return "a number"
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return "text"
+    if isinstance(dtype, pl.Datetime):
+        return "a date and time" + (" with a time zone" if dtype.time_zone else "")
+    words = {pl.Boolean: "true or false", pl.Date: "a date", pl.Time: "a time of day", pl.Duration: "a duration"}
+    return words.get(type(dtype), str(dtype))
 
 
 _LARGEST = 1 << 28  # bytes of a piece, unpacked, that has more rows than a block
@@ -42,21 +228,20 @@ class FilePiece(Piece):
     origin: File | None = None
 
     def _read(self, columns: list[str]) -> pl.DataFrame:
-        import polars as pl
-
         self.file.check_unchanged()
         inside = [name for name in columns if name not in self.constants]
         try:
             frame = self._rows(inside, self.first_row, self.n_rows)
         except read_errors() as error:
             raise ValueError(self._defect(inside)) from error
-        series = {
-            name: pl.repeat(self.constants[name], self.n_rows, dtype=self.schema[name], eager=True)
-            for name in columns
-            if name in self.constants
-        }
-        series |= {name: frame[name].cast(self.schema[name]) for name in inside}
-        return pl.DataFrame([series[name].alias(name) for name in columns])
+        return pl.DataFrame(
+            [
+                frame[name].cast(self.schema[name])
+                if name in frame.columns
+                else pl.repeat(self.constants[name], self.n_rows, dtype=self.schema[name], eager=True).alias(name)
+                for name in columns
+            ]
+        )
 
     def parts(self, most_rows: int) -> Iterator[FilePiece]:
         for begin in range(0, self.n_rows, most_rows):
@@ -65,7 +250,6 @@ class FilePiece(Piece):
             yield replace(self, n_rows=n_rows, n_bytes=n_bytes, first_row=self.first_row + begin)
 
     def _rows(self, names: list[str], first: int, n_rows: int) -> pl.DataFrame:
-        import polars as pl
         from polars import selectors
 
         if not names:
@@ -91,7 +275,7 @@ class FilePiece(Piece):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FileSource(Pieces):
+class FileSource(Source):
     """The rows of Parquet or Arrow files, one file after the other.
 
     Attributes
@@ -99,8 +283,8 @@ class FileSource(Pieces):
     files : tuple of File
     """
 
-    runs: tuple[FilePiece, ...]
-    files: tuple[File, ...]
+    runs: tuple[FilePiece, ...] = ()
+    files: tuple[File, ...] = ()
 
     def fingerprint(self) -> bytes:
         runs = [(run.file.path.parts[-2:], run.first_row, run.n_rows) for run in self.runs]  # folders of copies differ
@@ -142,8 +326,6 @@ def scan_files(paths: Sequence[Path], schema: pl.Schema | None = None, folder: F
 
 def with_partitions(inside: pl.Schema, paths: Sequence[Path]) -> tuple[pl.Schema, list[dict[str, Any]]]:
     """The columns inside the files and those of their folders, with the values of the latter by file."""
-    import polars as pl
-
     folders = partitions(paths)
     folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
     constants = folders.rows(named=True) if folders.width else [{} for _ in paths]
@@ -174,8 +356,6 @@ def is_parquet(path: Path) -> bool:
 
 def lazy_file(path: Path) -> pl.LazyFrame:
     """A Parquet or Arrow file, of whatever name."""
-    import polars as pl
-
     source = path if is_utf8(path) else path.open("rb")
     if is_parquet(path):
         return pl.scan_parquet(source, glob=False, hive_partitioning=False, use_statistics=False)
@@ -184,8 +364,6 @@ def lazy_file(path: Path) -> pl.LazyFrame:
 
 def _look_at(path: Path) -> tuple[pl.Schema, list[RowGroup]]:
     """The columns of a file and its row groups; an Arrow file counts as one."""
-    import polars as pl
-
     try:
         size = path.stat().st_size
         if size == 0:

@@ -16,8 +16,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import bayesieve
-from bayesieve.table.sources import base, column_files
-from bayesieve.table.sources.column_files import row_groups
+from bayesieve.table import column_files, sources
+from bayesieve.table.column_files import row_groups
 
 FRAME = pl.DataFrame({"a": range(1000), "b": [f"text {i % 17}" for i in range(1000)]})
 NOON = dt.datetime(2024, 2, 29, 12)
@@ -147,7 +147,7 @@ def test_what_cannot_be_scanned(path: Path, make: Callable[[Path], Any], words: 
         ({"columns": ["a", "a"]}, "Column 'a' is named twice"),
         ({"columns": []}, "columns is empty; name at least one column"),
         ({"cache": 3}, r"A path must be text or a pathlib\.Path, got 3"),
-        ({"cache": __file__}, r"No copies can be written into .*test_faults"),
+        ({"cache": __file__}, r"No copies can be written into .*test_column_files"),
         ({"connection": "here"}, "connection must be a connection of DuckDB, got str"),
     ],
 )
@@ -239,7 +239,7 @@ def test_an_error_ends_the_reading_thread(path: Path, monkeypatch: pytest.Monkey
     blocks = source.blocks(block_rows=50)
     next(blocks)
     blocks.close()
-    monkeypatch.setattr(base, "CELLS_AHEAD", 1)
+    monkeypatch.setattr(sources, "CELLS_AHEAD", 1)
     assert_frame_equal(pl.concat(source.blocks(block_rows=350)), FRAME)
     with pytest.raises(ValueError, match="block_rows must be 1 or more, got 0"):
         source.blocks(block_rows=0)

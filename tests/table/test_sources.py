@@ -19,11 +19,9 @@ from hypothesis import given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 import bayesieve
-from bayesieve.table import as_table
-from bayesieve.table.sources import base, column_files
-from bayesieve.table.sources.base import Source
-from bayesieve.table.sources.column_files import row_groups
-from bayesieve.table.sources.files import common_type
+from bayesieve.table import as_table, column_files, sources
+from bayesieve.table.column_files import common_type, row_groups
+from bayesieve.table.sources import Source
 from bayesieve.table.values import canonical_text
 
 DAY = dt.datetime(2024, 2, 29, 13, 5, 6, 789_000)
@@ -113,7 +111,7 @@ def test_types_and_cuts_make_no_difference(
 def test_rows_left_out_may_be_whole_parts_of_a_piece(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first: int
 ) -> None:
-    monkeypatch.setattr(base, "_FEWEST_ROWS", 10)
+    monkeypatch.setattr(sources, "_FEWEST_ROWS", 10)
     whole = table(300)
     whole.write_parquet(tmp_path / "rows.parquet")
     blocks = bayesieve.scan(tmp_path).blocks(block_rows=40, first_row=first, cells_ahead=1)

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing, log_probabilities
+from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.coded import Families
 from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
 from bayesieve.counts.row_content import keys_of
-from bayesieve.criteria import ClassBlock, RatioTables
-from bayesieve.criteria.ratio_tables import keeps
-from bayesieve.criteria.row_steps import IMPOSSIBLE
+from bayesieve.criteria.row_ratios import IMPOSSIBLE, ClassBlock
 from bayesieve.discretize.recoding import TableRecoder
 from bayesieve.engine import Engine
 from bayesieve.table.levels import smallest_unsigned
-from bayesieve.table.rows import Rows
+from bayesieve.table.target import Rows
 
 _MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 MANY_CLASSES = 24
@@ -25,6 +23,9 @@ MANY_CLASSES = 24
 Both take about as long for 20 to 30 classes of 20 rows or more.
 """
 _MOST_GIBIBYTES = 4  # of the log factors of one feature
+_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are stored up to this size, larger ones built when needed
+_MOST_LOG_FACTOR = 700.0  # whose exponential is a double still
+_PIECE = 1 << 21  # entries of a table worked on at once: Python hears signals in between
 
 
 @dataclass(frozen=True)
@@ -112,36 +113,16 @@ class ScoredRows:
     @classmethod
     def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
         """``source``: which of ``learnt`` scores each segment."""
-        classes, n_codes = block.classes, block.n_codes
-        n_classes = learnt[0].counts.class_counts.size
-        others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
-
-        def log_factors(feature: int) -> np.ndarray:
-            _refuse_large_tables(block, n_classes)
-            logs = [tables.logs(feature) for tables in learnt]
-            factors = np.zeros((classes.size, n_classes - 1, int(n_codes[feature])))
-            for segment in range(classes.size):
-                true_class = classes[segment]
-                every, own = logs[source[segment]]
-                # Codes beyond are unseen there: 0.
-                factors[segment, :, : len(every)] = (every[:, others[true_class]] - own[:, true_class, None]).T
-            return factors
-
+        classes = block.classes
         prior = np.array([learnt[s].prior_of(c) for s, c in zip(source, classes, strict=True)])
         # A class that the tables know no row of is next to impossible, so that the others still compare.
         true_prior = np.maximum(np.take_along_axis(prior, classes[:, None], axis=1), 1.0 / IMPOSSIBLE)
+        n_classes = prior.shape[1]
+        others = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
         ratios = np.take_along_axis(prior, others[classes], axis=1) / true_prior
-        if n_classes >= MANY_CLASSES and len(learnt) == 1 and not learnt[0].weight:
-            offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
-            logs = _in_places(learnt[0], offsets)
-            by_class = np.insert(logs, offsets[1:], 0.0, axis=0)  # unseen values
-            tables = RatioTables(log_factors, n_codes, classes.size, n_classes, by_class, classes)
-            return cls(block, tables, ratios, block.class_totals(n_classes))
-        _refuse_large_tables(block, n_classes)
-        flat = None
-        if keeps(n_codes, classes.size, n_classes):
-            flat = _flat_log_factors(learnt, np.asarray(source, dtype=np.int64), classes, n_codes)
-        tables = RatioTables(log_factors if flat is None else flat, n_codes, classes.size, n_classes)
+        logs = np.stack([tables.logs(block.n_codes) for tables in learnt])
+        own = np.stack([tables.own_logs(block.n_codes) for tables in learnt]) if learnt[-1].weight else None
+        tables = RatioTables(logs, block.n_codes, source, classes, own)
         return cls(block, tables, ratios, block.class_totals(n_classes))
 
     @property
@@ -193,65 +174,32 @@ class _Learnt:
         class_counts[true_class] = left_over(class_counts, self.weight)[true_class]
         return class_counts / max(class_counts.sum(), np.finfo(float).tiny)
 
-    def all_logs(self) -> np.ndarray:
-        """(levels of all features, n_classes) log P(level | class)."""
+    @property
+    def _total(self) -> float:
+        return max(self.counts.total - self.weight, 1e-12)
+
+    def logs(self, n_codes: np.ndarray) -> np.ndarray:
+        """(sum of ``n_codes``, n_classes) log P(level | class) of all features; 0 for codes that are no levels."""
         counts = self.counts
-        return log_probabilities_of_all(counts.counts, counts.offsets, max(counts.total, 1e-12), self.smoothing)
-
-    def logs(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
-        """(n_levels, n_classes) log P(level | class), and the same of the class of the row that is scored."""
-        counts, total = self.counts.feature(feature), max(self.counts.total - self.weight, 1e-12)
-        logs = log_probabilities(counts, total, self.smoothing)
-        if not self.weight:
-            return logs, logs
-        n_levels, n_classes = counts.shape
-        left, class_left = left_over(counts, self.weight), left_over(counts.sum(axis=0), self.weight)
-        return logs, smoothed_logs(left, class_left, n_levels, n_classes, total, self.smoothing)
-
-
-def _refuse_large_tables(block: ClassBlock, n_classes: int) -> None:
-    """ValueError before the log factors of a feature fill the memory: they grow with the square of the classes."""
-    most = int(np.max(block.n_codes, initial=0))
-    gibibytes = 8 * block.n_segments * (n_classes - 1) * most / 2**30
-    if gibibytes > _MOST_GIBIBYTES:
-        raise ValueError(
-            f"A column of {most - 1:,} levels and {n_classes:,} classes take tables of {gibibytes:,.0f} GiB; join rare "
-            "classes, or code the columns in fewer levels."
+        return self._placed(
+            log_probabilities_of_all(counts.counts, counts.offsets, self._total, self.smoothing), n_codes
         )
 
+    def own_logs(self, n_codes: np.ndarray) -> np.ndarray:
+        """The same of the class of the row that is scored, without the row."""
+        counts, n_levels = self.counts.counts, np.diff(self.counts.offsets)
+        n_classes = counts.shape[1]
+        of_feature = np.repeat(np.arange(n_levels.size), n_levels)
+        sums = np.array([np.bincount(of_feature, column, n_levels.size) for column in counts.T]).T
+        left, class_left = left_over(counts, self.weight), left_over(sums, self.weight)[of_feature]
+        n_levels = n_levels[of_feature, None]
+        return self._placed(smoothed_logs(left, class_left, n_levels, n_classes, self._total, self.smoothing), n_codes)
 
-def _flat_log_factors(
-    learnt: Sequence[_Learnt], source: np.ndarray, classes: np.ndarray, n_codes: np.ndarray
-) -> np.ndarray | None:
-    """log P(level | other class) - log P(level | class of the segment) of all features at once, a number for each code,
-    which is 0 for unseen values, of each other class of each segment of each feature; None if rows are left out, which
-    needs tables of every class.
-    """
-    if any(tables.weight for tables in learnt):
-        return None
-    offsets = np.concatenate([[0], np.cumsum(n_codes - 1)])
-    logs = np.stack([_in_places(tables, offsets) for tables in learnt])
-    n_classes = logs.shape[2]
-    feature, n_tables = np.repeat(np.arange(n_codes.size), n_codes - 1), classes.size * (n_classes - 1)
-    flat = np.zeros(int(n_codes.sum()) * n_tables)
-    at = np.arange(feature.size) - offsets[feature] + n_tables * (np.cumsum(n_codes) - n_codes)[feature]
-    for segment, true_class in zip(source.tolist(), classes.tolist(), strict=True):
-        for other in range(n_classes):
-            if other != true_class:
-                flat[at] = logs[segment, :, other] - logs[segment, :, true_class]
-                at = at + n_codes[feature]
-    return flat
-
-
-def _in_places(learnt: _Learnt, offsets: np.ndarray) -> np.ndarray:
-    """Logarithms of the levels of all features; ``offsets`` may have room for more levels, which are 0."""
-    logs, starts = learnt.all_logs(), learnt.counts.offsets
-    if np.array_equal(starts, offsets):
-        return logs
-    wide = np.zeros((int(offsets[-1]), logs.shape[1]))
-    n_levels = np.diff(starts)
-    wide[np.arange(len(logs)) + np.repeat(offsets[:-1] - starts[:-1], n_levels)] = logs
-    return wide
+    def _placed(self, logs: np.ndarray, n_codes: np.ndarray) -> np.ndarray:
+        placed = np.zeros((int(n_codes.sum()), logs.shape[1]))
+        starts = np.cumsum(n_codes) - n_codes
+        placed[np.arange(len(logs)) + np.repeat(starts - self.counts.offsets[:-1], np.diff(self.counts.offsets))] = logs
+        return placed
 
 
 def _counts_without(
@@ -338,3 +286,185 @@ def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndar
     order = np.argsort(which, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(which, minlength=n_segments))])
     return order, offsets
+
+
+def keeps(n_codes: np.ndarray, n_segments: int, n_classes: int) -> bool:
+    """Whether tables of this size are stored for all features at once."""
+    return 16 * int(np.sum(n_codes)) * n_segments * (n_classes - 1) <= _PRECOMPUTED_BYTES
+
+
+class RatioTables:
+    """Per feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
+
+    Tables of all features are stored if they are not too large, else each is made when it is needed.
+
+    Parameters
+    ----------
+    logs : float array, shape (n_learnt, sum of n_codes, n_classes)
+        log P(level | class) as learnt from one set of rows or several, all features one after another; 0 for the last
+        code of each, which stands for unseen values.
+    n_codes : int array, shape (n_features,)
+    source, classes : int arrays, shape (n_segments,)
+        Which of the ``logs`` scores a segment, and the class of the segment.
+    own : as ``logs``, optional
+        The same of the class of a row, if that is learnt without the row.
+
+    Attributes
+    ----------
+    by_class : ``logs`` of the only set of rows if there are many classes, or None
+        Many classes that share their tables are scored by them; tables of pairs of classes wait until they are needed.
+    bounds : float array, shape (n_segments,)
+        Largest absolute value of any log factor of the segment's rows, in nats.
+    starts : int array, shape (n_features + 1,)
+        Where each feature starts in flat tables.
+    log_unit : float
+        The step, in nats, in which sums of log factors are counted: a power of two so small that rounding does not
+        matter, and so large that the sum over all features fits a 64-bit integer.
+    log_reach : float
+        What no sum of log factors exceeds, in nats.
+    """
+
+    def __init__(
+        self,
+        logs: np.ndarray,
+        n_codes: np.ndarray,
+        source: np.ndarray,
+        classes: np.ndarray,
+        own: np.ndarray | None = None,
+    ) -> None:
+        self._learnt, self._own, self._own_differs = logs, logs if own is None else own, own is not None
+        self._source, self._classes = source.tolist(), classes.tolist()
+        self.n_codes = np.asarray(n_codes, dtype=np.int64)
+        self.n_segments, self.n_classes = len(classes), logs.shape[2]
+        self._code_starts = np.concatenate([[0], np.cumsum(self.n_codes)])
+        self.starts = self._code_starts * self.n_segments * (self.n_classes - 1)
+        self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and own is None else None
+        self._fits = keeps(self.n_codes, self.n_segments, self.n_classes)
+        self._logs: np.ndarray | None = None
+        self._flat: np.ndarray | None = None
+        self._log_steps: np.ndarray | None = None
+        self.bounds = np.zeros(self.n_segments)
+        self.log_reach = self._look_over() + 1000.0
+        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
+        if self.by_class is None:
+            self._refuse_large()
+            self._store()
+
+    def _look_over(self) -> float:
+        """Set ``bounds``; the sum of every feature's largest log factor."""
+        reach = np.zeros(len(self._learnt[0]))
+        high, low = self._learnt.max(axis=2), self._learnt.min(axis=2)
+        for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
+            own, most, least = self._own[source, :, true_class], high[source], low[source]
+            if self._own_differs:
+                others = np.delete(self._learnt[source], true_class, axis=1)
+                most, least = others.max(axis=1, initial=-np.inf), others.min(axis=1, initial=np.inf)
+            away = np.maximum(most - own, own - least)
+            self.bounds[segment] = away.max(initial=0.0)
+            np.maximum(reach, away, out=reach)
+        if not reach.size:
+            return 0.0
+        return float(np.cumsum(np.maximum.reduceat(reach, self._code_starts[:-1]))[-1])
+
+    def _refuse_large(self) -> None:
+        """ValueError before the log factors of a feature fill the memory: they grow with the square of the classes."""
+        most = int(np.max(self.n_codes, initial=0))
+        gibibytes = 8 * self.n_segments * (self.n_classes - 1) * most / 2**30
+        if gibibytes > _MOST_GIBIBYTES:
+            raise ValueError(
+                f"A column of {most - 1:,} levels and {self.n_classes:,} classes take tables of {gibibytes:,.0f} GiB; "
+                "join rare classes, or code the columns in fewer levels."
+            )
+
+    def _store(self) -> bool:
+        """Make the tables of all features, if they are to be stored; whether they are there."""
+        if self._flat is None and self._fits:
+            self._logs = self._all()
+            factors = np.exp(np.clip(self._logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
+            self._flat = np.concatenate([factors, 1.0 / factors])
+        return self._flat is not None
+
+    def _all(self) -> np.ndarray:
+        """The tables of all features, one after another."""
+        flat = np.empty(int(self.starts[-1]))
+        starts, sizes = (np.repeat(facts, self.n_codes) for facts in (self._code_starts[:-1], self.n_codes))
+        at = np.arange(starts.size) + starts * (self.n_segments * (self.n_classes - 1) - 1)
+        for source, true_class in zip(self._source, self._classes, strict=True):
+            for other in range(self.n_classes):
+                if other != true_class:
+                    flat[at] = self._learnt[source, :, other] - self._own[source, :, true_class]
+                    at = at + sizes
+        return flat
+
+    def log_factors(self, feature: int) -> np.ndarray:
+        """(n_segments, n_classes - 1, n_codes) of one feature."""
+        if self._logs is not None:
+            part = self._logs[self.starts[feature] : self.starts[feature + 1]]
+            return part.reshape(self.n_segments, self.n_classes - 1, -1)
+        self._refuse_large()
+        codes = slice(self._code_starts[feature], self._code_starts[feature + 1])
+        factors = np.empty((self.n_segments, self.n_classes - 1, int(self.n_codes[feature])))
+        for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
+            own = self._own[source, codes, true_class, None]
+            factors[segment] = (np.delete(self._learnt[source, codes], true_class, axis=1) - own).T
+        return factors
+
+    @property
+    def largest_log_factor(self) -> float:
+        return float(self.bounds.max(initial=0.0))
+
+    def log_steps(self, feature: int) -> np.ndarray:
+        """``log_factors`` in whole ``log_unit``s: what sums of moves are made of, so that they never drift."""
+        factors = self.log_factors(feature)
+        steps = np.empty(factors.shape, dtype=np.int64)
+        for values, whole in zip(_pieces(factors), _pieces(steps), strict=True):
+            whole[:] = np.rint(values / self.log_unit)
+        return steps
+
+    @property
+    def has_all_log_steps(self) -> bool:
+        """Whether ``all_log_steps`` are at hand."""
+        return self._store()
+
+    def all_log_steps(self) -> np.ndarray:
+        """``log_steps`` of all features, one after another, shape (sum of their sizes,)."""
+        if self._log_steps is None and self._store():
+            assert self._logs is not None
+            self._log_steps = np.rint(self._logs / self.log_unit).astype(np.int64)
+        elif self._log_steps is None:
+            self._log_steps = _end_to_end([self.log_steps(k).ravel() for k in range(self.n_codes.size)])[0]
+        return self._log_steps
+
+    def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `gather`, ``log_steps`` of features added."""
+        if self._store() or 8 * int(self.starts[-1]) <= _PRECOMPUTED_BYTES:
+            return self.all_log_steps(), self.starts[features]
+        return _end_to_end([self.log_steps(int(f)).ravel() for f in features])
+
+    def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
+        ``start + (segment * n_others + other) * n_codes + code``.
+        """
+        if self._store():
+            assert self._flat is not None
+            return self._flat, self.starts[features] + ~adding * self.starts[-1]
+        tables = []
+        for f, add in zip(features, adding, strict=True):
+            logs = self.log_factors(f)
+            table = np.empty(logs.size)
+            for piece, factors in zip(_pieces(logs), _pieces(table), strict=True):
+                np.clip(piece * (1.0 if add else -1.0), -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR, out=factors)
+                np.exp(factors, out=factors)
+            tables.append(table)
+        return _end_to_end(tables)
+
+
+def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """One table after another, and where each starts."""
+    starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
+    return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
+
+
+def _pieces(table: np.ndarray) -> list[np.ndarray]:
+    flat = table.reshape(-1)
+    return [flat[at : at + _PIECE] for at in range(0, flat.size, _PIECE)]
