@@ -178,7 +178,7 @@ def test_marks_do_not_depend_on_where_the_rows_are(
     weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n = 2500
-    monkeypatch.setattr(rule, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(rule, "MOST_JUDGED_ROWS", 1000)
     rng = np.random.default_rng(4)
     columns = marked(n, 4) | unmarked(n, 4) | {"y": rng.integers(0, 2, n)}
     frame = pl.DataFrame(columns).with_columns(weight=pl.Series(rng.integers(0, 3, n).astype(float)))
