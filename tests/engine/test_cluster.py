@@ -482,7 +482,7 @@ def lower_limits(setattr: Any) -> None:
     for module, limits in {
         "discretize.scanned_columns": {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60},
         "discretize.encoder": {"MOST_JUDGED_ROWS": 200},
-        "table.marks": {"MOST_JUDGED_ROWS": 200},
+        "table.cautions": {"MOST_JUDGED_ROWS": 200},
         "discretize.pairs": {"_MOST_RANKED_ROWS": 350, "_MOST_GROUPED": 20},
         "classifier.describing": {"_SAMPLES": (50, 120)},
         "evidence.calibration": {"_MOST_ROWS": 250, "_MOST_LAST_ROWS": 500},
