@@ -32,7 +32,11 @@ def test_the_frame_adds_up(succeeds: Run, model: Path, german: pl.DataFrame) -> 
     result = succeeds("explain", model, GERMAN, "--rows", "3,999", "-o", "e.parquet")
     assert result.stdout == "2 rows explained in e.parquet\n"
     frame = pl.read_parquet("e.parquet")
-    assert frame.columns == ["row", "class", "feature", "value", "level", "weight", "contribution", "prior"]
+    of_sum = ["row", "class", "feature", "value", "level", "weight", "contribution", "prior"]
+    assert frame.columns == [*of_sum, "standard_error", "probability", "low", "high"]
+    assert frame.select(
+        ((pl.col("low") < pl.col("probability")) & (pl.col("probability") < pl.col("high"))).all()
+    ).item()
     assert frame["row"].unique(maintain_order=True).to_list() == [3, 999]
     sums = frame.group_by("row", "class", maintain_order=True).agg(
         total=pl.col("prior").first() + pl.col("contribution").sum()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
+from bayesieve.report import sections
 from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.drawing import (
     Scale,
@@ -18,7 +19,7 @@ from bayesieve.report.drawing import (
     tick_values,
     waterfall,
 )
-from bayesieve.report.paths import MAX_LINES, MAX_POINTS, path_chart
+from bayesieve.report.paths import MAX_LINES, path_chart
 from bayesieve.report.search import best_start
 from bayesieve.report.sections import reliability_chart, roc_area, roc_points
 from bayesieve.statistics.metrics import Bin
@@ -187,7 +188,7 @@ def test_roc_positions_and_area():
     assert roc_area(curve) == pytest.approx(0.875)
     assert math.isnan(roc_area([]))
     long = [(i / 5000, (i / 5000) ** 0.5) for i in range(5001)]
-    assert len(roc_points(long)) == MAX_POINTS
+    assert len(roc_points(long)) == sections.MAX_POINTS
 
 
 @given(finite, st.lists(anything, max_size=20))

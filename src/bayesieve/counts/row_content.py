@@ -128,7 +128,7 @@ def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
         if column.kind == "numeric":
             bits = np.empty(table.n_rows, dtype=np.uint64)
             numbers = column.numbers_as("datetime") if column.type == "date" else column.numbers()
-            mix_floats(np.ascontiguousarray(numbers), salts[i], bits)
+            mix_floats(np.array(numbers), salts[i], bits)  # a copy: compiled for arrays that can be written to
         else:
             bits = _bits_of(column)
             bits ^= salts[i]
