@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import islice
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -267,22 +268,33 @@ class PairFinder:
         n_levels = np.array([parts[i].n_levels if i in parts else 0 for i in range(columns[-1] + 1)])
         candidates = candidates[n_levels[candidates].prod(axis=1) <= _MOST_CELLS]
         price = float(np.log(n_looked_at)) + _SAFETY
-        found, last = [], 0
-        for rank, (i, j, cells) in enumerate(self._counted(parts, candidates.tolist(), engine)):
-            null, fits = fit_of_columns(cells)
-            if most_saved(cells, null, self.grouper.prior) > sum(fits) + price:
-                groups = self._groups(cells)
-                gain = groups.null_cost - groups.cost - sum(fits) - price
+        found, last, rank = [], 0, 0
+        counted = self._counted(parts, candidates.tolist(), engine)
+        while some := list(islice(counted, _COUNTED_AT_ONCE)):
+            fitted = map_in_threads(partial(self._fitted, price=price), [cells for *_, cells in some], self._n_jobs)
+            for (i, j, cells), (gain, fits, groups) in zip(some, fitted, strict=True):
                 for k, fit in zip((i, j), fits, strict=True):
                     if gain > 0.0 and k in saved:
                         gain -= max(0.0, saved[k]() - fit)
-                if gain > 0.0:
+                if groups is not None and gain > 0.0:
                     found.append((gain, (i, j, cells, groups)))
                     last = rank
-            if is_ranked and rank - last >= _PATIENCE:
-                break
+                if is_ranked and rank - last >= _PATIENCE:
+                    counted = iter(())
+                    break
+                rank += 1
         found.sort(key=lambda one: (-one[0], *one[1][:2]))
         return [grouped for _, grouped in found[:most]]
+
+    def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
+        """What the groups of a pair gain over its columns and the price of a pair, what each of these saves, and the
+        groups; None, and no gain, if no groups could save as much.
+        """
+        null, fits = fit_of_columns(cells)
+        if most_saved(cells, null, self.grouper.prior) <= sum(fits) + price:
+            return 0.0, fits, None
+        groups = self._groups(cells)
+        return groups.null_cost - groups.cost - sum(fits) - price, fits, groups
 
     def _saved_by_values(self, i: int, finer: Finer) -> float:
         """Nats of the labels that the single values of a column save."""
@@ -322,6 +334,10 @@ class PairFinder:
         dtype = max(part.codes.dtype for part in parts)
         return np.stack([part.codes[rows].astype(dtype, copy=False) for part in parts])
 
+    @property
+    def _n_jobs(self) -> int | None:
+        return self.n_jobs if self.order.n_rows >= _PARALLEL_ROWS else 1
+
     def _counted(
         self, parts: dict[int, _Part], pairs: Sequence[Sequence[int]], engine: Engine, most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -333,10 +349,9 @@ class PairFinder:
                     f"The pair of {one!r} and {other!r} has {parts[i].n_levels:,} x {parts[j].n_levels:,} cells, more "
                     "than fit in memory; give these columns fewer levels, or leave the pair out."
                 )
-        n_jobs = self.n_jobs if self.order.n_rows >= _PARALLEL_ROWS else 1
         for begin in range(0, len(pairs), _COUNTED_AT_ONCE):
             some = pairs[begin : begin + _COUNTED_AT_ONCE]
-            cells = self._cells([(parts[i], parts[j]) for i, j in some], engine, n_jobs)
+            cells = self._cells([(parts[i], parts[j]) for i, j in some], engine, self._n_jobs)
             yield from ((i, j, own) for (i, j), own in zip(some, cells, strict=True))
 
     def _cells(self, pairs: Sequence[tuple[_Part, _Part]], engine: Engine, n_jobs: int | None) -> Sequence[np.ndarray]:
