@@ -53,7 +53,8 @@ def check_options(model: SelectiveNB) -> None:
         raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
     check_monotone(model)
     check_engine(model.engine, model.cache)
-    bytes_of(model.memory_limit)
+    if model.memory_limit is not None:
+        bytes_of(model.memory_limit)
     if not isinstance(model.normalize, (bool, np.bool_)):
         raise ValueError(f"normalize must be True or False, got {model.normalize!r}.")
 

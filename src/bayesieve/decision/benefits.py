@@ -13,10 +13,10 @@ from sklearn.utils import get_tags
 
 from bayesieve.criteria.decisions import as_benefits, with_amounts
 from bayesieve.table import Column, Target, as_sample_weight, as_target
-from bayesieve.table.arrays import unmasked
 from bayesieve.table.columns import column_of_series
 from bayesieve.table.frames import is_scan
 from bayesieve.table.scanned import scanned_rows
+from bayesieve.table.values import unmasked
 
 _SHAPES = (
     "a matrix (n_decisions, n_classes), matrices (n_rows, n_decisions, n_classes), or a list of rows whose cells are "

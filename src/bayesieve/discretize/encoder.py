@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import reduce
 from numbers import Integral
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteTable
+from bayesieve.discretize import scanned_columns
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_blocks import (
     FittedColumns,
@@ -35,11 +37,10 @@ from bayesieve.discretize.scanned_columns import (
     RemotePairFinder,
     ScannedBlocks,
     TableBlocks,
-    counts_every_value,
-    noted_cautions,
 )
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
+from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.files import mapped_options
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
@@ -203,10 +204,11 @@ class TableEncoder(TableCoder):
             fit.keep_rows(table)
             for _ in table.blocks():  # codes came from a cache
                 pass
-        self.scan_cautions_ = noted_cautions(engine, fit.cautions)
+        self.scan_cautions_ = _noted_cautions(engine, fit.cautions)
         self.marks_ = fit.marks_of(levels) if fit.marked is None else fit.marked
         self._remember(levels, target.classes)
-        summed, coders = with_sums(table, levels.sums), fit.with_coders_of(levels.sums)
+        summed = with_sums(table, levels.sums) if len(levels.sums) else table
+        coders = fit.with_coders_of(levels.sums)
         if isinstance(table, ScannedTable) and rows.runs is not None:
             summed = table.by_class(rows.runs)
         return (RemoteTable if isinstance(codes, RemoteCodes) else CodedTable)(
@@ -389,14 +391,14 @@ class _Fit:
         """Levels and, if they are to be ``coded``, codes of some columns; ``known`` : intervals of the last ones."""
         missing, n_jobs = self.encoder.missing, self.encoder.n_jobs
         in_one_piece = len(self.blocks) == 1 or not self.order.integral
-        if self.values is None and in_one_piece and counts_every_value(table.n_rows):
+        if self.values is None and in_one_piece and table.n_rows <= scanned_columns.EXACT_ROWS:
             return fit_columns(table, coders, self.order, missing, n_jobs, self.engine, known)
         if self.values is not None:
             values, positions = self.values, list(map(self.table.names.index, table.names))
         else:
             blocks = TableBlocks(table, self.target, self.weights, self.engine, n_jobs, self.blocks)
             values, positions = CountedColumns(blocks, n_jobs, self.encoder.n_quantiles), list(range(table.n_columns))
-            self.cautions = noted_cautions(self.engine, values.cautions()) if self.cautions is None else self.cautions
+            self.cautions = _noted_cautions(self.engine, values.cautions()) if self.cautions is None else self.cautions
         fitted = values.fit(positions, coders, missing, table.sums)
         return fitted, values.codes(positions, fitted.levels) if coded else None
 
@@ -432,7 +434,7 @@ class _Fit:
             seconds_left = self.reading["seconds_left"]
             blocks = ScannedBlocks(*known, self.engine, encoder.n_jobs, runs, verbose, seconds_left)
         values = CountedColumns(blocks, encoder.n_jobs, encoder.n_quantiles)
-        self.cautions = noted_cautions(self.engine, values.cautions())  # before the codes count as whole
+        self.cautions = _noted_cautions(self.engine, values.cautions())  # before the codes count as whole
         self.prints.known = blocks.prints
         self.keep_rows(table)
         return values
@@ -485,3 +487,15 @@ def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str, prior: P
     if not is_choice(choice, known):
         raise ValueError(f"{kind} must be one of {', '.join(map(repr, known))} or a coder, got {choice!r}.")
     return known[str(choice)](**{"prior": prior} if choice in ("modl", "auto") else {})
+
+
+def _noted_cautions(engine: Engine, cautions: list[Caution] | None = None) -> list[Caution]:
+    """The cautions about a table that was read just now or, None, about that whose codes the engine kept."""
+    if cautions is None:
+        return [
+            Caution(**{**facts, "columns": tuple(facts["columns"])})
+            for facts in json.loads(engine.noted(OF_CODES) or "[]")
+        ]
+    if cautions:
+        engine.note(OF_CODES, json.dumps([asdict(caution) for caution in cautions]).encode())
+    return cautions

@@ -5,11 +5,10 @@ read one block after another, or with the workers of a cluster.
 from __future__ import annotations
 
 import io
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,29 +17,11 @@ from bayesieve.compiling import compile_seconds
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather, put
 from bayesieve.counts.row_content import fingerprints
+from bayesieve.discretize import value_sums
 from bayesieve.discretize.column_blocks import FittedColumns, code_in_blocks, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
-from bayesieve.discretize.value_sums import (
-    MOST_ROUNDS,
-    BlockRows,
-    CountedColumn,
-    Grid,
-    NumberSketch,
-    RunningSum,
-    TextSketch,
-    add_cells,
-    add_marked,
-    add_values,
-    count_cells,
-    count_marked,
-    count_values,
-    most_frequent,
-    parts_of,
-    state_of,
-)
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, map_in_threads
-from bayesieve.engine.base import OF_CODES
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Table, Target
 from bayesieve.table.cautions import Caution
@@ -86,11 +67,6 @@ class ReadingTooSlow(Exception):
         self.n_rows = n_rows
 
 
-def counts_every_value(n_rows: int) -> bool:
-    """Whether every value of a table of so many rows is counted."""
-    return n_rows <= EXACT_ROWS
-
-
 class Blocks(Protocol):
     """Columns whose rows come in blocks: read from a source one after another, held by workers, or in memory.
 
@@ -130,7 +106,7 @@ class CountedColumns:
 
     def __init__(self, blocks: Blocks, n_jobs: int | None, n_cells: int = QUANTILES) -> None:
         self._blocks, self._n_jobs = blocks, n_jobs
-        kinds, few = blocks.table.kinds(), counts_every_value(blocks.table.n_rows)
+        kinds, few = blocks.table.kinds(), blocks.table.n_rows <= EXACT_ROWS
         bytes_, n_classes = _NO_LIMIT if blocks.reading_bytes is None else blocks.reading_bytes, blocks.n_classes
         n_numeric = kinds.count("numeric")
         n_texts = max(1, len(kinds) - n_numeric) * (2 if n_numeric else 1)  # half of the memory for each kind
@@ -144,29 +120,35 @@ class CountedColumns:
         most = {"numeric": numbers if few else min(numbers, MOST_NUMBERS), "categorical": self._most_texts}
         self._columns = self._counted([most[kind] for kind in kinds])
 
-    def _counted(self, most: Sequence[int]) -> list[CountedColumn]:
-        parts = dict(enumerate(self._blocks.total(range(len(most)), count_values, add_values, most)))
-        numbers = {i: part for i, part in parts.items() if isinstance(part, NumberSketch)}
-        texts = {i: part for i, part in parts.items() if isinstance(part, TextSketch)}
+    def _counted(self, most: Sequence[int]) -> list[value_sums.CountedColumn]:
+        parts = dict(
+            enumerate(self._blocks.total(range(len(most)), value_sums.count_values, value_sums.add_values, most))
+        )
+        numbers = {i: part for i, part in parts.items() if isinstance(part, value_sums.NumberSketch)}
+        texts = {i: part for i, part in parts.items() if isinstance(part, value_sums.TextSketch)}
         marks = [part.fullest(self._most_categories, self._most_texts) for part in texts.values()]
         if texts:
-            parts |= zip(texts, self._blocks.total([*texts], count_marked, add_marked, marks), strict=True)
+            parts |= zip(
+                texts, self._blocks.total([*texts], value_sums.count_marked, value_sums.add_marked, marks), strict=True
+            )
         for i, grid in self._grids({i: sketch.grid for i, sketch in numbers.items()}).items():
             parts[i] = grid.value_counts(int(numbers[i].distinct))
         columns = []
         for i, counts in parts.items():
             n_rows, own = texts[i].rows.sum() if i in texts else counts.counts.sum(), counts.listed
-            own = most_frequent(own, self._most_categories) if isinstance(own.values, list) else own
-            columns.append(CountedColumn(own, round(float(n_rows - own.counts.sum()))))
+            own = value_sums.most_frequent(own, self._most_categories) if isinstance(own.values, list) else own
+            columns.append(value_sums.CountedColumn(own, round(float(n_rows - own.counts.sum()))))
         return columns
 
-    def _grids(self, coarse: dict[int, Grid]) -> dict[int, Grid]:
+    def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
         """Rows counted in grids of quantiles; cells that turn out too full are split, and all counted again."""
         grids, split = dict(coarse), list(coarse)
-        for _ in range(1 + MOST_ROUNDS):
+        for _ in range(1 + value_sums.MOST_ROUNDS):
             if split:
                 cuts = [grids[i].quantiles(self._n_cells) for i in split]
-                grids |= zip(split, self._blocks.total(split, count_cells, add_cells, cuts), strict=True)
+                grids |= zip(
+                    split, self._blocks.total(split, value_sums.count_cells, value_sums.add_cells, cuts), strict=True
+                )
                 split = [i for i in split if grids[i].is_too_full(self._n_cells)]
         return grids
 
@@ -222,13 +204,13 @@ class TableBlocks:
         self.table, self.n_classes = table, target.n_classes
         self._blocks, self._engine, self._n_jobs = blocks, engine, n_jobs
         self._rows = [
-            BlockRows(target.codes[rows], target.n_classes, None if weights is None else weights[rows])
+            value_sums.BlockRows(target.codes[rows], target.n_classes, None if weights is None else weights[rows])
             for rows in blocks
         ]
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         def of_column(i: int, option: Any) -> Any:
-            running = RunningSum(add, option)
+            running = value_sums.RunningSum(add, option)
             for at, rows in zip(self._blocks, self._rows, strict=True):
                 column = self.table.column(i)
                 column = column if len(self._blocks) == 1 else column.take(np.arange(self.table.n_rows)[at])
@@ -277,7 +259,7 @@ class ScannedBlocks:
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         table = self.table if len(positions) == self.table.n_columns else self.table.select(positions)
         self._n_totals += 1
-        sums = [RunningSum(add, option) for option in options]
+        sums = [value_sums.RunningSum(add, option) for option in options]
         n_blocks = self._go_on(table, sums)
         prints = None
         if self._n_totals == 1 and n_blocks == 0:
@@ -285,9 +267,9 @@ class ScannedBlocks:
         with self._reading():
             for rows, block in self._read(table, n_blocks):
                 weights = None if self._weights is None else self._weights[rows]
-                known = BlockRows(self._target.codes[rows], self.n_classes, weights)
+                known = value_sums.BlockRows(self._target.codes[rows], self.n_classes, weights)
 
-                def of_column(at: int, block: Table = block, known: BlockRows = known) -> None:
+                def of_column(at: int, block: Table = block, known: value_sums.BlockRows = known) -> None:
                     sums[at].push(count(block.column(at), known, sums[at].last, options[at]))
 
                 map_in_threads(of_column, range(len(positions)), self._n_jobs)
@@ -296,7 +278,7 @@ class ScannedBlocks:
                     self._engine.visited(prints[rows].nbytes)
                 n_blocks += 1
                 self._note(table, n_blocks, sums)
-        return map_in_threads(RunningSum.total, sums, self._n_jobs)
+        return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
 
     def _read(self, table: ScannedTable, n_before: int) -> Iterator[tuple[slice, Table]]:
         """The rows and the columns of each block, but for the first ones."""
@@ -332,21 +314,21 @@ class ScannedBlocks:
     def _key(self) -> str:
         return f"counts {self._n_totals}"
 
-    def _note(self, table: ScannedTable, n_blocks: int, sums: Sequence[RunningSum]) -> None:
+    def _note(self, table: ScannedTable, n_blocks: int, sums: Sequence[value_sums.RunningSum]) -> None:
         """Keep what these first blocks have come to, every few seconds, for a process that goes on from there."""
         began = time.perf_counter()
         if not self._engine.keeps_notes or began < self._next_note:
             return
         state = {"read": np.array([n_blocks, table.block_rows])}
         for at, running in enumerate(sums):
-            state |= {f"{at} {name}": array for name, array in state_of(running.parts).items()}
+            state |= {f"{at} {name}": array for name, array in value_sums.state_of(running.parts).items()}
         stream = io.BytesIO()
         np.savez(stream, allow_pickle=False, **state)
         self._engine.note(self._key(), stream.getvalue())
         now = time.perf_counter()
         self._next_note = now + max(_SECONDS_BETWEEN_NOTES, _PAUSE * (now - began))
 
-    def _go_on(self, table: ScannedTable, sums: Sequence[RunningSum]) -> int:
+    def _go_on(self, table: ScannedTable, sums: Sequence[value_sums.RunningSum]) -> int:
         """Take over what a process that was ended noted of the same sums; of how many blocks they are."""
         note = self._engine.noted(self._key())
         if note is None:
@@ -360,7 +342,7 @@ class ScannedBlocks:
         if block_rows != table.block_rows:  # by another limit of memory
             return 0
         for running, state in zip(sums, states, strict=True):
-            running.parts = parts_of(state)
+            running.parts = value_sums.parts_of(state)
         return int(n_blocks)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
@@ -397,18 +379,6 @@ class Places:
         for start, size in zip(self._starts, self._sizes, strict=True):
             into[start : start + size] = codes[first : first + size]
             first += size
-
-
-def noted_cautions(engine: Engine, cautions: list[Caution] | None = None) -> list[Caution]:
-    """The cautions about a table that was read just now or, None, about that whose codes the engine kept."""
-    if cautions is None:
-        return [
-            Caution(**{**facts, "columns": tuple(facts["columns"])})
-            for facts in json.loads(engine.noted(OF_CODES) or "[]")
-        ]
-    if cautions:
-        engine.note(OF_CODES, json.dumps([asdict(caution) for caution in cautions]).encode())
-    return cautions
 
 
 class RemoteBlocks:
@@ -459,7 +429,7 @@ class RemoteBlocks:
                 some, own = list(positions[at : at + at_once]), list(options[at : at + at_once])
                 of_blocks = self._held.ask(_count, some, count, own, first)
                 for k, option in enumerate(own):
-                    running = RunningSum(add, option)
+                    running = value_sums.RunningSum(add, option)
                     for counted, _ in of_blocks:
                         running.push(counted[k])
                     totals.append(running.total())
@@ -533,7 +503,7 @@ def _count(
 ) -> tuple[list[Any], np.ndarray | None]:
     """The counts of some columns of a block and, if asked for, `fingerprints` of the rows by these columns."""
     table = block.part.table(block.part.frame(positions))
-    rows = BlockRows(np.asarray(block.rows.class_codes), block.rows.n_classes, block.rows.weights)
+    rows = value_sums.BlockRows(np.asarray(block.rows.class_codes), block.rows.n_classes, block.rows.weights)
     counted = [count(table.column(at), rows, None, option) for at, option in enumerate(options)]
     return counted, fingerprints(table)[block.order] if with_prints else None
 

@@ -1,9 +1,16 @@
 """Where rows live: searches and counts walk them block by block, wherever they are."""
 
-from bayesieve.engine.base import IN_MEMORY, Engine, InMemory, Parts
+from bayesieve.engine.base import (
+    IN_MEMORY,
+    Engine,
+    InMemory,
+    Parts,
+    effective_jobs,
+    map_in_abandonable_threads,
+    map_in_threads,
+)
 from bayesieve.engine.cluster import Cluster
 from bayesieve.engine.files import Cache, Mapped
-from bayesieve.engine.parallel import effective_jobs, map_in_abandonable_threads, map_in_threads
 
 __all__ = [
     "IN_MEMORY",

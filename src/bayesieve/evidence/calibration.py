@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import class_log_prior, log_probabilities, smoothed_logs
 from bayesieve.counts.row_content import mixed
-from bayesieve.engine.parallel import one_blas_thread
+from bayesieve.engine.base import one_blas_thread
 from bayesieve.engine.progress import Clock
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import TableLevels, smallest_unsigned

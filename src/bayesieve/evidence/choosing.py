@@ -14,7 +14,7 @@ from scipy.linalg import inv
 from scipy.special import softmax
 
 from bayesieve.discretize.recoding import merged_cells
-from bayesieve.engine.parallel import one_blas_thread
+from bayesieve.engine.base import one_blas_thread
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over
 from bayesieve.evidence.solver import EvidenceProblem
 from bayesieve.table import FeatureLevels

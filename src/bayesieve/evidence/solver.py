@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
 from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
-from bayesieve.engine.parallel import map_in_threads, one_blas_thread
+from bayesieve.engine.base import map_in_threads, one_blas_thread
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.shapes import Shape
 

@@ -11,22 +11,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
+from bayesieve.report import drawing as draw
 from bayesieve.report.data import SearchSummary
-from bayesieve.report.drawing import (
-    Column,
-    Mark,
-    Panel,
-    PathDrawing,
-    Point,
-    Scale,
-    Table,
-    Tick,
-    band,
-    drawn_lines,
-    strips_between,
-    thinned,
-    value_ticks,
-)
 from bayesieve.report.paths import phase_drawing, spread_drawing
 from bayesieve.report.render import fill
 from bayesieve.report.search import chosen_step, chosen_subset, moves_table, path_sentence, sizes_table, summarise_trace
@@ -42,8 +28,8 @@ MAX_ROWS = 60
 MAX_FOLDS = 100
 _ROW_HEIGHT = 22  # pixels
 _MOST_POINTS, _MOST_ROWS = 400, 21
-_UP = Scale(0.0, 1.0, 100.0, 0.0)  # of shares
-_QUARTERS = tuple(Tick(_UP(share), f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
+_UP = draw.Scale(0.0, 1.0, 100.0, 0.0)  # of shares
+_QUARTERS = tuple(draw.Tick(_UP(share), f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
 
 
 @dataclass(frozen=True)
@@ -63,7 +49,7 @@ class Figure:
     title: str
     caption: str
     drawing: Any
-    table: Table | None = None
+    table: draw.Table | None = None
     template: str = "path"
     parts: str = ""
 
@@ -100,7 +86,7 @@ class Figure:
     def _svg(self, *, standalone: bool) -> str:
         caption = textwrap.wrap(self.caption, 140)
         top = 58 + 17 * len(caption)
-        frames = _frames(self.drawing, top) if isinstance(self.drawing, PathDrawing) else []
+        frames = _frames(self.drawing, top) if isinstance(self.drawing, draw.PathDrawing) else []
         if frames:
             height = frames[-1].top + _PANEL + (190 if self.drawing.names else 60)
         else:
@@ -127,8 +113,8 @@ class Frame:
     def span(self, percent: float) -> float:
         return round(percent * self.width / 100, 2)
 
-    def place(self, points: Sequence[Point]) -> list[Point]:
-        return [Point(self.x(p.x), self.y(p.y)) for p in points]
+    def place(self, points: Sequence[draw.Point]) -> list[draw.Point]:
+        return [draw.Point(self.x(p.x), self.y(p.y)) for p in points]
 
 
 def path_figure(trace_or_traces: Any, *, title: str | None = None) -> Figure:
@@ -265,7 +251,7 @@ def _stability_caption(stability: Any) -> str:
     return " ".join(sentences)
 
 
-def _frames(drawing: PathDrawing, top: float) -> list[Frame]:
+def _frames(drawing: draw.PathDrawing, top: float) -> list[Frame]:
     first = top + (26 if drawing.stretches else 0) + _PANEL_HEAD
     tops = [first + i * (_PANEL_HEAD + _PANEL) for i in range(len(drawing.panels))]
     return [Frame(_LEFT, at, WIDTH - _LEFT - _RIGHT, _PANEL) for at in tops]
@@ -334,7 +320,7 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
     >>> profit_figure(curve).caption
     'The largest profit, 5.00, comes from contacting 75.0% of the rows.'
     """
-    shown = thinned(curve.share.size, _MOST_POINTS)
+    shown = draw.thinned(curve.share.size, _MOST_POINTS)
     shown = sorted({*shown, curve.best})
     share, profit, low, high = (part[shown].tolist() for part in (curve.share, curve.profit, curve.low, curve.high))
     best_share, best = float(curve.share[curve.best]), float(curve.profit[curve.best])
@@ -356,7 +342,7 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
         title or "Profit of contacting the best rows",
         f"The largest profit, {label}, comes from contacting {format_percent(best_share)} of the rows.",
         _drawing([panel], "share of rows contacted", share, texts, best_share),
-        Table("Profit by share contacted", tuple(Column(head, True) for head in heads), rows),
+        draw.Table("Profit by share contacted", tuple(draw.Column(head, True) for head in heads), rows),
     )
 
 
@@ -379,7 +365,7 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
     >>> gains_figure(gains_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5])).drawing.panels[1].heading
     'Lift'
     """
-    shown = thinned(curve.share.size, _MOST_POINTS)
+    shown = draw.thinned(curve.share.size, _MOST_POINTS)
     share, gain, lift = curve.share[shown].tolist(), curve.gain[shown].tolist(), curve.lift[shown].tolist()
     lifts = roomy_scale(np.r_[0.0, curve.lift[1:]])
     panels = [
@@ -411,7 +397,9 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
         title or "Cumulative gains and lift",
         f"{format_percent(best_tenth)} of the positive rows are among the best 10% of the rows.",
         _drawing(panels, "share of rows contacted", share, texts, None),
-        Table("Gains by share contacted", tuple(Column(head, True) for head in ("Contacted", "Gains", "Lift")), rows),
+        draw.Table(
+            "Gains by share contacted", tuple(draw.Column(head, True) for head in ("Contacted", "Gains", "Lift")), rows
+        ),
     )
 
 
@@ -448,8 +436,8 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
             f"expected calibration error {one.expected_calibration_error:.4f}"
         )
         panel = _panel(name, note, ((0.0, 0.0), (1.0, 1.0)), points, _UP)
-        marks = tuple(Mark(Point(100 * x, _UP(y))) for x, y in points)
-        panels.append(replace(panel, bands=band(intervals, _UP), marks=marks))
+        marks = tuple(draw.Mark(draw.Point(100 * x, _UP(y))) for x, y in points)
+        panels.append(replace(panel, bands=draw.band(intervals, _UP), marks=marks))
         rows += [
             (
                 name,
@@ -465,29 +453,35 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
         title or "Reliability",
         "Share of rows that turned out to be of the class, against its predicted probability; on the faint line, "
         "probabilities can be taken at their word. Bands: confidence intervals.",
-        PathDrawing(tuple(panels), SHARES, "predicted probability"),
-        Table("Bins", tuple(Column(head, head != "Model") for head in heads), tuple(rows)),
+        draw.PathDrawing(tuple(panels), SHARES, "predicted probability"),
+        draw.Table("Bins", tuple(draw.Column(head, head != "Model") for head in heads), tuple(rows)),
     )
 
 
 def _panel(
-    heading: str, note: str, faint: Sequence[tuple[float, float]], line: Sequence[tuple[float, float]], scale: Scale
-) -> Panel:
+    heading: str,
+    note: str,
+    faint: Sequence[tuple[float, float]],
+    line: Sequence[tuple[float, float]],
+    scale: draw.Scale,
+) -> draw.Panel:
     """A line over shares of the rows, and a faint one to compare with."""
     lines = [
         drawn
         for kind, pairs in (("start", faint), ("best", line))
-        for drawn in drawn_lines(kind, [(100 * x, y) for x, y in pairs], scale)
+        for drawn in draw.drawn_lines(kind, [(100 * x, y) for x, y in pairs], scale)
     ]
-    return Panel(heading, note, (), tuple(lines), (), _QUARTERS if scale is _UP else value_ticks(scale))
+    return draw.Panel(heading, note, (), tuple(lines), (), _QUARTERS if scale is _UP else draw.value_ticks(scale))
 
 
 def _drawing(
-    panels: Sequence[Panel], label: str, share: Sequence[float], texts: Sequence[str], chosen: float | None
-) -> PathDrawing:
+    panels: Sequence[draw.Panel], label: str, share: Sequence[float], texts: Sequence[str], chosen: float | None
+) -> draw.PathDrawing:
     hover = [f"{format_percent(x)} contacted: {text}" for x, text in zip(share, texts, strict=True)]
-    strips = tuple(strips_between([UNIT(x) for x in share], hover))
-    return PathDrawing(tuple(panels), SHARES, label, strips=strips, chosen_x=None if chosen is None else UNIT(chosen))
+    strips = tuple(draw.strips_between([UNIT(x) for x in share], hover))
+    return draw.PathDrawing(
+        tuple(panels), SHARES, label, strips=strips, chosen_x=None if chosen is None else UNIT(chosen)
+    )
 
 
 def _at_shares(share: np.ndarray) -> list[int]:

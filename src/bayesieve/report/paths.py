@@ -6,29 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bayesieve.report import drawing as draw
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.drawing import (
-    Line,
-    Mark,
-    Panel,
-    PathDrawing,
-    Point,
-    Scale,
-    Strip,
-    Table,
-    Tick,
-    band,
-    drawable,
-    drawn_lines,
-    labelled_mark,
-    panel_note,
-    spaced,
-    strips_between,
-    thinned,
-    tick_values,
-    value_scale,
-    value_ticks,
-)
 from bayesieve.report.search import (
     MAX_MOVES,
     Measure,
@@ -74,13 +53,13 @@ class Facet:
     def __call__(self, size: float) -> float:
         low, high = sorted((_shown(self.first, self.logarithmic), _shown(self.last, self.logarithmic)))
         ends = (self.start, self.stop) if self.last >= self.first else (self.stop, self.start)
-        return Scale(low, high, *ends)(_shown(size, self.logarithmic))
+        return draw.Scale(low, high, *ends)(_shown(size, self.logarithmic))
 
     @property
     def width(self) -> float:
         return self.stop - self.start
 
-    def ticks(self, *, per_width: float = 9.0) -> tuple[Tick, ...]:
+    def ticks(self, *, per_width: float = 9.0) -> tuple[draw.Tick, ...]:
         """Round sizes, no closer to each other than ``per_width`` percent."""
         low, high = sorted((self.first, self.last))
         if low == high:
@@ -89,12 +68,12 @@ class Facet:
             sizes = _round_sizes(low, high)
         else:
             n_ticks = max(2, int(self.width / per_width))
-            sizes = [v for v in tick_values(low, high, n_ticks) if float(v).is_integer()] or [low, high]
-        ticks: list[Tick] = []
+            sizes = [v for v in draw.tick_values(low, high, n_ticks) if float(v).is_integer()] or [low, high]
+        ticks: list[draw.Tick] = []
         for size in sorted(sizes, key=self):
             position = self(size)
             if not ticks or position - ticks[-1].position >= 0.55 * per_width:
-                ticks.append(Tick(position, format_count(size)))
+                ticks.append(draw.Tick(position, format_count(size)))
         return tuple(ticks)
 
 
@@ -113,9 +92,9 @@ def facets_in_turn(spans: Sequence[tuple[float, float]], *, logarithmic: bool) -
     return facets
 
 
-def ticks_of(facets: Sequence[Facet]) -> tuple[Tick, ...]:
+def ticks_of(facets: Sequence[Facet]) -> tuple[draw.Tick, ...]:
     """Ticks of all phases; where one phase ends and the next begins there is room for a single number."""
-    ticks: list[Tick] = []
+    ticks: list[draw.Tick] = []
     for tick in (tick for facet in facets for tick in facet.ticks()):
         if not ticks or tick.position - ticks[-1].position >= _CLOSEST:
             ticks.append(tick)
@@ -142,7 +121,7 @@ def _round_sizes(low: float, high: float) -> list[float]:
     return [size for size in sizes if low <= size <= high] or [low, high]
 
 
-def path_chart(search: SearchSummary) -> PathDrawing | None:
+def path_chart(search: SearchSummary) -> draw.PathDrawing | None:
     """A line for every start over the moves made, and the criterion without features; None without a recorded move."""
     starts = steps_by_start(search.path)
     best = best_start(search)
@@ -150,27 +129,27 @@ def path_chart(search: SearchSummary) -> PathDrawing | None:
         return None
     shown = [s for s in starts if s != best][: MAX_LINES - 1] + [best]  # the best one last, drawn over the others
     values = [step.criterion for s in shown for step in starts[s]]
-    values += [v for v in (search.null_criterion, search.best_criterion) if drawable(v)]
+    values += [v for v in (search.null_criterion, search.best_criterion) if draw.drawable(v)]
     low, high = min(values), max(values)
     room = 0.06 * (high - low) or 0.5 + 1e-3 * abs(high)  # lines should not run along the frame
-    x = Scale(0, max(1, max(len(starts[s]) for s in shown) - 1))
-    y = Scale(low - room, high + room, 100, 0)
+    x = draw.Scale(0, max(1, max(len(starts[s]) for s in shown) - 1))
+    y = draw.Scale(low - room, high + room, 100, 0)
     nearest = _nearest(starts[best], _goal(search))
-    panel = Panel(
+    panel = draw.Panel(
         heading="",
         note="",
         bands=(),
-        lines=tuple(Line("best" if s == best else "start", _places(starts[s], x, y)) for s in shown),
-        marks=(Mark(Point(x(nearest), y(starts[best][nearest].criterion))),),
-        y_ticks=value_ticks(y),
-        reference_y=y(search.null_criterion) if drawable(search.null_criterion) else None,
+        lines=tuple(draw.Line("best" if s == best else "start", _places(starts[s], x, y)) for s in shown),
+        marks=(draw.Mark(draw.Point(x(nearest), y(starts[best][nearest].criterion))),),
+        y_ticks=draw.value_ticks(y),
+        reference_y=y(search.null_criterion) if draw.drawable(search.null_criterion) else None,
     )
-    x_ticks = tuple(Tick(x(v), format_count(v)) for v in tick_values(x.low, x.high) if float(v).is_integer())
-    return PathDrawing((panel,), x_ticks, "moves made", n_hidden=len(starts) - len(shown))
+    x_ticks = tuple(draw.Tick(x(v), format_count(v)) for v in draw.tick_values(x.low, x.high) if float(v).is_integer())
+    return draw.PathDrawing((panel,), x_ticks, "moves made", n_hidden=len(starts) - len(shown))
 
 
-def _places(steps: Sequence[PathStep], x: Scale, y: Scale) -> tuple[Point, ...]:
-    return tuple(Point(x(i), y(steps[i].criterion)) for i in thinned(len(steps), MAX_POINTS))
+def _places(steps: Sequence[PathStep], x: draw.Scale, y: draw.Scale) -> tuple[draw.Point, ...]:
+    return tuple(draw.Point(x(i), y(steps[i].criterion)) for i in draw.thinned(len(steps), MAX_POINTS))
 
 
 @dataclass(frozen=True)
@@ -182,7 +161,7 @@ class _Walk:
     is_best: bool
 
 
-def phase_drawing(search: SearchSummary) -> PathDrawing | None:
+def phase_drawing(search: SearchSummary) -> draw.PathDrawing | None:
     """Panels of the criterion and of the validation rows, or None if no value can be drawn."""
     walks = list(steps_by_start(search.path).values())
     if not walks:
@@ -193,7 +172,7 @@ def phase_drawing(search: SearchSummary) -> PathDrawing | None:
     measures = measures_of(search)
     panels = [_panel(search, one, shown, chosen) for one in measures]
     described = shown if in_phases else [next(walk for walk in shown if walk.is_best)]
-    return PathDrawing(
+    return draw.PathDrawing(
         panels=tuple(panel for panel in panels if panel is not None),
         x_ticks=ticks_of(facets),
         x_label=size_label(facets[0]) if in_phases else "moves made",
@@ -233,36 +212,38 @@ def _chosen(search: SearchSummary, walks: Sequence[_Walk]) -> tuple[PathStep, fl
 
 def _panel(
     search: SearchSummary, shown: Measure, walks: Sequence[_Walk], chosen: tuple[PathStep, float] | None
-) -> Panel | None:
+) -> draw.Panel | None:
     values = [[_value(step, shown) for step in walk.steps] for walk in walks]
     every_value = [v for own in values for v in own]
     n_rows = shown.n_rows(search)
     on_axis: list[float] = []
-    if chosen is not None and drawable(value := _value(chosen[0], shown)):
+    if chosen is not None and draw.drawable(value := _value(chosen[0], shown)):
         reach = 2 * shown.standard_error(value, n_rows) if n_rows else 0.0
         on_axis = [value - reach, value + reach]
-    scale = value_scale(every_value, on_axis, lower_is_better=shown.lower_is_better)
+    scale = draw.value_scale(every_value, on_axis, lower_is_better=shown.lower_is_better)
     if scale is not None and n_rows:
         inside = [v for v in every_value if scale.low <= v <= scale.high]
         on_axis += [v + side * shown.standard_error(v, n_rows) for v in inside for side in (-1, 1)]
-        scale = value_scale(every_value, on_axis, lower_is_better=shown.lower_is_better)
+        scale = draw.value_scale(every_value, on_axis, lower_is_better=shown.lower_is_better)
     if scale is None:
         return None
-    lines: list[Line] = []
-    bands: list[tuple[Point, ...]] = []
+    lines: list[draw.Line] = []
+    bands: list[tuple[draw.Point, ...]] = []
     for walk, own in zip(walks, values, strict=True):
         pairs = [(walk.positions[i], own[i]) for i in _drawn_steps(walk, search.chosen)]
-        lines += drawn_lines("best" if walk.is_best else "start", pairs, scale)
+        lines += draw.drawn_lines("best" if walk.is_best else "start", pairs, scale)
         if n_rows and walk.is_best:
-            errors = [shown.standard_error(v, n_rows) if drawable(v) else v for _, v in pairs]
-            bands += band([(x, v - e, v + e) for (x, v), e in zip(pairs, errors, strict=True)], scale)
-    return Panel(
+            errors = [shown.standard_error(v, n_rows) if draw.drawable(v) else v for _, v in pairs]
+            bands += draw.band([(x, v - e, v + e) for (x, v), e in zip(pairs, errors, strict=True)], scale)
+    return draw.Panel(
         heading=shown.panel_heading,
-        note=panel_note(f"band: ± one standard error, {plural(n_rows, 'row')}" if n_rows else "", every_value, scale),
+        note=draw.panel_note(
+            f"band: ± one standard error, {plural(n_rows, 'row')}" if n_rows else "", every_value, scale
+        ),
         bands=tuple(bands),
         lines=tuple(lines),
         marks=_marks(search, chosen, shown, scale, lines),
-        y_ticks=value_ticks(scale),
+        y_ticks=draw.value_ticks(scale),
     )
 
 
@@ -270,16 +251,16 @@ def _marks(
     search: SearchSummary,
     chosen: tuple[PathStep, float] | None,
     shown: Measure,
-    scale: Scale,
-    lines: Sequence[Line],
-) -> tuple[Mark, ...]:
-    if chosen is None or not drawable(value := _value(chosen[0], shown)):
+    scale: draw.Scale,
+    lines: Sequence[draw.Line],
+) -> tuple[draw.Mark, ...]:
+    if chosen is None or not draw.drawable(value := _value(chosen[0], shown)):
         return ()
     step, x = chosen
     label = shown.text(value)
     if shown.on_validation or search.validation_name is None:  # only one panel says the size, that of the choice
         label = f"{plural(step.n_features, 'feature')}, {label}"
-    return (labelled_mark(Point(x, scale(value)), label, lines, above=not shown.lower_is_better),)
+    return (draw.labelled_mark(draw.Point(x, scale(value)), label, lines, above=not shown.lower_is_better),)
 
 
 def _value(step: PathStep, shown: Measure) -> float:
@@ -288,23 +269,23 @@ def _value(step: PathStep, shown: Measure) -> float:
 
 
 def _drawn_steps(walk: _Walk, chosen: tuple[int, int] | None) -> list[int]:
-    indices = set(spaced(walk.positions, MAX_POINTS))
+    indices = set(draw.spaced(walk.positions, MAX_POINTS))
     indices |= {i for i, step in enumerate(walk.steps) if (step.start, step.step) == chosen}
     return sorted(indices)
 
 
-def _stretches(facets: Sequence[Facet], walks: Sequence[_Walk]) -> list[Strip]:
+def _stretches(facets: Sequence[Facet], walks: Sequence[_Walk]) -> list[draw.Strip]:
     stretches = []
     for number, (facet, walk) in enumerate(zip(facets, walks, strict=True), start=1):
         verb = {"add": "adding", "drop": "dropping"}.get(walk.steps[-1].move, "no move")
         text = f"{number} {verb}, from {walk.steps[0].n_features:,}"
-        stretches.append(Strip(facet.start, round(facet.width, 3), text))
+        stretches.append(draw.Strip(facet.start, round(facet.width, 3), text))
     return stretches
 
 
-def _names(walks: Sequence[_Walk]) -> tuple[Tick, ...]:
+def _names(walks: Sequence[_Walk]) -> tuple[draw.Tick, ...]:
     """Features at the moves that have room for a name: all of a short path, the first of a long one."""
-    names: list[Tick] = []
+    names: list[draw.Tick] = []
     for walk in walks:
         places = walk.positions
         for i in range(1, len(places)):
@@ -312,14 +293,14 @@ def _names(walks: Sequence[_Walk]) -> tuple[Tick, ...]:
             feature = walk.steps[i].feature
             if near >= _NARROWEST_NAME and feature is not None:
                 sign = "" if walk.steps[i].move == "add" else "− "
-                names.append(Tick(places[i], sign + shorten_middle(few_digits(not_blank(feature)), MAX_NAME)))
+                names.append(draw.Tick(places[i], sign + shorten_middle(few_digits(not_blank(feature)), MAX_NAME)))
     return tuple(names)
 
 
-def _strips(walk: _Walk, measures: Sequence[Measure], search: SearchSummary) -> list[Strip]:
+def _strips(walk: _Walk, measures: Sequence[Measure], search: SearchSummary) -> list[draw.Strip]:
     order = sorted(_drawn_steps(walk, search.chosen), key=lambda i: walk.positions[i])
     texts = [_in_words(walk.steps[i], measures, search) for i in order]
-    return strips_between([walk.positions[i] for i in order], texts)
+    return draw.strips_between([walk.positions[i] for i in order], texts)
 
 
 def _in_words(step: PathStep, measures: Sequence[Measure], search: SearchSummary) -> str:
@@ -335,7 +316,7 @@ def _in_words(step: PathStep, measures: Sequence[Measure], search: SearchSummary
     return f"{plural(step.n_features, 'feature')}{which}{': ' if values else ''}{', '.join(values)}{chosen}"
 
 
-def spread_drawing(summaries: Sequence[SearchSummary]) -> PathDrawing | None:
+def spread_drawing(summaries: Sequence[SearchSummary]) -> draw.PathDrawing | None:
     """Panels of the mean with a band of one standard deviation, faint lines for the searches themselves."""
     searches = [by_size(summary) for summary in summaries]
     met = sizes_of(searches)
@@ -343,7 +324,7 @@ def spread_drawing(summaries: Sequence[SearchSummary]) -> PathDrawing | None:
         return None
     chosen = [step for summary in summaries if (step := chosen_step(summary)) is not None]
     facet = Facet(met[0], met[-1], logarithmic=needs_logarithm(met, [step.n_features for step in chosen]))
-    sizes = [met[i] for i in spaced([facet(size) for size in met], MAX_POINTS)]
+    sizes = [met[i] for i in draw.spaced([facet(size) for size in met], MAX_POINTS)]
     panels, drawn = [], []
     for shown in measures_of(*summaries):
         spreads = spread(searches, sizes, on_validation=shown.on_validation)
@@ -352,11 +333,11 @@ def spread_drawing(summaries: Sequence[SearchSummary]) -> PathDrawing | None:
             panels.append(panel)
             drawn.append((shown, spreads))
     texts = [_means_in_words(size, [(shown, spreads[i]) for shown, spreads in drawn]) for i, size in enumerate(sizes)]
-    return PathDrawing(
+    return draw.PathDrawing(
         panels=tuple(panels),
         x_ticks=facet.ticks(),
         x_label=size_label(facet),
-        strips=tuple(strips_between([facet(size) for size in sizes], texts)),
+        strips=tuple(draw.strips_between([facet(size) for size in sizes], texts)),
         n_hidden=max(0, len(summaries) - MAX_LINES),
     )
 
@@ -367,27 +348,27 @@ def _mean_panel(
     spreads: Sequence[Spread],
     chosen: Sequence[PathStep],
     facet: Facet,
-) -> Panel | None:
+) -> draw.Panel | None:
     means = [s.mean for s in spreads]
-    ends = [v for s in spreads if drawable(s.deviation) for v in (s.mean - s.deviation, s.mean + s.deviation)]
+    ends = [v for s in spreads if draw.drawable(s.deviation) for v in (s.mean - s.deviation, s.mean + s.deviation)]
     values = [(step.n_features, step.validation if shown.on_validation else step.criterion) for step in chosen]
-    marked = [(size, value) for size, value in values if value is not None and drawable(value)]
-    scale = value_scale(means + ends, [value for _, value in marked], lower_is_better=shown.lower_is_better)
+    marked = [(size, value) for size, value in values if value is not None and draw.drawable(value)]
+    scale = draw.value_scale(means + ends, [value for _, value in marked], lower_is_better=shown.lower_is_better)
     if scale is None:
         return None
-    lines: list[Line] = []
+    lines: list[draw.Line] = []
     for search in searches[:MAX_LINES]:
         own = [(facet(s.size), value_at(search, s.size, on_validation=shown.on_validation)) for s in spreads]
-        lines += drawn_lines("start", own, scale)
-    lines += drawn_lines("best", [(facet(s.size), s.mean) for s in spreads], scale)
+        lines += draw.drawn_lines("start", own, scale)
+    lines += draw.drawn_lines("best", [(facet(s.size), s.mean) for s in spreads], scale)
     note = f"line: mean of {plural(len(searches), 'search', 'searches')}; band: ± one standard deviation"
-    return Panel(
+    return draw.Panel(
         heading=shown.panel_heading,
-        note=panel_note(note, means, scale),
-        bands=band([(facet(s.size), s.mean - s.deviation, s.mean + s.deviation) for s in spreads], scale),
+        note=draw.panel_note(note, means, scale),
+        bands=draw.band([(facet(s.size), s.mean - s.deviation, s.mean + s.deviation) for s in spreads], scale),
         lines=tuple(lines),
-        marks=tuple(Mark(Point(facet(size), scale(value))) for size, value in marked),
-        y_ticks=value_ticks(scale),
+        marks=tuple(draw.Mark(draw.Point(facet(size), scale(value))) for size, value in marked),
+        y_ticks=draw.value_ticks(scale),
     )
 
 
@@ -408,12 +389,12 @@ class SearchSection:
 
     search: SearchSummary
     sentence: str
-    chart: PathDrawing | None = None
+    chart: draw.PathDrawing | None = None
     chart_cap: str | None = None
     moves: tuple[PathStep, ...] = ()
     moves_cap: str | None = None
-    drawing: PathDrawing | None = None
-    table: Table | None = None
+    drawing: draw.PathDrawing | None = None
+    table: draw.Table | None = None
 
 
 def search_section(search: SearchSummary | None) -> SearchSection | None:

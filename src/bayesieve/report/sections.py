@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesieve.report import drawing as draw
 from bayesieve.report.data import (
     CellGrid,
     Contribution,
@@ -21,27 +22,7 @@ from bayesieve.report.data import (
     ReportData,
     ThresholdStep,
 )
-from bayesieve.report.drawing import (
-    N_CLASS_COLOURS,
-    Bar,
-    Box,
-    Panel,
-    PathDrawing,
-    Point,
-    Scale,
-    Segment,
-    Tick,
-    Waterfall,
-    band,
-    diverging_bar,
-    drawn_lines,
-    evidence_limit,
-    labelled_mark,
-    stacked_segments,
-    thinned,
-    value_ticks,
-    waterfall,
-)
+from bayesieve.report.drawing import band, evidence_limit
 from bayesieve.statistics.metrics import Bin
 from bayesieve.words import format_count, format_money, format_number, format_percent, not_blank, plural, shorten
 
@@ -57,10 +38,10 @@ MAX_CLASSES = 30
 MAX_CONFUSION_CLASSES = 26
 N_CONFUSIONS = 12
 MAX_POINTS = 400
-UNIT_TICKS = tuple(Tick(100 * v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0))
-_RIGHT, _UP = Scale(0, 1), Scale(0, 1, 100, 0)
-SHARES = tuple(Tick(100 * v, f"{v:.0%}") for v in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
-UNIT = Scale(0.0, 1.0)
+UNIT_TICKS = tuple(draw.Tick(100 * v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0))
+_RIGHT, _UP = draw.Scale(0, 1), draw.Scale(0, 1, 100, 0)
+SHARES = tuple(draw.Tick(100 * v, f"{v:.0%}") for v in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+UNIT = draw.Scale(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +57,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class ClassBalance:
-    segments: tuple[Segment, ...]
+    segments: tuple[draw.Segment, ...]
     shares: tuple[float, ...]
     coloured: bool
     n_named: int
@@ -121,9 +102,9 @@ def class_balance(data: ReportData) -> ClassBalance:
     """Base rates, as a stacked bar; zeros when there are no rows."""
     total = sum(data.class_counts)
     shares = tuple(count / total if total > 0 else 0.0 for count in data.class_counts)
-    segments = tuple(stacked_segments(shares))
+    segments = tuple(draw.stacked_segments(shares))
     named = sum(segment.index is not None for segment in segments)
-    return ClassBalance(segments, shares, len(data.classes) <= N_CLASS_COLOURS, named)
+    return ClassBalance(segments, shares, len(data.classes) <= draw.N_CLASS_COLOURS, named)
 
 
 @dataclass(frozen=True)
@@ -216,7 +197,7 @@ def feature_section(data: ReportData) -> FeatureSection:
         details_cap=details_cap,
         evidence_limit=limit,
         any_clipped=any(
-            diverging_bar(nats, limit).clipped for level in levels for _, nats in evidence_amounts(level.evidence)
+            draw.diverging_bar(nats, limit).clipped for level in levels for _, nats in evidence_amounts(level.evidence)
         ),
         is_fitted=any(level.counted for level in levels),
     )
@@ -350,8 +331,8 @@ class ExplainedSection:
     row: ExplainedRow
     favoured: int
     against: int
-    lines: tuple[tuple[str, Contribution | None, Bar], ...]
-    chart: Waterfall
+    lines: tuple[tuple[str, Contribution | None, draw.Bar], ...]
+    chart: draw.Waterfall
 
 
 def explained_sections(data: ReportData) -> tuple[ExplainedSection, ...]:
@@ -376,7 +357,7 @@ def _explained(row: ExplainedRow, classes: Sequence[str]) -> ExplainedSection:
     amounts = sorted((a for a in amounts if a[0] != 0), key=lambda a: -abs(a[0]))
     named, rest = amounts[:MAX_CONTRIBUTIONS], amounts[MAX_CONTRIBUTIONS:]
     steps = [amount for amount, _ in named] + ([sum(amount for amount, _ in rest)] if rest else [])
-    chart = waterfall(row.prior[favoured] - row.prior[against], steps)
+    chart = draw.waterfall(row.prior[favoured] - row.prior[against], steps)
     sources: list[tuple[str, Contribution | None]] = [(c.feature, c) for _, c in named]
     sources += [(plural(len(rest), "other feature"), None)] if rest else []
     lines = tuple((name, source, bar) for (name, source), bar in zip(sources, chart.bars[1:-1], strict=True))
@@ -389,11 +370,11 @@ class ReliabilityChart:
     predicted so.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[draw.Point, ...]
     bins: tuple[Bin, ...]
-    bars: tuple[Box, ...]
+    bars: tuple[draw.Box, ...]
     error: float
-    intervals: tuple[tuple[Point, Point], ...]
+    intervals: tuple[tuple[draw.Point, draw.Point], ...]
 
 
 @dataclass(frozen=True)
@@ -402,7 +383,7 @@ class ClassCharts:
 
     label: str
     reliability: ReliabilityChart | None
-    roc: tuple[Point, ...]
+    roc: tuple[draw.Point, ...]
     area: float
 
 
@@ -476,18 +457,18 @@ def reliability_chart(bins: Sequence[Bin]) -> ReliabilityChart | None:
     lefts = [round(min(max(x - width / 2, 0.0), 100 - width), 2) for x in xs]
     heights = [round(100 * b.rows / most, 2) for b in filled]
     bars = tuple(
-        Box(left, 100 - height, width, height, plural(b.rows, "row"))
+        draw.Box(left, 100 - height, width, height, plural(b.rows, "row"))
         for left, height, b in zip(lefts, heights, filled, strict=True)
     )
-    points = tuple(Point(x, _UP(b.observed)) for x, b in zip(xs, filled, strict=True))
-    intervals = tuple((Point(x, _UP(b.low)), Point(x, _UP(b.high))) for x, b in zip(xs, filled, strict=True))
+    points = tuple(draw.Point(x, _UP(b.observed)) for x, b in zip(xs, filled, strict=True))
+    intervals = tuple((draw.Point(x, _UP(b.low)), draw.Point(x, _UP(b.high))) for x, b in zip(xs, filled, strict=True))
     return ReliabilityChart(points, tuple(filled), bars, calibration_error(filled), intervals)
 
 
-def roc_points(curve: Sequence[tuple[float, float]]) -> tuple[Point, ...]:
+def roc_points(curve: Sequence[tuple[float, float]]) -> tuple[draw.Point, ...]:
     """Positions of a ROC curve, thinned to at most `MAX_POINTS`."""
     finite = [(fpr, tpr) for fpr, tpr in curve if math.isfinite(fpr + tpr)]
-    return tuple(Point(_RIGHT(finite[i][0]), _UP(finite[i][1])) for i in thinned(len(finite), MAX_POINTS))
+    return tuple(draw.Point(_RIGHT(finite[i][0]), _UP(finite[i][1])) for i in draw.thinned(len(finite), MAX_POINTS))
 
 
 def roc_area(curve: Sequence[tuple[float, float]]) -> float:
@@ -504,7 +485,7 @@ class DecisionSection:
     summary: DecisionSummary
     total: float
     best_always: str
-    drawing: PathDrawing | None
+    drawing: draw.PathDrawing | None
     heads: tuple[str, ...]
     steps: tuple[tuple[float, float, tuple[str, ...], str], ...]
 
@@ -526,14 +507,14 @@ def decision_section(data: ReportData) -> DecisionSection | None:
     chosen = steps[summary.chosen]
     name = summary.lines[1].name
     panel = profit_panel(share, benefit, low, high, scale, (chosen.share, chosen.benefit), "", "Benefit")
-    drawing = PathDrawing((panel,), SHARES, f"share of rows: {name}", chosen_x=100 * chosen.share)
+    drawing = draw.PathDrawing((panel,), SHARES, f"share of rows: {name}", chosen_x=100 * chosen.share)
     heads = (f"Rows: {name}", f"At least this {summary.score}", "Benefit", "95% of resamples", *data.classes)
     lines = tuple(_line(step, scale, name, summary.score, data.classes) for step in steps)
     return DecisionSection(summary, total, best_always, drawing, heads, lines)
 
 
 def _line(
-    step: ThresholdStep, scale: Scale, name: str, score: str, classes: Sequence[str]
+    step: ThresholdStep, scale: draw.Scale, name: str, score: str, classes: Sequence[str]
 ) -> tuple[float, float, tuple[str, ...], str]:
     share, threshold = format_percent(step.share), format_number(step.threshold)
     benefit, band = format_money(step.benefit), f"{format_money(step.low)} to {format_money(step.high)}"
@@ -549,28 +530,30 @@ def profit_panel(
     profit: Sequence[float],
     low: Sequence[float],
     high: Sequence[float],
-    scale: Scale,
+    scale: draw.Scale,
     marked: tuple[float, float],
     label: str,
     heading: str = "Profit",
-) -> Panel:
+) -> draw.Panel:
     """The line of the profit with its band, one of its points marked, and contact at random."""
     with_band = not np.isnan(low).any()
     line = [(100 * x, y) for x, y in zip(share, profit, strict=True)]
-    lines = drawn_lines("start", [(0.0, profit[0]), (100.0, profit[-1])], scale) + drawn_lines("best", line, scale)
-    return Panel(
+    lines = draw.drawn_lines("start", [(0.0, profit[0]), (100.0, profit[-1])], scale) + draw.drawn_lines(
+        "best", line, scale
+    )
+    return draw.Panel(
         heading=heading,
         note="faint: rows at random" + ("; band: bootstrap of the rows" if with_band else ""),
         bands=band([(100 * x, a, b) for x, a, b in zip(share, low, high, strict=True)], scale) if with_band else (),
         lines=tuple(lines),
-        marks=(labelled_mark(Point(UNIT(marked[0]), scale(marked[1])), label, lines, above=True),),
-        y_ticks=value_ticks(scale),
+        marks=(draw.labelled_mark(draw.Point(UNIT(marked[0]), scale(marked[1])), label, lines, above=True),),
+        y_ticks=draw.value_ticks(scale),
     )
 
 
-def roomy_scale(values: np.ndarray) -> Scale:
+def roomy_scale(values: np.ndarray) -> draw.Scale:
     """A vertical axis with some room above and below the values."""
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())
     room = 0.08 * (high - low) or 0.5
-    return Scale(low - room, high + room, 100.0, 0.0)
+    return draw.Scale(low - room, high + room, 100.0, 0.0)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.values import COUNT, TYPES_OF_MOMENTS, canonical_value, is_missing, text_of_bytes
+from bayesieve.table.values import COUNT, TYPES_OF_MOMENTS, canonical_value, is_missing, unmasked
 
 
 def as_array(X: Any) -> np.ndarray:
@@ -65,19 +65,6 @@ def holds_exactly(array: np.ndarray, values: Iterable[Any]) -> bool:
         or all(issubclass(kind, (float, np.floating)) for kind in kinds)
         or not (np.abs(array) >= 2**53).any()
     )
-
-
-def unmasked(X: Any) -> np.ndarray:
-    """An array-like as an array; masked values become missing ones: NaN or NaT, or None among objects."""
-    if not isinstance(X, np.ma.MaskedArray):
-        return np.asarray(X)
-    if X.dtype.names is not None or not np.any(X.mask):
-        return np.asarray(X.data)
-    array = X.data.copy() if X.dtype.kind in "fmM" else X.data.astype(object)
-    if X.dtype.kind == "S":
-        array[:] = np.vectorize(text_of_bytes, otypes=[object])(array)
-    array[X.mask] = {"f": np.nan, "m": "NaT", "M": "NaT"}.get(X.dtype.kind)
-    return array
 
 
 def _refuse_other_shapes(array: np.ndarray) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.arrays import holds_exactly, unmasked
+from bayesieve.table.arrays import holds_exactly
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, column_of_series, encode_plain
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.values import unmasked
 from bayesieve.words import ShortRepr
 
 _CONTINUOUS = (

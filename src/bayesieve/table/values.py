@@ -362,3 +362,16 @@ def parse_number(text: str, type_: str) -> float:
         return _PARSERS[type_](text)
     except OverflowError as error:
         raise ValueError(text) from error
+
+
+def unmasked(X: Any) -> np.ndarray:
+    """An array-like as an array; masked values become missing ones: NaN or NaT, or None among objects."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return np.asarray(X)
+    if X.dtype.names is not None or not np.any(X.mask):
+        return np.asarray(X.data)
+    array = X.data.copy() if X.dtype.kind in "fmM" else X.data.astype(object)
+    if X.dtype.kind == "S":
+        array[:] = np.vectorize(text_of_bytes, otypes=[object])(array)
+    array[X.mask] = {"f": np.nan, "m": "NaT", "M": "NaT"}.get(X.dtype.kind)
+    return array
