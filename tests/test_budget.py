@@ -45,7 +45,8 @@ def visits(call):
 
 model, visited["fit"] = visits(lambda: SelectiveNB(n_jobs=1).fit(frame, y))
 _, visited["predict_proba"] = visits(lambda: model.predict_proba(frame))
-print(json.dumps({name: sorted(path for path in seen if "/bayesieve/" in path and not path.endswith("_kernels.py")) for name, seen in visited.items()}))
+ours = lambda path: "/bayesieve/" in path and not path.endswith("_kernels.py")
+print(json.dumps({name: sorted(filter(ours, seen)) for name, seen in visited.items()}))
 """
 
 
