@@ -28,7 +28,7 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.criteria import Benefit
-from bayesieve.discretize import scanned_columns
+from bayesieve.discretize import scanned_columns, value_sums
 from bayesieve.discretize.scanned_columns import ScannedBlocks
 from bayesieve.engine import Cache, Mapped
 from bayesieve.engine.files import bytes_of
@@ -235,13 +235,13 @@ def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypat
     monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 100)
     now = [0.0]
     monkeypatch.setattr("bayesieve.discretize.scanned_columns.time.perf_counter", lambda: now[0])
-    count = scanned_columns.count_values
+    count = value_sums.count_values
 
     def slow(*arguments: Any) -> Any:
         now[0] += 0.375  # seconds for each of four columns and a hundred rows, and as many to code them
         return count(*arguments)
 
-    monkeypatch.setattr(scanned_columns, "count_values", slow)
+    monkeypatch.setattr(value_sums, "count_values", slow)
     with pytest.warns(
         UserWarning, match=r"The model is learnt from 1,600 of 3,000 rows, in pieces spread over the scan"
     ):
@@ -280,7 +280,7 @@ _KILLED = """
 import itertools, os, sys
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
-from bayesieve.discretize import scanned_columns
+from bayesieve.discretize import scanned_columns, value_sums
 from bayesieve.engine import Cache
 from bayesieve.search import greedy
 
@@ -295,12 +295,12 @@ def kill_at(number, function):
     return called
 
 if phase == "counting":
-    scanned_columns.count_values = kill_at(2, scanned_columns.count_values)
+    value_sums.count_values = kill_at(2, value_sums.count_values)
 if phase == "reading":
     from tests.classifier.test_scanned import read_in_small_blocks
     read_in_small_blocks(setattr)
-    scanned_columns.count_values = kill_at(int(sys.argv[4]), scanned_columns.count_values)
-    scanned_columns.count_cells = kill_at(int(sys.argv[5]), scanned_columns.count_cells)
+    value_sums.count_values = kill_at(int(sys.argv[4]), value_sums.count_values)
+    value_sums.count_cells = kill_at(int(sys.argv[5]), value_sums.count_cells)
 if phase == "coding":
     Cache._checksums = kill_at(1, Cache._checksums)
 if phase == "searching":

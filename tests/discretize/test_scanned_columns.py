@@ -11,7 +11,7 @@ import pytest
 
 import bayesieve
 from bayesieve import TableEncoder
-from bayesieve.discretize import scanned_columns
+from bayesieve.discretize import scanned_columns, value_sums
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.discretize.value_sums import (
     BlockRows,
@@ -101,7 +101,7 @@ def test_an_interruption_says_what_was_interrupted(tmp_path: Path, monkeypatch: 
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scanned_columns, "count_values", interrupted)
+    monkeypatch.setattr(value_sums, "count_values", interrupted)
     with pytest.raises(KeyboardInterrupt, match="still reading; with a cache it could go on"):
         TableEncoder(n_jobs=1).fit(bayesieve.scan(tmp_path / "rows.parquet"), "paid")
 

@@ -176,7 +176,7 @@ from pathlib import Path
 warnings.simplefilter("ignore")
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
-from bayesieve.discretize import scanned_columns
+from bayesieve.discretize import scanned_columns, value_sums
 from bayesieve.engine import Cache
 from tests.classifier.test_scanned import read_in_small_blocks
 from tests.engine.test_cache import digest_of, fitted
@@ -201,9 +201,9 @@ if place == "start":
 if place in ("rows", "cells"):
     scanned_columns._SECONDS_BETWEEN_NOTES = 10.0  # as in a real fit: none here
 if place == "rows":
-    scanned_columns.count_values = wait_at(scanned_columns.count_values)
+    value_sums.count_values = wait_at(value_sums.count_values)
 if place == "cells":
-    scanned_columns.count_cells = wait_at(scanned_columns.count_cells)
+    value_sums.count_cells = wait_at(value_sums.count_cells)
 if place == "codes":
     Cache._checksums = wait_at(Cache._checksums)
 if place == "manifest":
