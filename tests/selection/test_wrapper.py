@@ -159,6 +159,13 @@ def test_bad_options_say_what_to_do(options: dict[str, Any], message: str) -> No
         WrapperSelector(**options).fit(frame, y)
 
 
+def test_an_array_is_no_criterion() -> None:
+    frame, y = mixed_frame()
+    for model in (selector := WrapperSelector(criterion=np.array([1, 2])), SelectiveNB(selector)):
+        with pytest.raises(ValueError, match=r"criterion: array\(\[1, 2\]\) must be one of"):
+            model.fit(frame, y)
+
+
 def test_too_few_rows_to_hold_out_or_leave_out() -> None:
     with pytest.raises(ValueError, match=r"too few rows \(2\) to hold 0.5 of them out; use evaluation='loo'"):
         WrapperSelector(encoder=None).fit([[0], [1]], [0, 1])

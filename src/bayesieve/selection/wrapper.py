@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.engine.progress import Progress, SearchProgress
-from bayesieve.parts import Allowed, with_shared_docs
+from bayesieve.parts import Allowed, is_choice, with_shared_docs
 from bayesieve.search import (
     DIRECTIONS,
     GreedySearch,
@@ -281,7 +281,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     def kernel_families(self) -> Sequence[str]:
         """By criterion: AUC has kernels of its own."""
         name = getattr(self.criterion, "name", self.criterion)
-        return ("search", "auc", "auc-levels") if name == "auc" else ("search", "wrapper")
+        return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
 
     def _search(self, coded: CodedTable, *, groups: Any = None, telling: Any = None) -> np.ndarray:
         seed = seed_of(self.random_state)
