@@ -40,7 +40,7 @@ _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 
 
 
 def selector_name(model: SelectiveNB) -> str:
-    """The name of the selector, or of its class where that has none of its own."""
+    """The name of the selector, or of its class if it has no name."""
     kind = type(model.selector_)
     return vars(kind).get("name", kind.__name__)
 
@@ -85,7 +85,7 @@ def describe(model: SelectiveNB) -> str:
 
 
 def feature_note(model: SelectiveNB, k: int) -> str | None:
-    """A remark on a feature, None where there is nothing to remark."""
+    """A remark on a feature, or None."""
     level = model.encoder_.levels_[k]
     if model.feature_weights_[k] == 0 and model.scorecard_.features[k].is_used:
         if isinstance(level, PairLevels) and level.level_score == 0:

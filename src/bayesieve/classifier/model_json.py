@@ -293,7 +293,7 @@ def _evidence_of(parts: _Model2) -> str:
 
 
 def _feature(feature: _Feature | _Feature2, level: FeatureLevels, sizes: tuple[int, int], sign: int) -> Feature:
-    """A feature, of so many classes and factors of errors."""
+    """A feature; ``sizes`` are the numbers of classes and of factors of errors."""
     name, (n_classes, n_factors) = repr(level.name), sizes
     cells = level if feature.cells is None else _cells(feature.cells, level)
     shape, of_levels = (cells.n_levels, n_classes), (level.n_levels, n_classes)

@@ -194,7 +194,7 @@ class JointCodes:
 
 
 def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Positions of features, as many in a group as have at most so many combinations, those of most codes first."""
+    """Positions of features in groups, those of most codes first: as many as keep the combinations within a limit."""
     groups: list[list[int]] = []
     n_cells = most + 1
     for k in np.argsort(-n_codes, kind="stable").tolist():

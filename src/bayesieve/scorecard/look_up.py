@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logsumexp, ndtri, softmax
+from scipy.special import expit, ndtri, softmax
 
 from bayesieve.discretize.column_blocks import code_columns
 from bayesieve.discretize.indicators import code_families, indicator_table, make_family
@@ -75,36 +75,6 @@ class CellTables:
         return np.ascontiguousarray(self.lines[at].transpose(1, 0, 2))
 
 
-@dataclass(frozen=True)
-class ErrorTables:
-    """Errors of the cells of features, of the features in the model one after another.
-
-    Parameters
-    ----------
-    shared : of each feature (n_cells + 1, n_numbers, n_factors), those of unseen values last.
-    own : of each feature (n_cells + 1, n_numbers), variances of what no other feature shares.
-    intercept : (n_numbers, n_factors).
-    chance : (n_numbers,) variances of the intercept.
-    """
-
-    shared: Sequence[np.ndarray]
-    own: Sequence[np.ndarray]
-    intercept: np.ndarray
-    chance: np.ndarray
-
-    def variances(self, codes: np.ndarray) -> np.ndarray:
-        """(n_rows, n_numbers) variances of log joint probabilities, of cells (n_features, n_rows)."""
-        n_rows = codes.shape[1]
-        shared = np.tile(self.intercept, (n_rows, 1, 1))
-        own = np.tile(self.chance, (n_rows, 1))
-        for of_shared, of_own, cells in zip(self.shared, self.own, codes, strict=True):
-            at = np.minimum(cells, len(of_own) - 1)
-            if of_shared.shape[2]:
-                shared += of_shared[at]
-            own += of_own[at]
-        return (shared**2).sum(axis=2) + own
-
-
 def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.ndarray:
     """Intervals of the probabilities of classes, (n_rows, n_classes, 2), normal on the scale of log odds.
 
@@ -119,7 +89,7 @@ def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.n
     with np.errstate(invalid="ignore"):
         for j in range(n_classes):
             others = np.delete(joint, j, axis=1)
-            odds = joint[:, j] - logsumexp(others, axis=1)
+            odds = joint[:, j] - np.logaddexp.reduce(others, axis=1)
             if variances.shape[1] == 1:
                 error = variances[:, 0]
             else:

@@ -16,7 +16,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.evidence.fitting import Evidence, counting_variances
-from bayesieve.scorecard.look_up import Cell, CellTables, ErrorTables, RowReader, intervals_of, is_row, one_row, text_of
+from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.derived_levels import PairLevels, scores_of
 from bayesieve.table.frames import as_table, polars_frame
@@ -220,11 +220,26 @@ class Scorecard(ShortRepr):
         return CellTables.of([feature.table for feature in used], self.intercept)
 
     @cached_property
-    def errors(self) -> ErrorTables:
-        """The errors of the features in the model as one table."""
-        of_features = [self.features[k].errors for k in self.used.tolist()]
-        shared, own = [one for one, _ in of_features], [one for _, one in of_features]
-        return ErrorTables(shared, own, np.sqrt(_ERRORS_TIMES) * self.intercept_factors, chance(self.class_counts))
+    def standard_errors(self) -> CellTables:
+        """The standard errors of the features in the model as one table, 0 for unseen values."""
+        nothing = np.zeros((1, self.classes.size))
+        used = [self.features[k] for k in self.used.tolist()]
+        return CellTables.of([np.concatenate([feature.standard_errors, nothing]) for feature in used], nothing[0])
+
+    @cached_property
+    def errors(self) -> CellTables:
+        """The errors of the features in the model as one table: the variances of each number, which add up, then what
+        features share, which adds up before it is squared.
+        """
+        n_numbers, n_factors = self.intercept_factors.shape
+        tables = []
+        for k in self.used.tolist():
+            shared, own = self.features[k].errors
+            lines = np.zeros((len(own), n_numbers, n_factors))
+            lines[..., : shared.shape[2]] = shared
+            tables.append(np.column_stack([own, lines.reshape(len(own), -1)]))
+        of_intercept = np.sqrt(_ERRORS_TIMES) * self.intercept_factors
+        return CellTables.of(tables, np.append(chance(self.class_counts), of_intercept))
 
     @cached_property
     def reader(self) -> RowReader:
@@ -277,7 +292,10 @@ class Scorecard(ShortRepr):
 
     def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
         """The same of cells, (n_used, n_rows)."""
-        return intervals_of(self.tables.joint(cells), self.errors.variances(cells), level)
+        n_numbers, n_factors = self.intercept_factors.shape
+        own, shared = np.split(self.errors.joint(cells), [n_numbers], axis=1)
+        variances = own + (shared.reshape(len(own), n_numbers, n_factors) ** 2).sum(axis=2)
+        return intervals_of(self.tables.joint(cells), variances, level)
 
     def explain(self, X: Any) -> Explanation:
         """What each feature in the model adds, row by row, of a table or of one row as values by column."""
@@ -303,20 +321,12 @@ class Scorecard(ShortRepr):
             classes=self.classes,
             prior=self.intercept,
             contributions=self.tables.contributions(codes),
-            standard_errors=self._standard_errors(used, codes),
+            standard_errors=self.standard_errors.contributions(codes),
             intervals=self.interval_of_cells(codes, EXPLAINED_LEVEL),
             values=columns_of_texts(texts, n_rows),
             levels=columns_of_texts(labels, n_rows),
             weights=np.array([feature.weight for feature in used]),
         )
-
-    def _standard_errors(self, used: Sequence[Feature], codes: np.ndarray) -> np.ndarray:
-        """(n_rows, n_used, n_classes)."""
-        errors = np.zeros((codes.shape[1], len(used), self.classes.size))
-        for k, (feature, own) in enumerate(zip(used, codes, strict=True)):
-            known = own < len(feature.standard_errors)
-            errors[known, k] = feature.standard_errors[own[known]]
-        return errors
 
     def to_frame(self) -> Any:
         """One row per feature in the model and cell (polars), most important first, then what its unseen values add:
