@@ -128,3 +128,27 @@ def test_cuts_cost_more_in_tables_of_many_columns() -> None:
     assert 1 <= pays.sum() <= 3 < np.count_nonzero(alone.level_scores_)
     as_text = TableEncoder(kinds={f"x{i}": "categorical" for i in range(1000)}).fit(noise, y).level_scores_
     assert as_text.tolist() == pytest.approx(many.tolist())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_cells", [12, 60, 300])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_a_search_for_useful_groups_finds_those_that_are(n_cells: int, n_classes: int, weighted: bool) -> None:
+    """Two features each with an effect; the less they interact, the less groups of their cells save."""
+    ended = 0
+    for seed, strength in enumerate([0.0, 0.0, 0.3, 1.0, 2.0]):
+        rng = np.random.default_rng(seed)
+        shares = np.exp(rng.normal(size=(n_cells, n_classes)) * strength)
+        rows = rng.poisson(200.0, n_cells)
+        counts = np.array(
+            [rng.multinomial(n, p) for n, p in zip(rows, shares / shares.sum(1, keepdims=True), strict=True)]
+        )
+        if weighted:
+            counts = counts * 1.5
+        best = group_values(counts, prior="sizes")
+        saved = best.null_cost - best.cost
+        for least in (saved - 1.0, saved + 1.0, saved + 500.0):
+            groups = group_values(counts, prior="sizes", least=least)
+            assert groups.cost == pytest.approx(best.cost, abs=1e-9) or saved < least
+            ended += groups.cost > best.cost
+    assert ended > 0

@@ -48,6 +48,7 @@ MAX_OPTIMAL_VALUES = 16
 _FEW_VALUES = 8  # with the prior by sizes, up to which all partitions are tried anyway
 _MAX_UNITS = 128  # with the prior by sizes, the same as the next: single values move afterwards
 _SOME_GROUPS = (2, 3, 4, 5, 6, 8, 11, 16, 24, 40, 64)
+_HOPELESS = 20.0  # nats beyond a useful cost from which the groups of a first search are not improved
 _MAX_PAIRED = 512  # values up to which all pairs are compared; rarer ones are joined first
 _MAX_ORDERED = 2048  # two classes: distinct class ratios up to which every value keeps its own place
 
@@ -180,6 +181,10 @@ class MODLGrouper(_MODLCoder, GroupCoder):
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
         missing = len(table.values) if apart else None
         return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, price=self.price)
+
+    def fit_cells(self, cells: np.ndarray, least: float) -> Groups:
+        """Groups of cells, (n_cells, n_classes) rows, as if they were values, for `group_values`."""
+        return group_values(cells, method=self.method, prior=self.prior, price=self.price, least=least)
 
 
 _MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more than any feature could repay
@@ -328,6 +333,7 @@ def group_values(
     prior: Prior = "published",
     apart: int | None = None,
     price: float = 0.0,
+    least: float = -np.inf,
 ) -> Groups:
     """Best MODL groups of the values of one column.
 
@@ -340,6 +346,8 @@ def group_values(
     prior : how the cost announces groups.
     apart : a value, if any, that always is a group of its own (unless all values end in one group).
     price : nats that each group beyond the first costs more by sizes.
+    least : nats that groups have to save to be of use. By sizes, the search ends early if its first groups save far
+        less.
     """
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     n_values = present.size
@@ -353,7 +361,8 @@ def group_values(
         announced = group_prior(n_values, min(n_values, 1 + max(_MAX_PAIRED, _MAX_ORDERED)))
     null_cost = float(np.log(n_values) + part_cost(null_counts)[0])
     if n_values > 1:
-        label = _search_groups(counts[free], np.append(announced[:1], announced[1 + fixed.size :]), method, prior)
+        own = np.append(announced[:1], announced[1 + fixed.size :])
+        label = _search_groups(counts[free], own, method, prior, null_cost - least)
         ordered, sums = _ordered(counts[free], label)
         groups = [free[members] for members in ordered]
         if fixed.size:
@@ -366,10 +375,12 @@ def group_values(
     return Groups((present,), null_counts, null_cost, null_cost)
 
 
-def _search_groups(counts: np.ndarray, announced: np.ndarray, method: Method, prior: Prior) -> np.ndarray:
+def _search_groups(
+    counts: np.ndarray, announced: np.ndarray, method: Method, prior: Prior, useful: float
+) -> np.ndarray:
     """The group of every value."""
     if prior == "sizes":
-        return _by_sizes(counts, announced, method)
+        return _by_sizes(counts, announced, method, useful)
     search = _two_classes if counts.shape[1] == 2 else _more_classes
     return search(counts, _join_pure(counts), announced, method)
 
@@ -485,8 +496,12 @@ def _join_rare(table: np.ndarray) -> np.ndarray:
     return label
 
 
-def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """The prior by sizes: many values with the same counts stay together, as they are interchangeable."""
+def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: float) -> np.ndarray:
+    """The prior by sizes: many values with the same counts stay together, as they are interchangeable.
+
+    Groups of a cost beyond ``useful`` need not be the best: all values are one group if the first groups cost
+    `_HOPELESS` nats more. In 3,430 pairs of columns of 32 tables, the rest of the search saved 9 nats at most.
+    """
     every = np.column_stack([counts, np.ones_like(counts[:, 0])])
     if method == "optimal" or len(counts) <= _FEW_VALUES:
         _refuse_many(every, "values")
@@ -494,11 +509,15 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarr
     log_table = _table_for(counts)
     table, row = _distinct_counts(counts)
     frequency = table[:, :-1].sum(axis=1, dtype=float) / table[:, -1]
+    alone = part_cost(counts).sum() + prior[len(counts)]
     most_frequent = frequency.max()
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
     while threshold < most_frequent:
         units, place = _sums(table, _coarse(table, frequency, threshold))
-        for start in _starts(units, prior, log_table):
+        cheapest = _cheapest_groups(units, prior, log_table)
+        if threshold == 0 and min(alone, _settle(table, cheapest[place], prior, log_table)) > useful + _HOPELESS:
+            return np.zeros(len(counts), dtype=int)
+        for start in (cheapest, *_groups_alike(units, prior, log_table)):
             cost = _settle(units, start, prior, log_table)
             if cost < best:
                 best, label = cost, start[place]
@@ -508,7 +527,6 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarr
         while threshold < rarer:
             threshold *= 2
     together = _settle(table, label, prior, log_table)
-    alone = part_cost(counts).sum() + prior[len(counts)]
     return np.arange(len(counts)) if alone < together else label[row]
 
 
@@ -527,19 +545,24 @@ def _optimal_groups(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
     return optimal_groups(counts, table, prior, _table_for(counts))
 
 
-def _starts(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:
-    """The best groups met by merging what costs least, and by merging what is most alike whatever the sizes."""
-    from bayesieve.discretize import _modl_kernels as kernels
+def _cheapest_groups(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:
+    """The best groups met by merging what costs least."""
+    from bayesieve.discretize._modl_kernels import merge_pairs
 
-    n, sizes = len(units), units[:, -1].copy()
-    states, totals = kernels.merge_pairs(units.copy(), np.zeros_like(sizes), log_table)
-    first = states[np.argmin(totals + prior[n:0:-1])]
+    states, totals = merge_pairs(units.copy(), np.zeros_like(units[:, -1]), log_table)
+    return states[np.argmin(totals + prior[len(units) : 0 : -1])]
+
+
+def _groups_alike(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:
+    """The two best groups met by merging what is most alike, whatever the sizes."""
+    from bayesieve.discretize._modl_kernels import merge_pairs
+
     unsized = units.copy()
     unsized[:, -1] = 0
-    states, totals = kernels.merge_pairs(unsized, sizes, log_table)
-    kept = np.array([k for k in _SOME_GROUPS if k <= n])
-    best = n - kept[np.argsort(totals[n - kept] + prior[kept])[:2]]
-    return np.concatenate([first[None], states[best]])
+    states, totals = merge_pairs(unsized, units[:, -1].copy(), log_table)
+    kept = np.array([k for k in _SOME_GROUPS if k <= len(units)])
+    fewer = len(units) - kept
+    return states[fewer[np.argsort(totals[fewer] + prior[kept])[:2]]]
 
 
 def _distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -293,7 +293,7 @@ class PairFinder:
         null, fits = fit_of_columns(cells)
         if most_saved(cells, null, self.grouper.prior) <= sum(fits) + price:
             return 0.0, fits, None
-        groups = self._groups(cells)
+        groups = self._groups(cells, sum(fits) + price)
         return groups.null_cost - groups.cost - sum(fits) - price, fits, groups
 
     def _saved_by_values(self, i: int, finer: Finer) -> float:
@@ -366,10 +366,9 @@ class PairFinder:
 
         return map_in_threads(count, pairs, n_jobs)
 
-    def _groups(self, cells: np.ndarray) -> Groups:
-        values = cells.reshape(-1, cells.shape[2])
-        table = ValueCounts(range(len(values)), values, np.zeros_like(values[0]))
-        return self.grouper.fit_values(table, apart=False)
+    def _groups(self, cells: np.ndarray, least: float = -np.inf) -> Groups:
+        """Groups of the cells that save ``least`` nats, if there are any."""
+        return self.grouper.fit_cells(cells.reshape(-1, cells.shape[2]), least)
 
     def _levels(
         self, parts: dict[int, _Part], i: int, j: int, cells: np.ndarray, groups: Groups, taken: set[str]
