@@ -408,7 +408,7 @@ def merge_pairs(table, sizes, log_factorials):
 @jit_inner
 def _cheapest_merge(table, units, costs, n, saved, log_factorials):
     """The merge of two of the first ``n`` groups that lowers the cost most, where one group less saves ``-saved``: its
-    change of the cost and both groups, -1 if none lowers it.
+    two groups, -1 if none lowers it.
     """
     best, into, out = -EPSILON, -1, -1
     for g in range(n):
@@ -421,64 +421,7 @@ def _cheapest_merge(table, units, costs, n, saved, log_factorials):
             change += saved
             if change < best:
                 best, into, out = change, g, h
-    return best, into, out
-
-
-@jit
-def move_values(counts, group, table, prior, log_factorials):
-    """Move single values between groups (or into an empty one), and merge groups, best change first, until nothing
-    falls. ``table`` holds zeros, of the shape of ``counts``.
-    """
-    n, width = counts.shape
-    size, costs = np.empty(n, np.int64), np.empty(n)
-    size[:] = 0
-    n_groups = np.int64(0)
-    for v in range(n):
-        if size[group[v]] == 0:
-            n_groups += 1
-        size[group[v]] += 1
-        for j in range(width):
-            table[group[v], j] += counts[v, j]
-    for g in range(n):
-        costs[g] = _part(table[g], table[g], ZERO, log_factorials)
-    while True:
-        saved = prior[n_groups - 1] - prior[n_groups]
-        best, best_to, best_from = _cheapest_merge(table, size, costs, n, saved, log_factorials)
-        best_value = -1
-        for v in range(n):
-            g = group[v]
-            left = _part(table[g], counts[v], WITHOUT, log_factorials) - costs[g]
-            tried_empty = size[g] == 1
-            for h in range(n):
-                if h == g or (size[h] == 0 and tried_empty):
-                    continue
-                parts = n_groups
-                if size[h] == 0:
-                    tried_empty = True
-                    parts += 1
-                if size[g] == 1:
-                    parts -= 1
-                change = (
-                    left + _part(table[h], counts[v], WITH, log_factorials) - costs[h] + prior[parts] - prior[n_groups]
-                )
-                if change < best:
-                    best, best_value, best_from, best_to = change, v, g, h
-        if best_from < 0:
-            return group
-        for v in range(n):
-            if (best_value < 0 and group[v] == best_from) or v == best_value:
-                group[v] = best_to
-                size[best_from] -= 1
-                if size[best_to] == 0:
-                    n_groups += 1
-                size[best_to] += 1
-                for j in range(width):
-                    table[best_from, j] -= counts[v, j]
-                    table[best_to, j] += counts[v, j]
-        if size[best_from] == 0:
-            n_groups -= 1
-        costs[best_from] = _part(table[best_from], table[best_from], ZERO, log_factorials)
-        costs[best_to] = _part(table[best_to], table[best_to], ZERO, log_factorials)
+    return into, out
 
 
 @jit_inner
@@ -488,7 +431,7 @@ def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
     """
     while True:
         saved = prior[n_groups - 1] - prior[n_groups]
-        _, into, out = _cheapest_merge(table, units, costs, n_groups, saved, log_factorials)
+        into, out = _cheapest_merge(table, units, costs, n_groups, saved, log_factorials)
         if into < 0:
             return n_groups
         n_groups -= 1
@@ -513,9 +456,9 @@ def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
 def settle_values(counts, group, table, prior, log_factorials):
     """Move values, each to its best group or a new one, and merge groups, until nothing falls; returns the cost.
 
-    Unlike `move_values` it takes the first change that pays, value after value: for many values. ``group``, numbers
-    below that of the values, is overwritten; groups are numbered again, in the order of their numbers. ``table`` holds
-    zeros, for one group more than there can be.
+    The first change that pays is made, value after value. ``group``, numbers below that of the values, is overwritten;
+    groups are numbered again, in the order of their numbers. ``table`` holds zeros, for one group more than there can
+    be.
     """
     n, width = counts.shape
     number = np.empty(n, np.int64)

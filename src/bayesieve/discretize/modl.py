@@ -461,7 +461,9 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
     for step, cost in enumerate((totals + prior[len(table) : 0 : -1]).tolist()):
         if cost <= best + EPSILON:  # fewest groups on ties
             best, at = cost, step
-    return kernels.move_values(table, states[at], np.zeros_like(table), prior, log_table)[row]
+    group = states[at].copy()
+    _settle(table, group, prior, log_table)
+    return group[row]
 
 
 def _refuse_many(table: np.ndarray, what: str) -> None:
