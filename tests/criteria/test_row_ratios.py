@@ -61,7 +61,7 @@ def test_tables_built_when_asked_for(problem: tuple[CodedTable, list[int]]) -> N
     coded, moves = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scored_rows, "_PRECOMPUTED_BYTES", 0)
-        assert SubsetProblem.of(coded).rows.tables._flat is None
+        assert not SubsetProblem.of(coded).rows.tables.store()
         walk_and_check(coded, moves)
 
 

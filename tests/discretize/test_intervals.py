@@ -183,8 +183,9 @@ def test_many_values_joined_in_rounds(monkeypatch: pytest.MonkeyPatch, n_classes
     values, codes, _ = noisy(2000, n_classes)
     best = intervals_of(values, codes, n_classes, method="optimal")
     assert len(best.counts) > 3
-    for queued in (300, 500):
-        monkeypatch.setattr("bayesieve.discretize.modl._MAX_QUEUED_BLOCKS", queued)
+    monkeypatch.setattr("bayesieve.discretize.modl._EXACT_WORK", 0)
+    for joined in (300, 500):
+        monkeypatch.setattr("bayesieve.discretize.modl._COARSE_WORK", n_classes * joined**2)
         found = intervals_of(values, codes, n_classes)
         check_consistent(found, values, codes, n_classes)
         assert best.cost - COST <= found.cost <= best.cost * 1.001

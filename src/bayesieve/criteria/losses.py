@@ -16,8 +16,6 @@ from bayesieve.criteria.row_ratios import IMPOSSIBLE, MANY_MOVES, SURE, TWO_WAY,
 from bayesieve.criteria.scored_rows import RatioTables
 
 _MOST_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
-_REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
-_MOST_MOVES = 64  # and their number, for the sake of rounding
 
 
 class Criterion(ABC):
@@ -204,7 +202,7 @@ class RowJoints:
         factors = np.exp(self._logs)
         # Factors of features added, of features dropped, and of no move.
         self._factors = np.concatenate([factors, 1.0 / factors, np.ones((2, n_classes))])
-        self._most_moves = max(1, min(_MOST_MOVES, int(_REACH / max(tables.largest_log_factor, 1e-3))))
+        self._most_moves = tables.most_moves
         self._joint = block.engine.array((block.n_rows, n_classes), np.float64)
         self._own = np.zeros(block.n_features)
         self._sum_own()

@@ -38,8 +38,6 @@ _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
 _HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
 _CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in rounding
 _LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
-_REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
-_MOST_MOVES = 64  # and their number, for the sake of rounding
 MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of those scanned matter
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
@@ -321,7 +319,7 @@ class RowSteps:
         if self._start is not None:
             self._fill(self._steps, self._start)
             self._start = None
-        together = self.tables.has_all_log_steps
+        together = self.tables.store()
         for moves in [self._pending] if together and self._pending else [[move] for move in self._pending]:
             self._add(moves)
         self._pending.clear()
@@ -439,7 +437,7 @@ class RowRatios(RowSteps):
                 "'m-estimate'."
             )
         # A ratio taken as 0 stays 0 until all are computed again: so many moves must not bring it back.
-        self._most_moves = max(1, min(_MOST_MOVES, int(_REACH / max(largest, 1e-3))))
+        self._most_moves = tables.most_moves
         self._lowest = -min(700.0, _LOWEST + (self._most_moves + 1) * largest)
         self._ratios: np.ndarray | None = None
         self._n_multiplied = 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,8 @@ Both take about as long for 20 to 30 classes of 20 rows or more.
 _MOST_GIBIBYTES = 4  # of the log factors of one feature
 _PRECOMPUTED_BYTES = 64 << 20  # tables of all features are stored up to this size, larger ones built when needed
 _MOST_LOG_FACTOR = 700.0  # whose exponential is a double still
+_REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
+_MOST_MOVES = 64  # and their number, for the sake of rounding
 _PIECE = 1 << 21  # entries of a table worked on at once: Python hears signals in between
 
 
@@ -341,14 +344,12 @@ class RatioTables:
         self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and own is None else None
         self._fits = keeps(self.n_codes, self.n_segments, self.n_classes)
         self._logs: np.ndarray | None = None
-        self._flat: np.ndarray | None = None
-        self._log_steps: np.ndarray | None = None
         self.bounds = np.zeros(self.n_segments)
         self.log_reach = self._look_over() + 1000.0
         self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
         if self.by_class is None:
             self._refuse_large()
-            self._store()
+            self.store()
 
     def _look_over(self) -> float:
         """Set ``bounds``; the sum of every feature's largest log factor."""
@@ -376,13 +377,17 @@ class RatioTables:
                 "join rare classes, or code the columns in fewer levels."
             )
 
-    def _store(self) -> bool:
+    def store(self) -> bool:
         """Make the tables of all features, if they are to be stored; whether they are there."""
-        if self._flat is None and self._fits:
-            self._logs = self._all()
-            factors = np.exp(np.clip(self._logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
-            self._flat = np.concatenate([factors, 1.0 / factors])
-        return self._flat is not None
+        if self._logs is None and self._fits:
+            logs = self._all()
+            factors = _factors_of(logs)
+            self._flat, self._log_steps = (
+                np.concatenate([factors, 1.0 / factors]),
+                self._steps_of(logs).astype(np.int64),
+            )
+            self._logs = logs
+        return self._fits
 
     def _all(self) -> np.ndarray:
         """The tables of all features, one after another."""
@@ -413,50 +418,37 @@ class RatioTables:
     def largest_log_factor(self) -> float:
         return float(self.bounds.max(initial=0.0))
 
-    def log_steps(self, feature: int) -> np.ndarray:
-        """``log_factors`` in whole ``log_unit``s: what sums of moves are made of, so that they never drift."""
-        factors = self.log_factors(feature)
-        steps = np.empty(factors.shape, dtype=np.int64)
-        for values, whole in zip(_pieces(factors), _pieces(steps), strict=True):
-            whole[:] = np.rint(values / self.log_unit)
-        return steps
-
     @property
-    def has_all_log_steps(self) -> bool:
-        """Whether ``all_log_steps`` are at hand."""
-        return self._store()
-
-    def all_log_steps(self) -> np.ndarray:
-        """``log_steps`` of all features, one after another, shape (sum of their sizes,)."""
-        if self._log_steps is None and self._store():
-            assert self._logs is not None
-            self._log_steps = np.rint(self._logs / self.log_unit).astype(np.int64)
-        elif self._log_steps is None:
-            self._log_steps = _end_to_end([self.log_steps(k).ravel() for k in range(self.n_codes.size)])[0]
-        return self._log_steps
+    def most_moves(self) -> int:
+        """Moves that ratios may take before they are computed again from their logarithms."""
+        return max(1, min(_MOST_MOVES, int(_REACH / max(self.largest_log_factor, 1e-3))))
 
     def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `gather`, ``log_steps`` of features added."""
-        if self._store() or 8 * int(self.starts[-1]) <= _PRECOMPUTED_BYTES:
-            return self.all_log_steps(), self.starts[features]
-        return _end_to_end([self.log_steps(int(f)).ravel() for f in features])
+        """As `gather`, of features added, the log factors in whole ``log_unit``s: of them sums of moves are made, so
+        that they never drift.
+        """
+        if self.store():
+            return self._log_steps, self.starts[features]
+        return _end_to_end([_in_pieces(self._steps_of, self.log_factors(int(f)), np.int64) for f in features])
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
         ``start + (segment * n_others + other) * n_codes + code``.
         """
-        if self._store():
-            assert self._flat is not None
+        if self.store():
             return self._flat, self.starts[features] + ~adding * self.starts[-1]
         tables = []
         for f, add in zip(features, adding, strict=True):
-            logs = self.log_factors(f)
-            table = np.empty(logs.size)
-            for piece, factors in zip(_pieces(logs), _pieces(table), strict=True):
-                np.clip(piece * (1.0 if add else -1.0), -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR, out=factors)
-                np.exp(factors, out=factors)
-            tables.append(table)
+            factors = _factors_of if add else lambda logs: _factors_of(-logs)
+            tables.append(_in_pieces(factors, self.log_factors(int(f)), np.float64))
         return _end_to_end(tables)
+
+    def _steps_of(self, logs: np.ndarray) -> np.ndarray:
+        return np.rint(logs / self.log_unit)
+
+
+def _factors_of(logs: np.ndarray) -> np.ndarray:
+    return np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
 
 
 def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -465,6 +457,9 @@ def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
 
 
-def _pieces(table: np.ndarray) -> list[np.ndarray]:
-    flat = table.reshape(-1)
-    return [flat[at : at + _PIECE] for at in range(0, flat.size, _PIECE)]
+def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
+    """What a function makes of a table, as a flat one, a piece at a time."""
+    flat, made = table.reshape(-1), np.empty(table.size, dtype)
+    for at in range(0, flat.size, _PIECE):
+        made[at : at + _PIECE] = function(flat[at : at + _PIECE])
+    return made

@@ -152,14 +152,14 @@ def exact_intervals(columns, starts, apart, cumulated, prior, log_factorials, mo
     return found[:n_found]
 
 
-@jit_inner
-def _join_local_minima(cumulated, log_factorials, target):
+@jit
+def join_neighbours(cumulated, log_factorials, target):
     """Bounds of about ``target`` intervals that rounds of merges of the cheapest neighbours leave.
 
     A round merges every pair that is cheaper than both overlapping pairs and among the cheaper half of all pairs. It
     costs one pass, where a priority queue would cost a cache miss per merge. Blocks of a few rows, far more than
-    ``target``, are packed together before: the moves that follow the search start again from all
-    blocks, so only its starting point is approximate.
+    ``target``, are packed together before: the moves that follow the search start again from all blocks, so only its
+    starting point is approximate.
     """
     n_blocks, n_classes = cumulated.shape[0] - 1, cumulated.shape[1]
     most_rows = 0.0
@@ -222,73 +222,6 @@ def _join_local_minima(cumulated, log_factorials, target):
 
 
 @jit_inner
-def _play(tree, key, i):
-    """Renew the winners on the way from leaf ``i`` to the root: the index of the smallest key, the lowest of equals."""
-    at = (i + tree.size // 2) >> 1
-    while at > 0:
-        left, right = tree[2 * at], tree[2 * at + 1]
-        tree[at] = left if key[left] <= key[right] else right
-        at >>= 1
-
-
-@jit
-def merge_greedily(cumulated, log_factorials, most_queued, n_parts):
-    """Bounds of the ``n_parts`` intervals that are left when the cheapest neighbours are merged one after another;
-    blocks beyond ``most_queued`` are joined in rounds before.
-    """
-    n = cumulated.shape[0] - 1
-    if n > most_queued:
-        bounds = _join_local_minima(cumulated, log_factorials, most_queued - 1)
-    else:
-        bounds = np.empty(n + 1, np.int64)
-        for i in range(n + 1):
-            bounds[i] = i
-    n = bounds.size - 1
-    width = 1
-    while width < n:
-        width *= 2
-    # Pair i joins the interval that begins at bound i with the next one; bound `after[i]` disappears with it.
-    before, after = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    for i in range(n + 1):
-        before[i], after[i] = i - 1, i + 1
-    costs, key, tree = np.empty(n), np.empty(width), np.empty(2 * width, np.int64)
-    key[:] = np.inf
-    for i in range(n):
-        costs[i] = part_cost(cumulated, bounds[i], bounds[i + 1], log_factorials)
-    for i in range(n - 1):
-        key[i] = part_cost(cumulated, bounds[i], bounds[i + 2], log_factorials) - costs[i] - costs[i + 1]
-    for i in range(width):
-        tree[width + i] = i
-    for at in range(width - 1, 0, -1):
-        left, right = tree[2 * at], tree[2 * at + 1]
-        tree[at] = left if key[left] <= key[right] else right
-    for _ in range(n - n_parts):
-        i = tree[1]
-        j = after[i]
-        following = after[j]
-        costs[i] += costs[j] + key[i]
-        key[i] = key[j] = np.inf
-        after[i] = following
-        before[following] = i
-        if following < n:
-            union = part_cost(cumulated, bounds[i], bounds[after[following]], log_factorials)
-            key[i] = union - costs[i] - costs[following]
-        _play(tree, key, i)
-        _play(tree, key, j)
-        p = before[i]
-        if p >= 0:
-            key[p] = part_cost(cumulated, bounds[p], bounds[following], log_factorials) - costs[p] - costs[i]
-            _play(tree, key, p)
-    at = left = 0
-    while at < n:
-        bounds[left] = bounds[at]
-        at = after[at]
-        left += 1
-    bounds[left] = bounds[n]
-    return bounds[: left + 1]
-
-
-@jit_inner
 def _slide_bounds(cumulated, bounds, reach, log_factorials):
     """Move every inner bound to its best place within ``reach`` blocks, in rounds, until none moves any more."""
     moved = True
@@ -333,8 +266,7 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
     n = bounds.size - 1
     for i in range(n + 1):
         bound[i] = bounds[i]
-    if reach > 0:
-        _slide_bounds(cumulated, bound[: n + 1], reach, log_factorials)
+    _slide_bounds(cumulated, bound[: n + 1], reach, log_factorials)
     # Per number of intervals replaced (1 = split, 2 = merge-split, 3 = merge-merge-split): best new cost and bound of
     # each start.
     gain = np.empty((4, capacity + 1))
@@ -476,7 +408,7 @@ def merge_pairs(table, sizes, log_factorials):
 @jit_inner
 def _cheapest_merge(table, units, costs, n, saved, log_factorials):
     """The merge of two of the first ``n`` groups that lowers the cost most, where one group less saves ``-saved``: its
-    change of the cost and both groups, -1 if none lowers it.
+    two groups, -1 if none lowers it.
     """
     best, into, out = -EPSILON, -1, -1
     for g in range(n):
@@ -489,64 +421,7 @@ def _cheapest_merge(table, units, costs, n, saved, log_factorials):
             change += saved
             if change < best:
                 best, into, out = change, g, h
-    return best, into, out
-
-
-@jit
-def move_values(counts, group, table, prior, log_factorials):
-    """Move single values between groups (or into an empty one), and merge groups, best change first, until nothing
-    falls. ``table`` holds zeros, of the shape of ``counts``.
-    """
-    n, width = counts.shape
-    size, costs = np.empty(n, np.int64), np.empty(n)
-    size[:] = 0
-    n_groups = np.int64(0)
-    for v in range(n):
-        if size[group[v]] == 0:
-            n_groups += 1
-        size[group[v]] += 1
-        for j in range(width):
-            table[group[v], j] += counts[v, j]
-    for g in range(n):
-        costs[g] = _part(table[g], table[g], ZERO, log_factorials)
-    while True:
-        saved = prior[n_groups - 1] - prior[n_groups]
-        best, best_to, best_from = _cheapest_merge(table, size, costs, n, saved, log_factorials)
-        best_value = -1
-        for v in range(n):
-            g = group[v]
-            left = _part(table[g], counts[v], WITHOUT, log_factorials) - costs[g]
-            tried_empty = size[g] == 1
-            for h in range(n):
-                if h == g or (size[h] == 0 and tried_empty):
-                    continue
-                parts = n_groups
-                if size[h] == 0:
-                    tried_empty = True
-                    parts += 1
-                if size[g] == 1:
-                    parts -= 1
-                change = (
-                    left + _part(table[h], counts[v], WITH, log_factorials) - costs[h] + prior[parts] - prior[n_groups]
-                )
-                if change < best:
-                    best, best_value, best_from, best_to = change, v, g, h
-        if best_from < 0:
-            return group
-        for v in range(n):
-            if (best_value < 0 and group[v] == best_from) or v == best_value:
-                group[v] = best_to
-                size[best_from] -= 1
-                if size[best_to] == 0:
-                    n_groups += 1
-                size[best_to] += 1
-                for j in range(width):
-                    table[best_from, j] -= counts[v, j]
-                    table[best_to, j] += counts[v, j]
-        if size[best_from] == 0:
-            n_groups -= 1
-        costs[best_from] = _part(table[best_from], table[best_from], ZERO, log_factorials)
-        costs[best_to] = _part(table[best_to], table[best_to], ZERO, log_factorials)
+    return into, out
 
 
 @jit_inner
@@ -556,7 +431,7 @@ def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
     """
     while True:
         saved = prior[n_groups - 1] - prior[n_groups]
-        _, into, out = _cheapest_merge(table, units, costs, n_groups, saved, log_factorials)
+        into, out = _cheapest_merge(table, units, costs, n_groups, saved, log_factorials)
         if into < 0:
             return n_groups
         n_groups -= 1
@@ -581,9 +456,9 @@ def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
 def settle_values(counts, group, table, prior, log_factorials):
     """Move values, each to its best group or a new one, and merge groups, until nothing falls; returns the cost.
 
-    Unlike `move_values` it takes the first change that pays, value after value: for many values. ``group``, numbers
-    below that of the values, is overwritten; groups are numbered again, in the order of their numbers. ``table`` holds
-    zeros, for one group more than there can be.
+    The first change that pays is made, value after value. ``group``, numbers below that of the values, is overwritten;
+    groups are numbered again, in the order of their numbers. ``table`` holds zeros, for one group more than there can
+    be.
     """
     n, width = counts.shape
     number = np.empty(n, np.int64)

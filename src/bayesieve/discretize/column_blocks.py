@@ -43,34 +43,17 @@ class Codes:
             self._wide[i] = codes
         self._engine.visited(codes.nbytes)
 
-    def column(self, i: int) -> np.ndarray:
-        """The codes of one column that are there already."""
-        return self._wide.get(i, self._bytes[i])
-
-    def put_numbers(
-        self, run: range, values: np.ndarray, cuts: np.ndarray, n_levels: np.ndarray, missing: np.ndarray
-    ) -> np.ndarray:
-        """Code neighbouring columns of numbers; returns how many values of each have no level.
-
-        Parameters
-        ----------
-        values : (columns, rows), NaN for missing values.
-        cuts : cut points of all columns, one column after another.
-        n_levels, missing : number of levels, and code of missing values, of each column; -1 where these have none.
-        """
-        from bayesieve.table._kernels import code_numbers
-
-        dtype = smallest_unsigned(int(n_levels.max()))
+    def put_numbers(self, run: range, values: np.ndarray, intervals: Intervals) -> None:
+        """Code neighbouring columns of numbers, (columns, rows), NaN for missing values."""
+        dtype = smallest_unsigned(int(intervals.n_levels.max()))
         into = self._bytes[run.start : run.stop] if dtype == np.uint8 else np.empty(values.shape, dtype)
-        starts = np.concatenate([[0], np.cumsum(n_levels - 1)])
-        code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), into)
+        _code_numbers(values, intervals.cut_points, intervals.n_levels, intervals.missing, into)
         if dtype != np.uint8:
             self._wide.update(zip(run, into, strict=True))
-        return np.count_nonzero(into == n_levels[:, None].astype(dtype), axis=1)
 
-    def matrix(self, highest: int = 0) -> np.ndarray:
+    def matrix(self) -> np.ndarray:
         """The codes of all columns, shape (n_columns, n_rows)."""
-        dtype = max([np.dtype(np.uint8), smallest_unsigned(highest), *(codes.dtype for codes in self._wide.values())])
+        dtype = max([np.dtype(np.uint8), *(codes.dtype for codes in self._wide.values())])
         if dtype == np.uint8:
             return self._bytes
         matrix = self._engine.array(self._bytes.shape, dtype)
@@ -78,6 +61,24 @@ class Codes:
             matrix[i] = self._wide.get(i, codes)
             self._engine.visited(matrix[i].nbytes)
         return matrix
+
+
+def _code_numbers(
+    values: np.ndarray, cuts: np.ndarray, n_levels: np.ndarray, missing: np.ndarray, into: np.ndarray
+) -> None:
+    """Code columns of numbers.
+
+    Parameters
+    ----------
+    values : (columns, rows), NaN for missing values.
+    cuts : cut points of all columns, one column after another.
+    n_levels, missing : number of levels, and code of missing values, of each column; -1 where these have none.
+    into : (columns, rows) codes.
+    """
+    from bayesieve.table._kernels import code_numbers
+
+    starts = np.concatenate([[0], np.cumsum(n_levels - 1)])
+    code_numbers(values, cuts, starts, np.where(missing < 0, n_levels, missing), into)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def fit_columns(
             return summary, levels
         values = table.numbers(np.array(run)) if len(run) > 1 else column.numbers()[None, :]
         intervals = known.get(run) or _fit_numbers(coder, column.name, values, order, missing)
-        codes.put_numbers(run, values, intervals.cut_points, intervals.n_levels, intervals.missing)
+        codes.put_numbers(run, values, intervals)
         return intervals, None
 
     n_learnt = table.n_columns - sum(map(len, known))
@@ -247,38 +248,30 @@ def _n_constant(intervals: Intervals, grouped: FeatureLevels | None) -> int:
 
 def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Codes of all features, shape (n_features, n_rows), and the number of rows in which each has no level."""
-    codes = Codes(len(levels), table.n_rows)
+    codes = np.empty((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
+    unseen, of_unseen = np.zeros(len(levels), dtype=np.int64), levels.n_levels[:, None].astype(codes.dtype)
     complaints: list[str] = []
-    unseen = np.zeros(len(levels), dtype=np.int64)
 
-    def code_alone(i: int) -> None:
-        level: FeatureLevels = levels[i]
-        own = level.code(table.column(i), complaints)
-        unseen[i] = np.count_nonzero(own == level.n_levels)
-        codes.put(i, own)
-
-    def code_block(run: range) -> None:
-        if not together[run.start]:
-            code_alone(run.start)
-            return
+    def code(run: range) -> None:
         here = slice(run.start, run.stop)
-        values, cuts = table.numbers(np.array(run)), levels.cut_points(run.start, run.stop)
-        unseen[here] = codes.put_numbers(run, values, cuts, levels.n_levels[here], levels.missing[here])
+        if together[run.start]:
+            values, cuts = table.numbers(np.array(run)), levels.cut_points(run.start, run.stop)
+            _code_numbers(values, cuts, levels.n_levels[here], levels.missing[here], codes[here])
+        else:
+            codes[here] = levels[run.start].code(table.column(run.start), complaints)
+        unseen[here] = np.count_nonzero(codes[here] == of_unseen[here], axis=1)
 
     if table.n_rows <= _MOST_BLOCK_ROWS:
         together = levels.of_numbers[: table.n_columns] & np.array([type_ == "number" for type_ in table.types()])
     else:
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS
-    map_in_threads(code_block, _runs(together, table.n_rows), n_jobs if pays else None)
+    map_in_threads(code, _runs(together, table.n_rows), n_jobs if pays else None)
     warn_caller(sorted(complaints))  # in one order, whichever thread met them
-
-    def put_pair(k: int, own: np.ndarray) -> None:
-        unseen[k] = np.count_nonzero(own == levels.n_levels[k])
-        codes.put(k, own)
-
-    levels.code_pairs(codes.column, table.column, put_pair)
-    return codes.matrix(highest=int(levels.n_levels.max())), unseen
+    levels.code_pairs(codes.__getitem__, table.column, codes.__setitem__)
+    pairs = slice(table.n_columns, None)
+    unseen[pairs] = np.count_nonzero(codes[pairs] == of_unseen[pairs], axis=1)
+    return codes, unseen
 
 
 def code_in_blocks(

@@ -40,8 +40,8 @@ Method = Literal["greedy", "optimal"]
 MAX_OPTIMAL_BLOCKS = 20_000
 """Blocks of distinct values up to which ``method="optimal"`` is offered (time grows with their square)."""
 _EXACT_WORK = 10_000_000  # blocks^2 x classes up to which every column is solved exactly, in some 20 ms at most
-_COARSE_WORK = 600_000  # the same for the intervals that merges leave of larger columns: about 1 ms
-_MAX_QUEUED_BLOCKS = 4096  # beyond, neighbours are first joined in rounds down to this many
+_COARSE_WORK = 1_000_000  # the same for the intervals that merges leave of larger columns: about 2 ms
+_MOST_INTERVALS = 4097  # that are looked for
 
 MAX_OPTIMAL_VALUES = 16
 """Values (with the published prior: those pure in one class joined) up to which ``method="optimal"`` tries all."""
@@ -266,7 +266,7 @@ def search_intervals(
     """
     most = int(np.diff(blocks.starts).max())
     if method != "optimal":
-        most = min(most, _MAX_QUEUED_BLOCKS + 1)
+        most = min(most, _MOST_INTERVALS)
     announced, intervals = blocks.announced(prior), []
     for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
@@ -311,14 +311,13 @@ def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
     from bayesieve.discretize import _modl_kernels as kernels
 
     n_blocks, table = len(cumulated) - 1, _log_factorials(cumulated[-1:])
-    # The merges are trusted down to a few hundred intervals only: the best of their bounds are chosen exactly, then all
+    # Merges are trusted down to several hundred intervals only: the best of their bounds are chosen exactly, then all
     # blocks have their say in the moves.
-    most = int((_COARSE_WORK / cumulated.shape[1]) ** 0.5)
-    coarse = kernels.merge_greedily(cumulated, table, _MAX_QUEUED_BLOCKS, most)
+    target = int((_COARSE_WORK / cumulated.shape[1]) ** 0.5)
+    coarse = kernels.join_neighbours(cumulated, table, target)
     chosen = np.append(coarse[search_bounds(cumulated[coarse], prior, "optimal")], n_blocks)
     # Joined blocks leave every bound a little off its place: put right first, this spares a scan of all blocks each.
-    reach = 2 * n_blocks // _MAX_QUEUED_BLOCKS if n_blocks > _MAX_QUEUED_BLOCKS else 0
-    return kernels.improve_bounds(cumulated, chosen, reach, prior, table)[:-1]
+    return kernels.improve_bounds(cumulated, chosen, 2 * n_blocks // target, prior, table)[:-1]
 
 
 def _log_factorials(totals: np.ndarray) -> np.ndarray | None:
@@ -473,7 +472,9 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
     for step, cost in enumerate((totals + prior[len(table) : 0 : -1]).tolist()):
         if cost <= best + EPSILON:  # fewest groups on ties
             best, at = cost, step
-    return kernels.move_values(table, states[at], np.zeros_like(table), prior, log_table)[row]
+    group = states[at].copy()
+    _settle(table, group, prior, log_table)
+    return group[row]
 
 
 def _refuse_many(table: np.ndarray, what: str) -> None:

@@ -21,6 +21,7 @@ from bayesieve.discretize import value_sums
 from bayesieve.discretize.column_blocks import FittedColumns, code_in_blocks, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
+from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, map_in_threads
 from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
 from bayesieve.table import Table, Target
@@ -118,9 +119,11 @@ class CountedColumns:
         self._most_categories = texts if few else min(texts, MOST_CATEGORIES)
         self._most_texts = texts if few else min(texts, max(MOST_TEXTS, MOST_CATEGORIES))
         most = {"numeric": numbers if few else min(numbers, MOST_NUMBERS), "categorical": self._most_texts}
+        self._left_out: list[int] = []  # rows, or weight, of rare categories of each column
         self._columns = self._counted([most[kind] for kind in kinds])
 
-    def _counted(self, most: Sequence[int]) -> list[value_sums.CountedColumn]:
+    def _counted(self, most: Sequence[int]) -> list[ValueCounts]:
+        """The counts of each column: of all values, or of the cells of a grid, or of its most frequent categories."""
         parts = dict(
             enumerate(self._blocks.total(range(len(most)), value_sums.count_values, value_sums.add_values, most))
         )
@@ -137,7 +140,8 @@ class CountedColumns:
         for i, counts in parts.items():
             n_rows, own = texts[i].rows.sum() if i in texts else counts.counts.sum(), counts.listed
             own = value_sums.most_frequent(own, self._most_categories) if isinstance(own.values, list) else own
-            columns.append(value_sums.CountedColumn(own, round(float(n_rows - own.counts.sum()))))
+            self._left_out.append(round(float(n_rows - own.counts.sum())))
+            columns.append(own)
         return columns
 
     def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
@@ -157,7 +161,7 @@ class CountedColumns:
     ) -> FittedColumns:
         """Levels of these columns."""
         names, types = self._blocks.table.names, self._blocks.table.types()
-        counts = [self._columns[i].counts for i in positions]
+        counts = [self._columns[i] for i in positions]
         named_, typed = [names[i] for i in positions], [types[i] for i in positions]
         return fit_counts(named_, typed, counts, coders, missing, self._n_jobs, sums)
 
@@ -167,13 +171,14 @@ class CountedColumns:
 
     def cautions(self) -> list[Caution]:
         """What was not counted value by value."""
-        of = dict(zip(self._blocks.table.names, self._columns, strict=True))
-        joined = tuple(name for name, column in of.items() if column.n_left_out)
-        gridded = tuple(name for name, column in of.items() if column.on_grid)
+        columns, names = self._columns, self._blocks.table.names
+        rare = np.flatnonzero(self._left_out).tolist()
+        joined = tuple(names[i] for i in rare)
+        gridded = tuple(name for name, counts in zip(names, columns, strict=True) if counts.upper is not None)
         cautions = []
-        if joined:
-            rows = max(of[name].n_left_out for name in joined)
-            most = max(len(of[name].counts.values) for name in joined)
+        if rare:
+            rows = max(self._left_out)
+            most = max(len(columns[i].values) for i in rare)
             sentence = (
                 f"Only the most frequent {most:,} different values count in {named(joined)}: "
                 f"the others, in up to {rows:,} rows, count as never seen. Leave identifiers out, or join rare values "

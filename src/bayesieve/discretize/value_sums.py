@@ -320,22 +320,6 @@ def most_frequent(counts: ValueCounts, most: int) -> ValueCounts:
     return _only(counts, chosen)
 
 
-@dataclass
-class CountedColumn:
-    """The counts of a column: of all values, or of the cells of a grid, or of its most frequent categories.
-
-    n_left_out : rows, or weight, of other categories.
-    """
-
-    counts: ValueCounts
-    n_left_out: int = 0
-
-    @property
-    def on_grid(self) -> bool:
-        """Whether values are ranges."""
-        return self.counts.upper is not None
-
-
 def state_of(parts: Sequence[tuple[int, Any]]) -> State:
     """The sums of a column as arrays, for `parts_of`."""
     state: State = {}

@@ -332,6 +332,13 @@ class TrainingSelector(CodedSelector):
 
     criterion: ClassVar[str]
 
+    _: KW_ONLY
+    max_seconds: float | None = None
+    smoothing: Smoothing = "m-estimate"
+    encoder: Any = "modl"
+    n_jobs: int | None = -1
+    verbose: int = 0
+
     def _search(self, coded: CodedTable) -> np.ndarray:
         self.trace_ = self._wrapper().fit_coded(coded).trace_
         self.trace_.chosen = self.trace_.best_on_path()
@@ -380,13 +387,6 @@ class AccuracySelector(TrainingSelector):
     sentence = "A forward search selected the features of highest training accuracy (Langley & Sage 1994, SNB(ACC))."
     criterion = "error"
 
-    _: KW_ONLY
-    max_seconds: float | None = None
-    smoothing: Smoothing = "m-estimate"
-    encoder: Any = "modl"
-    n_jobs: int | None = -1
-    verbose: int = 0
-
 
 class AUCSelector(TrainingSelector):
     """SNB(AUC): the smallest subset of largest training AUC on the path of a search.
@@ -424,12 +424,7 @@ class AUCSelector(TrainingSelector):
 
     _: KW_ONLY
     search: Literal["forward", "multi-start"] = "forward"
-    max_seconds: float | None = None
-    smoothing: Smoothing = "m-estimate"
-    encoder: Any = "modl"
     random_state: Any = None
-    n_jobs: int | None = -1
-    verbose: int = 0
 
 
 @contextmanager
