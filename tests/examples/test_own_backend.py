@@ -83,5 +83,5 @@ def test_a_backend_without_a_method_says_which() -> None:
     class Half(Backend):
         name = "half"
 
-    with pytest.raises(TypeError, match="column_type"):
+    with pytest.raises(TypeError, match="take_rows"):
         Half()  # type: ignore[abstract]

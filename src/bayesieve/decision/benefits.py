@@ -123,7 +123,7 @@ def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
             array = np.full(n_rows, array)
         if array.ndim != 1:
             raise ValueError(f"{name} must hold one number per row, got an array of shape {array.shape}.")
-        column = Column(name, array, "arrays")
+        column = Column(name, array)
     if len(column) != n_rows:
         raise ValueError(f"{name} has {len(column):,} values, but there are {n_rows:,} rows; give one for each.")
     return column.numbers()

@@ -532,7 +532,7 @@ def compute_table(scores: Sequence[ParametricScore], X: Any) -> Table:
                     f"Score {name!r} gave {len(values)} values but {columns[0].name!r} gave {len(columns[0])}; "
                     "every score needs one value per row."
                 )
-            columns.append(Column(name, values, "arrays"))
+            columns.append(Column(name, values))
     if not len(columns[0]):
         raise ValueError("Found 0 sample(s): the scores gave no values, while a minimum of 1 row is required.")
     return Table(columns, len(columns[0]), named=False)

@@ -186,7 +186,7 @@ class SummedTable(Table):
         i = range(self.n_columns)[i]
         if i < self._base.n_columns:
             return self._base.column(i)
-        return Column(self.names[i], self.numbers(np.array([i]))[0], "arrays")
+        return Column(self.names[i], self.numbers(np.array([i]))[0])
 
     def kinds(self) -> list[Kind]:
         of_sums: list[Kind] = ["numeric"] * len(self.sums)
@@ -207,7 +207,7 @@ class SummedTable(Table):
             for k in range(1, parts.shape[1]):
                 values += terms[parts[:, k]]
         for k in np.flatnonzero(np.isinf(values).any(axis=1)).tolist():
-            Column(self.names[int(positions[own.size + k])], values[k], "arrays").refuse_infinite(values[k])
+            Column(self.names[int(positions[own.size + k])], values[k]).refuse_infinite(values[k])
         return np.concatenate([self._base.numbers(own), values]) if own.size else values
 
     @cached_property

@@ -130,7 +130,7 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
     """Encode an array of text and missing values; None if there is anything else in it."""
     import polars as pl
 
-    from bayesieve.table.backends import PolarsBackend
+    from bayesieve.table.backends import encoded_series
 
     if _is_text_to_pandas(column):
         codes, raw = sys.modules["pandas"].factorize(column)
@@ -138,7 +138,7 @@ def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
     values = column.tolist()
     if all(issubclass(kind, (str, NoneType)) for kind in set(map(type, values))):  # polars panics at some Decimals
         with suppress(UnicodeEncodeError):  # half characters
-            return PolarsBackend().encoded(pl.Series(values, dtype=pl.String, strict=True))
+            return encoded_series(pl.Series(values, dtype=pl.String, strict=True))
     return None
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
+from bayesieve.table import backends
 from bayesieve.table.arrays import as_csc, column_of_csc, type_of_objects
-from bayesieve.table.backends import Backend, backend
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.values import (
     MICROSECONDS_PER_DAY,
@@ -103,46 +103,29 @@ class Column:
     ----------
     name : str
     data : native column
-        A polars or pandas Series, a pyarrow ChunkedArray, a 1-D NumPy array, or what another backend gives.
-    library : str
-        The name of its backend, see `bayesieve.table.backends.BACKENDS`.
+        A polars or pandas Series, a pyarrow ChunkedArray, or a 1-D NumPy array.
     kind : "numeric", "categorical" or None
         None takes the kind that follows from the column's type.
-    rows : int array or None
-        The rows that count, in this order; None means all.
     """
 
-    def __init__(
-        self, name: str, data: Any, library: str, kind: Kind | None = None, rows: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, name: str, data: Any, kind: Kind | None = None) -> None:
         self.name = name
-        self._data = data
-        self._library = library
+        self._raw = backends.RawColumn(data)
         self._kind = kind
-        self._rows = rows
+        self._rows: np.ndarray | None = None  # those that count, in this order; None for all
         self.row_number: Callable[[int], int] = int  # of a row of the data in the table that it is a block of
 
     def __len__(self) -> int:
-        return len(self._data) if self._rows is None else len(self._rows)
+        return len(self._raw) if self._rows is None else len(self._rows)
 
     def __repr__(self) -> str:
         return f"Column({self.name!r}, kind={self.kind!r}, type={self.type!r}, n_rows={len(self)})"
 
-    @property
-    def _backend(self) -> Backend:
-        return backend(self._library)
-
-    @cached_property
-    def _declared_type(self) -> str | None:
-        with self._reading():
-            return self._backend.column_type(self._data)
-
     @cached_property
     def _natural_type(self) -> str:
-        if self._declared_type is not None:
-            return self._declared_type
         with self._reading():
-            return type_of_objects(np.asarray(self._data, dtype=object))
+            declared = self._raw.type
+            return type_of_objects(self._raw.values) if declared is None else declared
 
     @property
     def kind(self) -> Kind:
@@ -266,7 +249,7 @@ class Column:
         if isinstance(data, pl.Series) and data.dtype == pl.String:
             return numbers_of_texts(data, type_)
         with self._reading():
-            codes, values = self._backend.encoded(data)
+            codes, values = backends.encoded(data)
         texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
         numbers, unreadable = numbers_of_texts(texts, type_)
         for i, value in enumerate(values):  # the same numbers as in a column of nothing else
@@ -284,7 +267,7 @@ class Column:
         plain = ("number", "boolean") if self._of_objects else ("number", "boolean", *TEMPORAL)
         if self._natural_type not in plain or self.rounds():
             with self._reading():
-                codes, values = self._backend.encoded(self._selected())
+                codes, values = backends.encoded(self._selected())
                 if merged:
                     return Categories(*sort_codes(codes, values))
                 return Categories(codes, [canonical_value(value) for value in values])
@@ -297,23 +280,23 @@ class Column:
         """The column itself if it is a polars series of texts, which are their own canonical texts; or None."""
         import polars as pl
 
-        is_text = isinstance(self._data, pl.Series) and self._data.dtype == pl.String
-        return self._selected() if is_text else None
+        values = self._selected()
+        return values if isinstance(values, pl.Series) and values.dtype == pl.String else None
 
     def distinct(self) -> list[Any]:
         """The distinct values of a column that holds no dates or times as they are: 1 and "1" are two."""
         with self._reading():
-            return list(self._backend.encoded(self._selected())[1])
+            return list(backends.encoded(self._selected())[1])
 
     def rounds(self) -> bool:
         """Whether `plain` may give two different numbers as one: Decimals, whole numbers beyond 64 bits."""
         with self._reading():
-            return self._natural_type == "number" and bool(self._backend.rounds(self._data))
+            return self._natural_type == "number" and backends.rounds(self._raw.values)
 
     def plain(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Values and missing mask (None: no mask, but NaN is missing) of a number, boolean or temporal column."""
         with self._reading():
-            values, missing = self._backend.plain(self._selected(), self._natural_type)
+            values, missing = backends.plain(self._selected(), self._natural_type)
         return values, missing
 
     @contextmanager
@@ -342,7 +325,9 @@ class Column:
             ) from error
 
     def _selected(self) -> Any:
-        return self._data if self._rows is None else self._backend.take(self._data, self._rows)
+        with self._reading():
+            values = self._raw.values
+        return values if self._rows is None else backends.taken(values, self._rows)
 
     def _plain_numbers(self) -> np.ndarray:
         values, missing = self.plain()
@@ -358,7 +343,7 @@ class Column:
         whole = values.dtype.kind in "iu"
         if not values.size or values.dtype.itemsize < 8:
             return
-        if not (whole or self._of_objects or self._backend.rounds(self._data)):
+        if not (whole or self._of_objects or backends.rounds(self._raw.values)):
             return
         if not (np.fmax.reduce(numbers) >= ALL_WHOLE or np.fmin.reduce(numbers) <= -ALL_WHOLE):
             return
@@ -374,7 +359,7 @@ class Column:
     @property
     def _of_objects(self) -> bool:
         """Whether the values alone say what the column is, so that its type depends on which rows are here."""
-        return self._declared_type is None
+        return self._raw.type is None
 
     def _converted(self, values: np.ndarray, natural: str, type_: str) -> np.ndarray:
         if (natural, type_) == ("date", "datetime"):
@@ -402,10 +387,8 @@ class Column:
 def column_of_series(name: str, values: Any) -> Column:
     """A series of any dataframe library as a column."""
     series = nw.from_native(values, series_only=True)
-    library = str(series.implementation.value)
-    if library not in ("pandas", "polars", "pyarrow"):
-        values, library = series.to_pandas(), "pandas"
-    return Column(name, *backend(library).native(values))
+    is_own = str(series.implementation.value) in ("pandas", "polars", "pyarrow")
+    return Column(name, series.to_native() if is_own else series.to_pandas())
 
 
 def _unreadable(column: Column, row: int, type_: str) -> ValueError:
@@ -552,7 +535,7 @@ class MatrixTable(Table):
     def column(self, i: int) -> Column:
         i = range(self.n_columns)[i]
         data = self._matrix[:, i] if self._is_dense else column_of_csc(self._matrix, i)
-        return Column(self.names[i], data, "arrays", self._kinds.get(i))
+        return Column(self.names[i], data, self._kinds.get(i))
 
     def kinds(self) -> list[Kind]:
         kinds = [self._natural_kind] * self.n_columns

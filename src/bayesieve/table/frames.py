@@ -128,7 +128,7 @@ def _read(X: Any) -> Table:
     labels = [f"x{i}" for i in range(width)] if names is None else names
     if not isinstance(columns, list):
         return MatrixTable(columns, labels, names is not None)
-    read = [Column(name, *library.native(column)) for name, column in zip(labels, columns, strict=True)]
+    read = [Column(name, column) for name, column in zip(labels, columns, strict=True)]
     return Table(read, len(columns[0]) if columns else 0, names is not None)
 
 

@@ -148,7 +148,7 @@ def _label_column(y: Any) -> tuple[Column, bool]:
     if dependencies.is_into_series(y):
         return column_of_series("y", y), False
     array = _label_array(y)
-    return Column("y", array, "arrays"), array.dtype.kind in "UT" or isinstance(y, (list, tuple))
+    return Column("y", array), array.dtype.kind in "UT" or isinstance(y, (list, tuple))
 
 
 def _label_array(y: Any) -> np.ndarray:
