@@ -106,7 +106,7 @@ class ScoredRows:
 
     def blocks(self, pieces: Sequence[Piece] | None = None, first: int = 0) -> Iterator[pl.DataFrame]:
         """The rows of some pieces, or of all, with their predictions; ``first`` is the number of the first row."""
-        runs = [part for piece in pieces or self.source.runs for part in self._parts(piece)]
+        runs = [part for piece in pieces or self.source.runs for part in piece.parts(self.piece_rows)]
         for block in replace(self.source, runs=tuple(runs)).blocks(block_rows=self.block_rows):
             with silenced(), rows_from(first):
                 scored: pl.DataFrame = in_memory(self.model, block)
@@ -147,16 +147,6 @@ class ScoredRows:
                     for block in self.blocks([piece], first):
                         file.write(block)
                         progress(block.height)
-
-    def _parts(self, piece: Piece) -> Iterator[Piece]:
-        """A piece of a file in smaller ones, where memory is short."""
-        if not isinstance(piece, FilePiece) or piece.n_rows <= self.piece_rows:
-            yield piece
-            return
-        for at in range(0, piece.n_rows, self.piece_rows):
-            n_rows = min(self.piece_rows, piece.n_rows - at)
-            n_bytes = piece.n_bytes * n_rows // piece.n_rows
-            yield replace(piece, first_row=piece.first_row + at, n_rows=n_rows, n_bytes=n_bytes)
 
     def _targets(self, folder: Path) -> list[Path]:
         """The file for each piece: named after the file it is read from, in folders ``column=value`` of the same names,

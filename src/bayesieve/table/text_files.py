@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import polars as pl
 
 from bayesieve.table.column_files import File, FileSource, lazy_file, scan_files, unified, with_partitions
@@ -214,7 +215,7 @@ class TextTable:
             typed = {name: texts.add(block[name].alias("")) for name, texts in self._texts.items() if learns}
             if self._is_whole:
                 self._whole = pl.DataFrame([typed.get(name, block[name]).alias(name) for name in types])
-        refuse_short_rows(self._text, self._empty, n_last)
+        self._blank = blank_lines(self._text, self._empty, n_last)
         nameless = {name for name, given in zip(self._text.names, self._text.header, strict=True) if not given}
         if self._levels is not None or len(types) == 1:
             nameless = set()
@@ -245,7 +246,7 @@ class TextTable:
         missing one, unless no other follows.
         """
         if self._levels is not None:
-            return blank_lines(self._text, self._empty)
+            return self._blank
         if len(self.schema) > 1:
             return self._empty
         rows = (~self._empty).arg_true()
@@ -493,25 +494,10 @@ def empty_rows(frame: pl.DataFrame) -> pl.Series:
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
-def blank_lines(text: Text, empty: pl.Series) -> pl.Series:
-    """Which rows are blank lines, of those without any value."""
-    none = pl.repeat(False, len(empty), dtype=pl.Boolean, eager=True)
-    n_rows, n_empty, width = len(empty), int(empty.sum()), len(text.header)
-    if width == 1 or n_empty == 0:
-        return none
-    separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
-    if quotes == 0 and separators == (n_rows + 1) * (width - 1):
-        return none
-    if quotes or separators != (n_rows - n_empty + 1) * (width - 1):
-        blank = [not row for _, row in text.rows()]
-        return pl.Series(blank[-n_rows:]) if len(blank) > n_rows else empty
-    return empty
+def blank_lines(text: Text, empty: pl.Series, n_last: int) -> pl.Series:
+    """Which rows are blank lines; ValueError that names the first row with fewer fields than the header.
 
-
-def refuse_short_rows(text: Text, empty: pl.Series, n_last: int) -> None:
-    """ValueError that names the first row with fewer fields than the header.
-
-    Polars fills up such rows silently; they show as missing values in the last column.
+    Polars fills up both silently; they show as missing values in the last column.
 
     Parameters
     ----------
@@ -521,23 +507,19 @@ def refuse_short_rows(text: Text, empty: pl.Series, n_last: int) -> None:
     n_last : int
         Number of missing values in the last column.
     """
-    if len(text.header) == 1 or not n_last:
-        return
-    separators, quotes = _count_bytes(text.source, text.separator.encode(), b'"')
-    if empty.any() or quotes or separators != (len(empty) + 1) * (len(text.header) - 1):
-        refuse_ragged(text)
+    if len(text.header) > 1 and n_last:
+        counts = [(chunk.count(text.separator.encode()), chunk.count(b'"')) for chunk in _chunks(text.source)]
+        if np.sum(counts, axis=0).tolist() != [(len(empty) + 1) * (len(text.header) - 1), 0]:
+            blank = refuse_ragged(text)
+            return pl.Series(blank[-len(empty) :]) if len(blank) > len(empty) else empty
+    return pl.repeat(False, len(empty), dtype=pl.Boolean, eager=True)
 
 
-def _count_bytes(source: Path | bytes, *wanted: bytes) -> list[int]:
-    counts = [0] * len(wanted)
-    for chunk in _chunks(source):
-        counts = [count + chunk.count(byte) for count, byte in zip(counts, wanted, strict=True)]
-    return counts
-
-
-def refuse_ragged(text: Text) -> None:
-    """ValueError that names the first row whose number of fields differs from the header's."""
-    expected = len(text.header)
+def refuse_ragged(text: Text) -> list[bool]:
+    """Which lines, the header among them, are blank; ValueError that names the first row whose number of fields differs
+    from the header's.
+    """
+    expected, blank = len(text.header), []
     try:
         for number, (_, row) in enumerate(text.rows(), start=1):
             if len(row) not in (0, expected) and not (expected == 1 and not row):
@@ -545,8 +527,10 @@ def refuse_ragged(text: Text) -> None:
                     f"{text.path} has {len(row)} fields in row {number} (counting the header) where the header has "
                     f"{expected}; correct the row, or quote fields that contain {text.separator!r}."
                 )
+            blank.append(not row)
     except csv.Error as error:
         raise ValueError(f"{text.path} is not a well-formed text table: {error}; check its quotes.") from error
+    return blank
 
 
 def refuse_open_quote(text: Text) -> None:
