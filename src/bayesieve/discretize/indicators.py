@@ -19,7 +19,7 @@ from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
-from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text, score_values
+from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text
 from bayesieve.table.frames import apart_by_name, as_table, new_table, remember_features
 from bayesieve.table.levels import smallest_unsigned
 
@@ -178,7 +178,7 @@ class IndicatorEncoder(TableCoder):
 
         table = self.read(X)
         columns = [table.column(i) for i in range(table.n_columns)]
-        return pl.DataFrame({column.name: score_values(column) for column in columns}, nan_to_null=True)
+        return pl.DataFrame({column.name: column.read_numbers("number")[0] for column in columns}, nan_to_null=True)
 
     def on_columns(self) -> IndicatorEncoder:
         """A copy that reads the scores as columns, as `compute_scores` gives them, where this one calls functions."""
@@ -356,7 +356,7 @@ def fit_families(
     def fit(i: int) -> FeatureLevels:
         thresholds = settings[i]
         if isinstance(thresholds, int):
-            listed = score_values(columns[i])[order.rows]
+            listed = columns[i].read_numbers("number")[0][order.rows]
             thresholds = quantile_thresholds(listed, order.weights, thresholds, columns[i].name)
         return make_family(columns[i].name, thresholds)
 

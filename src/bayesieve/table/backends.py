@@ -15,7 +15,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from bayesieve.parts import Registry
 from bayesieve.table.arrays import as_array, as_csc, encoded_objects, encoded_one_by_one, objects_round, plain_objects
-from bayesieve.table.values import count_moments, drop_unused, text_of_bytes
+from bayesieve.table.values import count_moments, drop_unused
 
 WIDE = 256
 """Columns of one type from which a frame is read as one matrix."""
@@ -420,9 +420,6 @@ def encoded(values: Any) -> tuple[np.ndarray, list[Any]]:
         return values.codes, values.values
     if not isinstance(values, np.ndarray):
         return encoded_series(values)
-    if values.dtype.kind == "S":
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.astype(np.int32), [text_of_bytes(value) for value in distinct.tolist()]
     return encoded_objects(values.astype(object, copy=False))
 
 

@@ -472,11 +472,11 @@ class Table:
 
     def kinds(self) -> list[Kind]:
         """How each column is read: "numeric" or "categorical"."""
-        return [self.column(i).kind for i in range(self.n_columns)]
+        return [column.kind for column in self._columns]
 
     def types(self) -> list[str]:
         """The type of each column; see `Column.type`."""
-        return [self.column(i).type for i in range(self.n_columns)]
+        return [column.type for column in self._columns]
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
         """The columns at these ascending positions as float64, NaN = missing, (n, n_rows); see `Column.numbers`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -306,20 +305,6 @@ def number_text(number: float) -> str:
     if number.is_integer() and abs(number) < 2**53:
         return str(int(number))
     return repr(number)
-
-
-def score_values(column: Column) -> np.ndarray:
-    """A score column as float64, NaN where it is missing; infinite scores stay, as comparing them makes sense.
-
-    ValueError if the column holds text that is not a number, or values of another type; the message names the column.
-    """
-    if column.type != "number":
-        return column.numbers_as("number")
-    values, missing = column.plain()
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
-    if missing is not None:
-        numbers = np.where(missing, math.nan, numbers)
-    return numbers
 
 
 def scores_of(levels: Sequence[FeatureLevels]) -> list[str]:

@@ -185,7 +185,7 @@ class LazySource(Source):
     parent: str | Path | None = None
 
     def __reduce__(self) -> tuple[Callable[[Any], Any], tuple[Any]]:
-        return _itself, (self.copy,)  # queries cannot travel
+        return replace, (self.copy,)  # queries cannot travel
 
     @cached_property
     def n_rows(self) -> int:
@@ -303,7 +303,3 @@ def _spark_frames(frame: Any, names: Sequence[str]) -> Iterator[pl.DataFrame]:
 
 def _is_polars(native: Any) -> bool:
     return bool(nw.dependencies.is_polars_lazyframe(native))
-
-
-def _itself(source: Any) -> Any:
-    return source

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.columns import Table
+from bayesieve.table.columns import Column, Table
 from bayesieve.table.sources import CELLS_AHEAD, Piece, Source
 from bayesieve.table.target import ClassRuns, Target, as_target
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from bayesieve.table.columns import Column
 
 _MOST_CLASSES = 1 << 16
 _BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
@@ -174,12 +172,6 @@ class ScannedTable(Table):
         i = range(self.n_columns)[i]
         return self.select([i]).collected().column(0)
 
-    def kinds(self) -> list[Any]:
-        return [column.kind for column in self._columns]
-
-    def types(self) -> list[str]:
-        return [column.type for column in self._columns]
-
     def collected(self) -> Table:
         """The same rows in memory."""
         import polars as pl
@@ -276,10 +268,8 @@ def _table_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> Table:
 
 
 def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
-    from bayesieve.table.columns import column_of_series
-
     return [
-        column_of_series(name, series).read_as(name, kinds.get(name))
+        Column(name, series).read_as(name, kinds.get(name))
         for name, series in zip(frame.columns, frame.get_columns(), strict=True)
     ]
 
