@@ -231,9 +231,11 @@ class FilePiece(Piece):
         self.file.check_unchanged()
         inside = [name for name in columns if name not in self.constants]
         try:
-            frame = self._rows(inside, self.first_row, self.n_rows)
+            frame = self._rows(inside)
         except read_errors() as error:
-            raise ValueError(self._defect(inside)) from error
+            raise ValueError(
+                f"{self.file.path} is damaged or cannot be read; write it again, or leave it out."
+            ) from error
         return pl.DataFrame(
             [
                 frame[name].cast(self.schema[name])
@@ -249,29 +251,15 @@ class FilePiece(Piece):
             n_bytes = self.n_bytes * n_rows // self.n_rows
             yield replace(self, n_rows=n_rows, n_bytes=n_bytes, first_row=self.first_row + begin)
 
-    def _rows(self, names: list[str], first: int, n_rows: int) -> pl.DataFrame:
+    def _rows(self, names: list[str]) -> pl.DataFrame:
         from polars import selectors
 
         if not names:
             return pl.DataFrame()
-        rows = lazy_file(self.file.path).slice(first, n_rows).select(selectors.by_name(*names)).collect()
-        if rows.height != n_rows:
+        rows = lazy_file(self.file.path).slice(self.first_row, self.n_rows).select(selectors.by_name(*names)).collect()
+        if rows.height != self.n_rows:
             raise pl.exceptions.ComputeError("fewer rows than the footer says")
         return rows
-
-    def _defect(self, names: list[str]) -> str:
-        """Which row group cannot be read."""
-        first = 0
-        groups = row_groups(self.file.path) if is_parquet(self.file.path) else []
-        for number, group in enumerate(groups, start=1):
-            before, first = first, first + group.n_rows
-            if before >= self.first_row + self.n_rows or first <= self.first_row:
-                continue
-            try:
-                self._rows(names, before, group.n_rows)
-            except read_errors():
-                return f"Row group {number} of {self.file.path} is damaged; write the file again, or leave it out."
-        return f"{self.file.path} cannot be read; write the file again, or leave it out."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
