@@ -333,6 +333,9 @@ def test_workers_read_count_and_code_scanned_tables(
         codes, counts = coded.codes, coded.counts
         some = np.flatnonzero(rng.random(coded.n_rows) < 0.1)
         np.testing.assert_array_equal(coded.codes_at([3, 0], some), codes[[3, 0]][:, some])
+        monkeypatch.setattr("bayesieve.counts.remote._MOST_SAMPLED", 10)  # features are asked for one by one
+        np.testing.assert_array_equal(coded.codes_at([3, 0], some), codes[[3, 0]][:, some])
+        assert coded.codes_at([], some).shape == (0, some.size)
     assert [level.name for level in remote.levels_] == [level.name for level in alone.levels_]
     assert [level.to_json() for level in remote.levels_] == [level.to_json() for level in alone.levels_]
     np.testing.assert_array_equal(codes, expected.codes)

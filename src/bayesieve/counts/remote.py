@@ -55,7 +55,8 @@ class RemoteCodes:
 
     def write(self, features: Sequence[int], positions: np.ndarray | None, into: np.ndarray) -> None:
         """Write the codes of some features, at ascending positions or of all rows, (n, n_rows)."""
-        gather([self[k] for k in features], positions, into)
+        if len(features):
+            gather([self[k] for k in features], positions, into)
 
 
 class RemoteColumn:
