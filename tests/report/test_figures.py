@@ -19,8 +19,7 @@ from bayesieve.report.drawing import (
     tick_values,
     waterfall,
 )
-from bayesieve.report.paths import MAX_LINES, path_chart
-from bayesieve.report.search import best_start
+from bayesieve.report.search import MAX_LINES, best_start, path_chart
 from bayesieve.report.sections import reliability_chart, roc_area, roc_points
 from bayesieve.statistics.metrics import Bin
 

@@ -13,8 +13,20 @@ from hypothesis import given, strategies as st
 
 from bayesieve.report import path_figure, render_report
 from bayesieve.report.drawing import Line, Point, Scale, band, clipped_lines, labelled_mark, spaced, value_scale
-from bayesieve.report.paths import Facet, facets_in_turn, needs_logarithm, phase_drawing, spread_drawing, ticks_of
-from bayesieve.report.search import MAX_MOVES, by_size, moves_table, spread, summarise_trace, value_at
+from bayesieve.report.search import (
+    MAX_MOVES,
+    Facet,
+    by_size,
+    facets_in_turn,
+    moves_table,
+    needs_logarithm,
+    phase_drawing,
+    spread,
+    spread_drawing,
+    summarise_trace,
+    ticks_of,
+    value_at,
+)
 from tests.report.markup import drawings, read, texts
 from tests.report.paths import floating_trace, forward_trace, summary, wrapper_trace
 from tests.report.sample import german_credit

@@ -13,9 +13,17 @@ import numpy as np
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
 from bayesieve.report import drawing as draw
 from bayesieve.report.data import SearchSummary
-from bayesieve.report.paths import phase_drawing, spread_drawing
 from bayesieve.report.render import fill
-from bayesieve.report.search import chosen_step, chosen_subset, moves_table, path_sentence, sizes_table, summarise_trace
+from bayesieve.report.search import (
+    chosen_step,
+    chosen_subset,
+    moves_table,
+    path_sentence,
+    phase_drawing,
+    sizes_table,
+    spread_drawing,
+    summarise_trace,
+)
 from bayesieve.report.sections import SHARES, UNIT, profit_panel, roomy_scale
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import HTML, write_atomically

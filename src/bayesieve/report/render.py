@@ -9,24 +9,10 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from bayesieve import words
+from bayesieve.report import sections
 from bayesieve.report.data import ReportData
 from bayesieve.report.drawing import bar_width, diverging_bar, polyline, stacked_segments, strength
-from bayesieve.report.paths import search_section
-from bayesieve.report.sections import (
-    UNIT_TICKS,
-    auc_comparison,
-    class_balance,
-    decision_section,
-    evidence_amounts,
-    explained_sections,
-    feature_section,
-    key_figures,
-    kind_label,
-    n_selected,
-    of_class,
-    performance_section,
-    shortened_label,
-)
+from bayesieve.report.search import search_section
 
 if TYPE_CHECKING:
     import jinja2
@@ -64,15 +50,15 @@ def render_report(data: ReportData) -> str:
     return fill(
         "report.html",
         data=data,
-        tiles=key_figures(data),
-        balance=class_balance(data),
-        n_selected=n_selected(data),
-        features=feature_section(data),
+        tiles=sections.key_figures(data),
+        balance=sections.class_balance(data),
+        n_selected=sections.n_selected(data),
+        features=sections.feature_section(data),
         search=search_section(data.search),
-        performance=performance_section(data),
-        decisions=decision_section(data),
-        explained=explained_sections(data),
-        unit_ticks=UNIT_TICKS,
+        performance=sections.performance_section(data),
+        decisions=sections.decision_section(data),
+        explained=sections.explained_sections(data),
+        unit_ticks=sections.UNIT_TICKS,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
@@ -92,7 +78,9 @@ def render_card(data: ReportData) -> str:
     """
     selected = [feature for feature in data.features if feature.selected]
     first = selected[:N_CARD_FEATURES]
-    return fill("card.html", data=data, tiles=key_figures(data), first=first, n_more=len(selected) - len(first))
+    return fill(
+        "card.html", data=data, tiles=sections.key_figures(data), first=first, n_more=len(selected) - len(first)
+    )
 
 
 def fill(name: str, **context: Any) -> str:
@@ -123,15 +111,15 @@ def _environment() -> jinja2.Environment:
         money=words.format_money,
         few_digits=words.few_digits,
         polyline=polyline,
-        auc_comparison=auc_comparison,
+        auc_comparison=sections.auc_comparison,
         width=bar_width,
         bar=diverging_bar,
         strength=strength,
         segments=stacked_segments,
-        amounts=evidence_amounts,
-        of_class=of_class,
-        kind_label=kind_label,
-        fitted_label=shortened_label,
+        amounts=sections.evidence_amounts,
+        of_class=sections.of_class,
+        kind_label=sections.kind_label,
+        fitted_label=sections.shortened_label,
     )
     return environment
 
