@@ -35,7 +35,7 @@ def check_consistent(found: Groups, counts: np.ndarray) -> None:
     np.testing.assert_array_equal([counts[group].sum(axis=0) for group in found.groups], found.counts)
     expected = modl.group_cost(found.counts.astype(int).tolist(), present.size)
     assert found.cost == pytest.approx(expected, abs=COST)
-    null = modl.group_null_cost(counts.sum(axis=0).tolist(), present.size)
+    null = modl.group_cost([counts.sum(axis=0).tolist()], present.size)
     assert found.null_cost == pytest.approx(null, abs=COST)
     assert found.cost <= found.null_cost
 

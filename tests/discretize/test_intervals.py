@@ -29,7 +29,9 @@ def check_consistent(found: Found, values: np.ndarray, codes: np.ndarray, n_clas
     """Counts and costs are those of the intervals between the cut points; cuts are midpoints of neighbouring values."""
     np.testing.assert_array_equal(table_of(found, values, codes, n_classes), found.counts)
     assert found.cost == pytest.approx(modl.interval_cost(found.counts.astype(int).tolist()), abs=COST)
-    assert found.null_cost == pytest.approx(modl.interval_null_cost(np.bincount(codes, minlength=n_classes)), abs=COST)
+    assert found.null_cost == pytest.approx(
+        modl.interval_cost([np.bincount(codes, minlength=n_classes).tolist()]), abs=COST
+    )
     assert np.all(np.diff(found.cut_points) > 0)
     known = np.unique(values[~np.isnan(values)])
     for cut in found.cut_points:
@@ -133,7 +135,7 @@ def test_missing_values_apart(column: Column) -> None:
     if missing.any() and not missing.all():
         known = counts_of(values[~missing], codes[~missing], n_classes).astype(int)
         first = tuple(np.bincount(codes[missing], minlength=n_classes).tolist())
-        best = modl.interval_null_cost(np.bincount(codes, minlength=n_classes))
+        best = modl.interval_cost([np.bincount(codes, minlength=n_classes).tolist()])
         if len(known) <= 8:
             for cuts in range(2 ** (len(known) - 1)):
                 inner = [b for b in range(1, len(known)) if cuts >> (b - 1) & 1]
