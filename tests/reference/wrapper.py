@@ -7,7 +7,6 @@ error, Boullé (2007) for the AUC of several classes (Provost & Domingos) and fo
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
