@@ -144,28 +144,6 @@ def test_missing_values_apart(column: Column) -> None:
             assert found.cost == pytest.approx(best, abs=COST)
 
 
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [
-        (1.0, np.nextafter(1.0, 2.0)),
-        (np.nextafter(1.0, 0.0), 1.0),
-        (0.0, 5e-324),
-        (5e-324, 1e-323),
-        (-5e-324, 0.0),
-        (-1e308, 1e308),
-        (1e308, np.nextafter(1e308, np.inf)),
-        (-np.finfo(float).max, np.finfo(float).max),
-        (np.nextafter(np.finfo(float).max, 0.0), np.finfo(float).max),
-        (-np.finfo(float).max, np.nextafter(-np.finfo(float).max, 0.0)),
-    ],
-)
-def test_a_cut_separates_the_two_values_however_close_or_far(low: float, high: float) -> None:
-    cuts = intervals_of(np.repeat([low, high], 30), np.repeat([0, 1], 30), 2).cut_points
-    assert cuts.shape == (1,)
-    assert low <= cuts[0] < high
-    assert np.isfinite(cuts[0])
-
-
 def test_negative_zero_is_zero_whether_values_are_sorted_or_hashed() -> None:
     assert len(intervals_of(np.repeat([-0.0, 0.0], 30), np.repeat([0, 1], 30), 2).counts) == 1
     values, codes = np.tile([-0.0, 0.0, 1.0, 1.0], 5000), np.tile([0, 1, 1, 1], 5000)

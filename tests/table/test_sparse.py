@@ -32,18 +32,18 @@ def tables(draw: st.DrawFn) -> np.ndarray:
     return draw(arrays(dtype, shape, elements=st.sampled_from(values).map(dtype.type)))
 
 
+def facts_of(column: Any) -> tuple[Any, ...]:
+    values, categories = [column.value(row) for row in range(len(column))], column.categories()
+    read = column.numbers().tobytes(), categories.values, categories.codes.tolist()
+    return column.name, column.kind, column.type, *read, values, [type(value) for value in values]
+
+
 def same_columns(sparse_table: Any, dense_table: Any) -> None:
     assert sparse_table.names == dense_table.names
     assert (sparse_table.n_rows, sparse_table.n_columns) == (dense_table.n_rows, dense_table.n_columns)
     assert (sparse_table.kinds(), sparse_table.types()) == (dense_table.kinds(), dense_table.types())
     for i in range(dense_table.n_columns):
-        found, expected = (
-            (column.name, column.kind, column.type, len(column), column.categories().values, column.categories().codes.tolist(),
-             column.numbers().tobytes(), [column.value(row) for row in range(len(column))],
-             [type(column.value(row)) for row in range(len(column))])
-            for column in (sparse_table.column(i), dense_table.column(i))
-        )  # fmt: skip
-        assert found == expected
+        assert facts_of(sparse_table.column(i)) == facts_of(dense_table.column(i))
 
 
 @given(tables(), st.sampled_from(FORMATS), st.booleans())
