@@ -136,16 +136,27 @@ def test_labels_tell_cut_points_apart(cuts: list[float]) -> None:
     assert [float(text) for text in texts] == sorted({float(text) for text in texts})
 
 
-def test_contradictions_are_refused() -> None:
-    """test_levels_json has the others, which reach the constructor."""
-    with pytest.raises(ValueError, match="the one group"):
-        FeatureLevels("a", "categorical", "text", groups=((None,), (None,)), missing_code=0)
-    with pytest.raises(ValueError, match="Feature 'a'"):
-        FeatureLevels("a", "numeric", "number", cut_points=np.array([[1.0]]))
-    with pytest.raises(ValueError, match="Feature 'a'"):
-        FeatureLevels("a", "categorical", "text", groups=(("a",),), cut_points=np.array([1.0]))
-    with pytest.raises(ValueError, match="Feature 'a'"):
-        FeatureLevels("a", "numeric", "number", cut_points=np.array([1.0]), groups=(("a",),))
+@pytest.mark.parametrize(
+    ("kind", "parts", "message"),
+    [
+        *(("numeric", {"missing_code": code}, "Feature 'a'") for code in (-1, 2, True, 0.0)),
+        ("numeric", {"cut_points": np.array([[1.0]])}, "Feature 'a'"),
+        ("numeric", {"groups": (("a",),)}, "Feature 'a'"),
+        ("categorical", {"cut_points": np.array([1.0])}, "Feature 'a'"),
+        ("categorical", {"groups": ((None,), (None,)), "missing_code": 0}, "the one group"),
+    ],
+)
+def test_contradictions_are_refused(kind: Any, parts: dict[str, Any], message: str) -> None:
+    """test_levels_json.py has others, which reach the constructor as well."""
+    whole: dict[str, Any] = {"cut_points": np.array([1.0])} if kind == "numeric" else {"groups": (("a",), ("b",))}
+    FeatureLevels("a", kind, "number", **whole)
+    with pytest.raises(ValueError, match=message):
+        FeatureLevels("a", kind, "number", **whole | parts)
+
+
+def test_all_labels_hold_every_value() -> None:
+    levels = _categorical([(None, *"abcdefg"), ("y" * 100,)], 0)
+    assert levels.all_labels == ("{a, b, c, d, e, f, g} or missing", "y" * 100)
 
 
 def test_levels_are_kept_safe() -> None:
