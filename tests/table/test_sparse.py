@@ -104,3 +104,10 @@ def test_wide_frames_keep_whole_numbers_with_nulls_apart() -> None:
         assert isinstance(table, MatrixTable) == (columns is floats)
         assert [table.column(3).value(row) for row in (0, 1)] == [value, None]
     assert table.column(_WIDE).kind == "categorical"
+
+
+def test_infinity_is_refused_with_its_column_and_row() -> None:
+    table = as_table(sparse.csr_matrix(np.array([[0.0, 1.0], [0.0, np.inf]])))
+    for read in (table.column(1).numbers, lambda: table.numbers(np.arange(2))):
+        with pytest.raises(ValueError, match=r"Column 'x1' contains infinity \(first in row 1\)"):
+            read()
