@@ -146,17 +146,13 @@ def test_models_of_sparse_rows_are_those_of_dense_rows(selector: Any, dtype: Any
     assert found.predict_proba(rows[:1]).tobytes() == expected.predict_proba(dense[:1]).tobytes()
 
 
-def test_indicators_of_sparse_rows() -> None:
-    dense, rows, y = sparse_data()
-    expected, found = IndicatorEncoder([0.5, 3.0]).fit(dense, y), IndicatorEncoder([0.5, 3.0]).fit(rows, y)
-    assert found.transform(rows).tolist() == expected.transform(dense).tolist()
-
-
-def test_a_selector_keeps_the_format() -> None:
+def test_selectors_and_indicators_of_sparse_rows() -> None:
     dense, rows, y = sparse_data()
     selector = bayesieve.MAPSelector().fit(rows, y)
     kept = selector.transform(rows)
     assert (kept.format, kept.toarray().tolist()) == ("csr", dense[:, selector.support_].tolist())
+    expected, found = IndicatorEncoder([0.5, 3.0]).fit(dense, y), IndicatorEncoder([0.5, 3.0]).fit(rows, y)
+    assert found.transform(rows).tolist() == expected.transform(dense).tolist()
 
 
 def test_a_model_of_sparse_rows_is_saved_explained_and_reported(tmp_path: Any) -> None:

@@ -12,7 +12,6 @@ import pytest
 from sklearn.base import clone
 
 from bayesieve import EqualFrequencyDiscretizer, MODLDiscretizer, MODLGrouper, TableEncoder
-from bayesieve.discretize import column_blocks
 
 RNG = np.random.default_rng(4)
 N = 240
@@ -168,15 +167,6 @@ def test_other_ways_to_cut() -> None:
     np.testing.assert_array_equal(one.transform(FRAME), other.transform(FRAME))
 
 
-def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column_blocks, "_PARALLEL_ROWS", 0)
-    one, two = TableEncoder(n_jobs=1), TableEncoder(n_jobs=2)
-    a, b = one.fit_transform_coded(FRAME, Y), two.fit_transform_coded(FRAME, Y)
-    np.testing.assert_array_equal(a.codes, b.codes)
-    np.testing.assert_array_equal(one.level_scores_, two.level_scores_)
-    np.testing.assert_array_equal(one.transform(FRAME), two.transform(FRAME))
-
-
 @pytest.mark.parametrize("weights", [None, 2.0])
 @pytest.mark.parametrize(("n", "dtype"), [(255, np.uint8), (300, np.uint16)])
 def test_255_levels_and_the_unseen_code_fit_a_byte_more_take_two(n: int, dtype: type, weights: float | None) -> None:
@@ -207,14 +197,6 @@ def test_an_encoder_mapped_from_a_file_counts_unseen_values(tmp_path: Any) -> No
     mapped = joblib.load(tmp_path / "encoder.joblib", mmap_mode="r")
     np.testing.assert_array_equal(mapped.transform(FRAME), encoder.transform(FRAME))
     np.testing.assert_array_equal(mapped.unseen_counts_, encoder.unseen_counts_)
-
-
-def test_one_row_and_one_class() -> None:
-    encoder = TableEncoder().fit(FRAME.head(1), Y[:1])
-    assert {level.n_levels for level in encoder.levels_} == {1}
-    assert encoder.transform(FRAME).shape == (N, len(DATA))
-    same = TableEncoder().fit(FRAME, ["a"] * N)
-    assert not same.level_scores_.any()
 
 
 def test_refitting_forgets_the_first_fit() -> None:

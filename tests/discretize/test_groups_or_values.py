@@ -25,7 +25,7 @@ def saved_by_values(counts: np.ndarray) -> float:
     return float(max(logs) - (of_class * np.log(shares)).sum())
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from([20, 29, 30, 60]), st.integers(2, 4), st.sampled_from([0.0, 0.5, 2.0])
 )

@@ -39,7 +39,7 @@ def optimal_numeric(name: str, column: str) -> dict[str, Any]:
         "kind": "numeric",
         "distinct_values": len(distinct),
         "cost": modl.interval_cost(table),
-        "null_cost": modl.interval_null_cost(counts.sum(axis=0).tolist()),
+        "null_cost": modl.interval_cost([counts.sum(axis=0).tolist()]),
         "intervals": len(table),
         "cut_points": [number_or_none((low + high) / 2) for low, high in around],
         "cut_between": [[number_or_none(low), high] for low, high in around],
@@ -58,7 +58,7 @@ def optimal_categorical(name: str, column: str) -> dict[str, Any]:
         "values": distinct.tolist(),
         "value_table": counts,
         "cost": cost,
-        "null_cost": modl.group_null_cost([sum(column) for column in zip(*counts, strict=True)], len(distinct)),
+        "null_cost": modl.group_cost([[sum(column) for column in zip(*counts, strict=True)]], len(distinct)),
         "groups_number": len(groups),
         "groups": [[str(distinct[v]) for v in group] for group in groups],
         "table": [list(part) for part in modl.group_table(counts, groups)],
@@ -96,34 +96,51 @@ def modl_values(name: str, kinds: dict[str, str] | None = None) -> dict[str, Any
 
 
 def modl_differences(name: str) -> list[str]:
-    """Columns whose recomputed costs are not the golden ones."""
+    """Columns whose recomputed costs or counts are not the golden ones."""
     expected = golden.values("modl_exact", name)["variables"]
     found = modl_values(name, {column: entry["kind"] for column, entry in expected.items()})["variables"]
-    return [
+    lines = [
         f"modl_exact/{name}.json: {key} of {column} is {expected[column][key]}, recomputed {entry[key]}"
         for column, entry in found.items()
         for key in ("cost", "null_cost", "level")
         if abs(entry[key] - expected[column][key]) > 1e-9
     ]
+    parts = {column: sorted(entry["table"]) for column, entry in found.items()}
+    return lines + [
+        f"modl_exact/{name}.json: parts of {column} are {expected[column]['table']}, recomputed {table}"
+        for column, table in parts.items()
+        if table != sorted(expected[column]["table"])
+    ]
 
 
 def snb_differences(name: str) -> list[str]:
     """Values of the primary variant (A_all) that are not the golden ones."""
-    values = golden.values("snb_exact", name)
-    entry, columns = values["variants"]["A_all"], values["variables"]
+    values, columns = golden.values("snb_exact", name), golden.values("snb_exact", name)["variables"]
+    entry = values["variants"]["A_all"]
     data = selective.Data.estimate(golden.snb_codes(name).tolist(), golden.class_codes(name).tolist())
     costs = selective.all_costs(data)
-    pairs = [("map_cost", min(costs.values()), entry["map_cost"])]
+    best = [columns[k] for k in selective.best_subset(costs)]
+    pairs = [
+        ("n_models", len(costs), entry["n_models"]),
+        ("map_cost", min(costs.values()), entry["map_cost"]),
+        ("null_cost", costs[()], entry["null_cost"]),
+    ]
+    for model in entry["top5"]:
+        subset = tuple(columns.index(column) for column in model["subset"])
+        pairs.append((f"the cost of {model['subset']}", costs[subset], model["cost"]))
     for key, weights in [
         ("bma_weights", selective.bayesian_weights(costs, len(columns))),
         ("cma_weights", selective.compression_weights(costs, len(columns))),
     ]:
         pairs += [(f"{key} of {c}", w, entry[key].get(c, 0.0)) for c, w in zip(columns, weights, strict=True)]
-    return [
+    lines = [
         f"snb_exact/{name}.json: {what} is {expected}, recomputed {found}"
         for what, found, expected in pairs
         if abs(found - expected) > 1e-9
     ]
+    return lines + [f"snb_exact/{name}.json: map_subset is {entry['map_subset']}, recomputed {best}"] * (
+        best != entry["map_subset"]
+    )
 
 
 def wrapper_differences(name: str) -> list[str]:

@@ -17,9 +17,6 @@ import numpy as np
 Part = tuple[int, ...]
 
 
-# ---------------------------------------------------------------------------------------------------------------- costs
-
-
 @functools.cache
 def part_cost(part: Part) -> float:
     """log C(N_i + J - 1, J - 1) + log(N_i! / prod_j N_ij!), from exact integers."""
@@ -41,18 +38,9 @@ def interval_cost(table: Sequence[Sequence[int]]) -> float:
     return prior + math.fsum(part_cost(tuple(part)) for part in table)
 
 
-def interval_null_cost(class_counts: Sequence[int]) -> float:
-    """The cost of a single interval."""
-    return interval_cost([class_counts])
-
-
 @functools.cache
 def stirling_second(n: int, k: int) -> int:
     """S(n, k): the ways to partition n values into exactly k groups."""
-    if n == k:
-        return 1
-    if k == 0 or k > n:
-        return 0
     row = [1] + [0] * k  # S(0, 0..k)
     for _ in range(n):
         row = [0] + [q * row[q] + row[q - 1] for q in range(1, k + 1)]
@@ -82,25 +70,9 @@ def group_cost(table: Sequence[Sequence[int]], n_values: int) -> float:
     return prior + math.fsum(part_cost(tuple(part)) for part in table)
 
 
-def group_null_cost(class_counts: Sequence[int], n_values: int) -> float:
-    """The cost of a single group."""
-    return group_cost([class_counts], n_values)
-
-
-# --------------------------------------------------------------------------------------------------------------- optima
-
-
 def optimal_intervals(counts: Sequence[Sequence[int]], prior_name: str = "published") -> tuple[float, list[int]]:
-    """The cheapest intervals over the distinct values in ascending order, by dynamic programming.
-
-    Parameters
-    ----------
-    counts : (distinct values, classes) counts of the rows
-
-    Returns
-    -------
-    cost : float
-    ends : for each interval, the number of distinct values up to its end; the last one is the number of distinct values
+    """The cheapest intervals over the distinct values in ascending order, by dynamic programming: their cost and, for
+    each interval, the number of distinct values up to its end. ``counts`` are those of the rows, (values, classes).
     """
     counts = np.asarray(counts, dtype=np.int64)
     n_values, n_classes = counts.shape
@@ -159,17 +131,7 @@ def group_table(counts: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]
 
 
 def optimal_groups(counts: Sequence[Sequence[int]], prior_name: str = "published") -> tuple[float, list[list[int]]]:
-    """The cheapest groups, by trying every partition of the values: affordable up to about 10 of them.
-
-    Parameters
-    ----------
-    counts : (values, classes) counts of the rows
-
-    Returns
-    -------
-    cost : float
-    groups : the values (row numbers of `counts`) of each group
-    """
+    """The cost and the values of the cheapest groups, by trying every partition: affordable up to about 10 values."""
     counts = [tuple(int(count) for count in value) for value in counts]
     priors = [math.log(len(counts)) + log_bell(len(counts), g) for g in range(1, len(counts) + 1)]
 
@@ -177,17 +139,10 @@ def optimal_groups(counts: Sequence[Sequence[int]], prior_name: str = "published
     def cost_of(group: tuple[int, ...]) -> float:
         return part_cost(group_table(counts, [group])[0])
 
-    def announce(sizes: list[int]) -> float:
-        if prior_name == "sizes":
-            return sizes_cost([], sizes, ordered=False)
-        return priors[len(sizes) - 1]
+    def total(groups: list[list[int]]) -> float:
+        sizes = [len(group) for group in groups]
+        prior = sizes_cost([], sizes, ordered=False) if prior_name == "sizes" else priors[len(sizes) - 1]
+        return prior + math.fsum(cost_of(tuple(group)) for group in groups)
 
-    best_cost, best_groups = math.inf, [list(range(len(counts)))]
-    for groups in set_partitions(len(counts)):
-        cost = announce([len(group) for group in groups]) + sum(cost_of(tuple(group)) for group in groups)
-        if cost < best_cost:
-            best_cost, best_groups = cost, groups
-    if prior_name == "sizes":
-        sizes = [len(group) for group in best_groups]
-        return sizes_cost(group_table(counts, best_groups), sizes, ordered=False), best_groups
-    return group_cost(group_table(counts, best_groups), len(counts)), best_groups
+    costs = ((total(groups), groups) for groups in set_partitions(len(counts)))
+    return min(costs, key=lambda found: found[0])

@@ -1,4 +1,4 @@
-"""The wrapper oracle against hand-made values and the golden paths."""
+"""The wrapper oracle against values computed by hand; test_golden.py has the golden paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from tests import golden
 from tests.reference import wrapper
 
 # With Laplace's alpha = 1: P(0 | class 0) = 3/4, P(0 | class 1) = 1/2; both classes have prior 1/2.
@@ -15,29 +14,25 @@ CODES = np.array([[0], [0], [0], [1]])
 LABELS = np.array([0, 0, 1, 1])
 
 
-def scored(smoothing: float | str = 1.0, weights: np.ndarray | None = None) -> wrapper.Scored:
-    return wrapper.refit(CODES, LABELS, wrapper.training_rows(4), smoothing=smoothing, weights=weights)
+def scored() -> wrapper.Scored:
+    return wrapper.refit(CODES, LABELS, wrapper.training_rows(4))
 
 
-def posteriors(of: wrapper.Scored) -> list[float]:
-    """P(true class) of every row, with the feature."""
-    return np.exp(of.log_posterior((0,)))[np.arange(len(of.y)), of.y].tolist()
-
-
-def test_posteriors_by_hand() -> None:
-    assert posteriors(scored()) == pytest.approx([3 / 5, 3 / 5, 2 / 5, 2 / 3], rel=1e-14)
-    # (2 + 1/4) / (2 + 2/4) = 9/10, (1 + 1/4) / (2 + 2/4) = 1/2.
-    assert posteriors(scored("m-estimate")) == pytest.approx([9 / 14, 9 / 14, 5 / 14, 5 / 6], rel=1e-14)
-
-
-def test_leave_one_out_by_hand() -> None:
-    # Without row 0: priors 1/3 and 2/3, P(0 | 0) = 2/3, P(0 | 1) = 1/2; and so on.
-    of = wrapper.refit(CODES, LABELS, wrapper.leave_one_out(4))
-    assert posteriors(of) == pytest.approx([2 / 5, 2 / 5, 2 / 11, 2 / 5], rel=1e-14)
-    # Two folds pool the same posteriors as their rows: each is scored by the tables of the others.
-    halves = wrapper.refit(CODES, LABELS, [([1, 3], [0, 2]), ([0, 2], [1, 3])])
-    assert posteriors(halves) == pytest.approx([2 / 3, 1 / 3, 1 / 2, 1 / 2], rel=1e-14)
-    assert halves.y.tolist() == [0, 1, 0, 1]
+@pytest.mark.parametrize(
+    ("smoothing", "folds", "expected"),
+    [
+        (1.0, wrapper.training_rows(4), [3 / 5, 3 / 5, 2 / 5, 2 / 3]),
+        # (2 + 1/4) / (2 + 2/4) = 9/10, (1 + 1/4) / (2 + 2/4) = 1/2.
+        ("m-estimate", wrapper.training_rows(4), [9 / 14, 9 / 14, 5 / 14, 5 / 6]),
+        # Without row 0: priors 1/3 and 2/3, P(0 | 0) = 2/3, P(0 | 1) = 1/2; and so on.
+        (1.0, wrapper.leave_one_out(4), [2 / 5, 2 / 5, 2 / 11, 2 / 5]),
+        # Each fold is scored by the tables of the other; its rows 0, 2 come first.
+        (1.0, [([1, 3], [0, 2]), ([0, 2], [1, 3])], [2 / 3, 1 / 3, 1 / 2, 1 / 2]),
+    ],
+)
+def test_posteriors_by_hand(smoothing: float | str, folds: list[wrapper.Fold], expected: list[float]) -> None:
+    of = wrapper.refit(CODES, LABELS, folds, smoothing=smoothing)
+    assert np.exp(of.log_posterior((0,)))[np.arange(4), of.y] == pytest.approx(expected, rel=1e-14)
 
 
 def test_priors_by_hand() -> None:
@@ -87,29 +82,20 @@ def test_several_classes_by_hand() -> None:
     assert wrapper.error(of, ()) == pytest.approx(2 / 3, rel=1e-14)
 
 
-@pytest.mark.parametrize("name", [*wrapper.CRITERIA, "recall", "precision", "cost"])
 @pytest.mark.parametrize("folds", ["train", "halves"])
-def test_a_weight_of_two_is_the_row_twice(name: str, folds: str) -> None:
-    more = {
-        "recall": wrapper.recall(1),
-        "precision": wrapper.precision(1),
-        "cost": wrapper.expected_cost([[0, 1], [2, 0]]),
-    }
-    criterion = {**wrapper.CRITERIA, **more}[name]
+def test_a_weight_of_two_is_the_row_twice(folds: str) -> None:
+    more = [wrapper.recall(1), wrapper.precision(1), wrapper.expected_cost([[0, 1], [2, 0]])]
     rng = np.random.default_rng(5)
     codes, y = rng.integers(0, 3, (20, 3)), np.arange(20) % 2
-    weights = rng.integers(0, 3, 20)
-    weights[:4] = 1
+    weights = np.append([1, 1, 1, 1], rng.integers(0, 3, 16))
     rows = np.repeat(np.arange(20), weights)
-    where = [np.flatnonzero(np.arange(20) < 10), np.flatnonzero(np.arange(20) >= 10)]
-    twice = [np.flatnonzero(np.isin(rows, part)) for part in where]
-    everything = [(range(20), range(20))], [(range(rows.size), range(rows.size))]
-    halves = [(where[0], where[1]), (where[1], where[0])], [(twice[0], twice[1]), (twice[1], twice[0])]
-    weighted, repeated = everything if folds == "train" else halves
+    parts = [np.arange(20)] * 2 if folds == "train" else [np.arange(10), np.arange(10, 20)]
+    twice = [np.flatnonzero(np.isin(rows, part)) for part in parts]
     for smoothing in (1.0, "m-estimate"):
-        left = wrapper.refit(codes, y, weighted, smoothing=smoothing, weights=weights)
-        right = wrapper.refit(codes[rows], y[rows], repeated, smoothing=smoothing)
-        assert criterion(left, (0, 2)) == pytest.approx(criterion(right, (0, 2)), rel=1e-12)
+        left = wrapper.refit(codes, y, [parts, parts[::-1]], smoothing=smoothing, weights=weights)
+        right = wrapper.refit(codes[rows], y[rows], [twice, twice[::-1]], smoothing=smoothing)
+        for criterion in (*wrapper.CRITERIA.values(), *more):
+            assert criterion(left, (0, 2)) == pytest.approx(criterion(right, (0, 2)), rel=1e-12), criterion
 
 
 def path(steps: list[wrapper.Step]) -> list[tuple[int, str, int | None]]:
@@ -124,26 +110,27 @@ def test_ties_go_to_the_lowest_column() -> None:
     assert wrapper.best_step(steps).subset == ()
 
 
-def test_floating_search_by_hand() -> None:
-    # Forward meets {0, 1, 2}; dropping 0 is better still; adding 3 then brings the best subset of all.
-    costs = {(): 9, (0,): 5, (0, 1): 4, (0, 1, 2): 3, (1, 2): 2, (1, 2, 3): 1, (2, 3): 1.5, (1, 3): 1.5}
-
-    def cost(subset: wrapper.Subset) -> float:
-        return costs.get(subset, 7)
-
-    steps = wrapper.search(cost, 4, "forward-backward")
-    begun = [step.subset for step in steps if step.move == "start"]
-    # The last phase, backward from {1, 2, 3}, brings nothing.
-    assert begun == [(), (0, 1, 2), (1, 2), (1, 2, 3)]
-    assert wrapper.best_step(steps).subset == (1, 2, 3)
-    assert [step.phase for step in steps if step.move == "start"] == [0, 1, 2, 3]
-
-
-def test_equal_cost_with_fewer_features_is_an_improvement() -> None:
-    steps = wrapper.search(lambda subset: 0.0 if 1 in subset else 1.0, 3, "forward-backward")
-    assert [step.subset for step in steps if step.move == "start"] == [(), (1,)]
-    steps = wrapper.search(lambda subset: 0.0 if 1 in subset else 1.0, 3, "backward-forward")
-    assert [step.subset for step in steps if step.move == "start"] == [(0, 1, 2), (1,)]
+@pytest.mark.parametrize(
+    ("costs", "other", "n_features", "direction", "begun"),
+    [
+        # Forward meets {0, 1, 2}; dropping 0 is better still; adding 3 then brings the best subset of all, and the last
+        # phase, backward from {1, 2, 3}, brings nothing.
+        (
+            {(): 9, (0,): 5, (0, 1): 4, (0, 1, 2): 3, (1, 2): 2, (1, 2, 3): 1, (2, 3): 1.5, (1, 3): 1.5},
+            *(7, 4, "forward-backward", [(), (0, 1, 2), (1, 2), (1, 2, 3)]),
+        ),
+        # An equal cost with fewer features is an improvement.
+        ({(): 1, (0,): 1, (2,): 1, (0, 2): 1}, 0, 3, "forward-backward", [(), (1,)]),
+        ({(): 1, (0,): 1, (2,): 1, (0, 2): 1}, 0, 3, "backward-forward", [(0, 1, 2), (1,)]),
+    ],
+)
+def test_floating_search_by_hand(
+    costs: dict[wrapper.Subset, float], other: float, n_features: int, direction: str, begun: list[wrapper.Subset]
+) -> None:
+    steps = wrapper.search(lambda subset: costs.get(subset, other), n_features, direction)
+    assert [step.subset for step in steps if step.move == "start"] == begun
+    assert [step.phase for step in steps if step.move == "start"] == list(range(len(begun)))
+    assert wrapper.best_step(steps).subset == begun[-1]
 
 
 def test_tolerance_ends_a_phase() -> None:
@@ -153,20 +140,3 @@ def test_tolerance_ends_a_phase() -> None:
     costs = [3.0, 1.4, 1.0, 2.0]
     steps = wrapper.search(lambda subset: costs[len(subset)], 3, "backward", tol=0.5)
     assert [step.cost for step in steps] == [2.0, 1.0, 1.4]
-
-
-@pytest.mark.parametrize("name", golden.WRAPPER_TABLES)
-@pytest.mark.parametrize("prior", golden.WRAPPER_PRIORS)
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize("criterion", golden.WRAPPER_CRITERIA.values())
-def test_golden_paths(name: str, prior: str, direction: str, criterion: str) -> None:
-    columns, codes, y = golden.coded_table(name)
-    entry = golden.wrapper_path(name, prior, criterion, direction)
-    of = wrapper.refit(
-        codes, y, wrapper.training_rows(len(y)), class_smoothing=1.0 if prior == "laplace_prior" else 0.0
-    )
-    steps = wrapper.search(wrapper.as_cost(criterion, of), len(columns), direction)
-    assert [step.feature for step in steps[1:]] == entry["order"]
-    np.testing.assert_allclose(
-        [wrapper.value_of(criterion, step.cost) for step in steps], entry["values"], rtol=0, atol=1e-12
-    )

@@ -7,11 +7,11 @@ error, Boullé (2007) for the AUC of several classes (Provost & Domingos) and fo
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.metrics import roc_auc_score
 
 from tests.reference import naive_bayes, selective
@@ -44,14 +44,12 @@ class Scored:
         return self.log_prior + sum((self.log_conditional[k] for k in subset), np.zeros(self.log_prior.shape))
 
     def log_posterior(self, subset: Subset) -> np.ndarray:
-        joint = self.log_joint(subset)
-        joint = joint - joint.max(axis=1, keepdims=True)
-        return joint - np.log(np.exp(joint).sum(axis=1, keepdims=True))
+        return log_softmax(self.log_joint(subset), axis=1)
 
-    def mean(self, losses: np.ndarray) -> float:
-        """Mean over the rows, each as often as its weight says; a row of weight zero is not there."""
-        there = self.weights > 0
-        return float(self.weights[there] @ losses[there]) / float(self.weights.sum())
+    def mean(self, losses: np.ndarray, rows: np.ndarray | None = None) -> float:
+        """Mean over some rows, or all of them, each as often as its weight tells; a row of weight zero is not there."""
+        there = self.weights > 0 if rows is None else rows & (self.weights > 0)
+        return float(np.average(losses[there], weights=self.weights[there]))
 
 
 def refit(
@@ -70,24 +68,19 @@ def refit(
     weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
     n_levels, n_classes = codes.max(axis=0) + 1, int(y.max()) + 1
     parts = []
-    for train, test in folds:
-        train, test = np.asarray(train), np.asarray(test)
+    for train, test in (map(np.asarray, fold) for fold in folds):
         label, weight = y[train].tolist(), weights[train].tolist()
         classes = naive_bayes.class_counts(label, n_classes, weight)
-        total = sum(classes) + class_smoothing * n_classes
-        prior = [math.log((n + class_smoothing) / total) if n + class_smoothing else -math.inf for n in classes]
+        smooth = np.array(classes) + class_smoothing
+        with np.errstate(divide="ignore"):
+            prior = np.log(smooth / smooth.sum())
         conditional = []
         for k, levels in enumerate(n_levels):
             counts = naive_bayes.level_counts(codes[train, k].tolist(), label, int(levels), n_classes, weight)
             conditional.append(np.array(naive_bayes.log_conditionals(counts, smoothing, classes))[codes[test, k]])
         parts.append((np.tile(prior, (len(test), 1)), np.array(conditional), y[test], weights[test]))
-    priors, conditionals, labels, row_weights = zip(*parts, strict=True)
-    return Scored(
-        np.concatenate(priors),
-        np.concatenate(conditionals, axis=1),
-        np.concatenate(labels),
-        np.concatenate(row_weights),
-    )
+    priors, conditionals, *known = zip(*parts, strict=True)
+    return Scored(np.concatenate(priors), np.concatenate(conditionals, axis=1), *map(np.concatenate, known))
 
 
 def training_rows(n_rows: int) -> list[Fold]:
@@ -105,13 +98,10 @@ def leave_one_out(n_rows: int) -> list[Fold]:
 Criterion = Callable[[Scored, Subset], float]
 
 
-def predicted(posterior: np.ndarray) -> np.ndarray:
-    """The lowest class among those whose posterior is the largest, up to the tie tolerance."""
-    return np.argmax(posterior >= posterior.max(axis=1, keepdims=True) - TIE, axis=1)
-
-
 def decisions(scored: Scored, subset: Subset) -> np.ndarray:
-    return predicted(np.exp(scored.log_posterior(subset)))
+    """The lowest class among those whose posterior is the largest, up to the tie tolerance."""
+    posterior = np.exp(scored.log_posterior(subset))
+    return np.argmax(posterior >= posterior.max(axis=1, keepdims=True) - TIE, axis=1)
 
 
 def error(scored: Scored, subset: Subset) -> float:
@@ -169,18 +159,13 @@ def auc(scored: Scored, subset: Subset) -> float:
 def balanced_error(scored: Scored, subset: Subset) -> float:
     """Mean over the classes of the share of their rows that are predicted wrongly."""
     wrong = decisions(scored, subset) != scored.y
-    present = [j for j in range(scored.n_classes) if scored.weights[scored.y == j].sum() > 0]
-    return float(np.mean([np.average(wrong[scored.y == j], weights=scored.weights[scored.y == j]) for j in present]))
+    present = np.unique(scored.y[scored.weights > 0])
+    return float(np.mean([scored.mean(wrong, scored.y == j) for j in present]))
 
 
 def recall(j: int) -> Criterion:
     """Share of the rows of class ``j`` that are predicted to be of it."""
-
-    def of(scored: Scored, subset: Subset) -> float:
-        mine = scored.y == j
-        return float(np.average(decisions(scored, subset)[mine] == j, weights=scored.weights[mine]))
-
-    return of
+    return lambda scored, subset: scored.mean(decisions(scored, subset) == j, scored.y == j)
 
 
 def precision(j: int) -> Criterion:
@@ -188,8 +173,7 @@ def precision(j: int) -> Criterion:
 
     def of(scored: Scored, subset: Subset) -> float:
         chosen = decisions(scored, subset) == j
-        weight = scored.weights[chosen].sum()
-        return float(scored.weights[chosen & (scored.y == j)].sum() / weight) if weight else 0.0
+        return scored.mean(scored.y == j, chosen) if scored.weights[chosen].any() else 0.0
 
     return of
 

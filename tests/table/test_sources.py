@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import itertools
 import os
 import pickle
@@ -19,8 +20,9 @@ from hypothesis import given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 import bayesieve
-from bayesieve.table import as_table, column_files, sources
+from bayesieve.table import as_table, column_files, read_table, sources
 from bayesieve.table.column_files import common_type, row_groups
+from bayesieve.table.reading import read_header
 from bayesieve.table.sources import Source
 from bayesieve.table.values import canonical_text
 
@@ -303,15 +305,28 @@ def test_large_row_groups_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.
     assert_frame_equal(pl.concat(source.blocks(block_rows=77)), whole)
 
 
-@pytest.mark.parametrize("name", ["a[1]*?", "~", "s3:x", "a%20b", "x=1", "é\n", "'\"", "\udcff"])
-@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
+    "parquet": pl.DataFrame.write_parquet,
+    "arrow": pl.DataFrame.write_ipc,
+    "feather": pl.DataFrame.write_ipc_stream,  # read at once only
+    "csv": pl.DataFrame.write_csv,
+    "csv.gz": lambda frame, path: path.write_bytes(gzip.compress(frame.write_csv().encode())),
+}
+
+
+@pytest.mark.parametrize("name", ["t[1]*?", "t{,r}", "~", "s3:x", "a%20b", "x=1", "é\n", "'\"", "t\udcff"])
+@pytest.mark.parametrize("ending", WRITERS)
 def test_names_of_files_are_taken_literally(
     tmp_path: Path, name: str, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    frame = table().select("class")
-    {"parquet": frame.write_parquet, "arrow": frame.write_ipc, "csv": frame.write_csv}[ending](f"rows.{ending}")
-    Path(f"{name}.{ending}").write_bytes(Path(f"rows.{ending}").read_bytes())
-    source = bayesieve.scan(f"{name}.{ending}")
-    assert_frame_equal(pl.concat(source.blocks()), frame)
-    assert source.fingerprint() == bayesieve.scan(Path(f"{name}.{ending}")).fingerprint()
+    frame, write = table()[["class", "n"]], WRITERS[ending]
+    for plain in ("t", "t1*?", "tr", "mine"):
+        write(frame if plain == "mine" else frame[:1], tmp_path / f"{plain}.{ending}")
+    path = Path(f"mine.{ending}").rename(f"{name}.{ending}")
+    assert read_table(path).equals(frame)
+    assert read_header(path) == frame.columns
+    if ending != "feather":
+        source = bayesieve.scan(str(path))
+        assert_frame_equal(pl.concat(source.blocks()), frame)
+        assert source.fingerprint() == bayesieve.scan(path).fingerprint()
