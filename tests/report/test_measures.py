@@ -1,3 +1,5 @@
+"""Measures in words and numbers."""
+
 from __future__ import annotations
 
 import math
@@ -15,42 +17,30 @@ from bayesieve.words import few_digits, shorten_middle
         ("auc", [0.79261], "0.7926"),
         ("log_loss", [0.61084], "0.6108"),
         ("expected_cost", [12.3456], "12.346"),
-        ("expected_cost", [123.456], "123.46"),
         ("expected_cost", [12345.678], "12,345.7"),
         ("map", [557.25], "557.2"),
+        ("expected_cost", [0.5, None, math.inf, 42.0], "0.500"),  # as many decimals as the others
+        ("expected_cost", [None, 0.5], "–"),
     ],
 )
 def test_values_show_as_many_decimals_as_they_need(name, values, text):
     assert measure(name, values).text(values[0]) == text
 
 
-def test_all_values_of_a_measure_have_the_same_decimals():
-    m = measure("expected_cost", [0.5, None, math.inf, 42.0])
-    assert [m.text(v) for v in (0.5, 42.0, None)] == ["0.500", "42.000", "–"]
-
-
-def test_measures_in_words():
-    assert Measure("error_probability").heading == "Error probability"
+def test_measures_in_words_and_their_standard_error():
     assert Measure("log_loss").heading == "Log loss, nats per row"
     assert Measure("map").panel_heading == "MAP cost on the rows that guide the search, in nats"
     assert Measure("auc").title == "AUC"
     assert Measure("my_own_loss").heading == "My own loss"
     assert Measure("").title == "criterion"
-
-
-def test_standard_error():
     assert Measure("error").standard_error(0.2, 400) == pytest.approx(0.02)
     assert Measure("error").standard_error(1.0, 400) == 0.0
     assert math.isnan(Measure("error").standard_error(math.nan, 400))
 
 
-def test_decimals_in_names():
+def test_names_with_many_digits_and_characters():
     assert few_digits("F(w=60)<=1.9381285075999113e-11") == "F(w=60)<=1.938e-11"
     assert few_digits("version 1.2.3") == "version 1.2.3"
     assert few_digits("9" * 400 + "." + "1" * 9).startswith("999")
-
-
-def test_middle_of_a_long_text_goes():
-    assert shorten_middle("short", 5) == "short"
     assert shorten_middle("a long name<=0.125", 12) == "a lon…=0.125"
     assert all(len(shorten_middle("x" * 100, n)) <= n for n in range(3, 60))

@@ -1,3 +1,5 @@
+"""Sections of a report: caps, orders, and sums."""
+
 from __future__ import annotations
 
 import math
@@ -19,24 +21,19 @@ from bayesieve.report.sections import (
     performance_section,
     shortened_label,
 )
-from tests.report.sample import german_credit, synthetic
+from tests.report.sample import synthetic
 
 
 def test_table_and_details_are_capped_with_a_sentence():
-    data = synthetic(n_classes=2, n_features=1500, n_levels=2)
-    section = feature_section(data)
+    section = feature_section(synthetic(n_classes=2, n_features=1500, n_levels=2))
     assert len(section.shown) == sections.MAX_TABLE_ROWS
-    assert "1,000 most important of 1,500 features" in (section.table_cap or "")
+    assert "1,000 most important of 1,500 features" in section.table_cap
     assert len(section.details) == sections.MAX_DETAILS
-    assert "100 most important of" in (section.details_cap or "")
-
-
-def test_details_only_for_features_that_are_kept():
-    data = german_credit()
+    assert "100 most important of" in section.details_cap
+    data = synthetic(n_classes=2, n_features=20)  # details only of features that are kept
     section = feature_section(data)
-    assert {d.feature.name for d in section.details} == {f.name for f in data.features if f.weight > 0}
-    assert section.table_cap is None
-    assert section.details_cap is None
+    assert [d.feature for d in section.details] == [f for f in data.features if f.weight > 0]
+    assert section.table_cap is section.details_cap is None
     assert [rank in section.ranks_detailed for rank in range(1, 21)] == [f.weight > 0 for f in data.features]
 
 
@@ -74,68 +71,50 @@ def test_evidence_of_two_classes_is_the_log_odds_of_the_second():
 
 
 def test_kind_names_the_type_where_it_adds_something():
-    feature = german_credit().features[0]
-    assert kind_label(replace(feature, kind="numeric", type="number")) == "numeric"
-    assert kind_label(replace(feature, kind="numeric", type="date")) == "numeric, date"
-    assert kind_label(replace(feature, kind="categorical", type="boolean")) == "categorical, boolean"
+    feature = synthetic().features[0]
+    kinds = {("numeric", "number"): "numeric", ("numeric", "date"): "numeric, date"}
+    kinds |= {("categorical", "boolean"): "categorical, boolean"}
+    for (kind, type_), shown in kinds.items():
+        assert kind_label(replace(feature, kind=kind, type=type_)) == shown
 
 
 def test_key_figures_without_performance():
-    data = german_credit()
-    with_performance = {tile.name: tile.value for tile in key_figures(data)}
-    assert with_performance == {
-        "Features selected": "11",
-        "AUC": "0.790",
-        "Accuracy": "75.7%",
-        "Log loss": "0.495",
-        "Compression rate": "19.0%",
-    }
+    data = synthetic()
+    tiles = {tile.name: tile.value for tile in key_figures(data)}
+    measured = {"AUC": "0.870", "Accuracy": "71.0%", "Log loss": "0.900", "Compression rate": "31.0%"}
+    assert tiles == {"Features selected": "5", **measured}
     names = [tile.name for tile in key_figures(replace(data, performance=None))]
     assert names == ["Features selected", "Rows", "Classes", "Models evaluated"]
     assert [t.name for t in key_figures(replace(data, performance=None, search=None))] == names[:-1]
 
 
-def test_two_classes_show_the_charts_of_the_second_only():
-    section = performance_section(synthetic(n_classes=2))
-    assert section is not None
-    assert [c.label for c in section.charts] == ["B"]
-
-
-def test_many_classes_are_capped_most_frequent_first():
+def test_charts_of_two_classes_and_of_many():
+    assert [c.label for c in performance_section(synthetic(n_classes=2)).charts] == ["B"]  # those of the second only
     section = performance_section(synthetic(n_classes=40))
-    assert section is not None
     assert len(section.charts) == 30
-    assert "30 most frequent of 40" in (section.charts_cap or "")
+    assert "30 most frequent of 40" in section.charts_cap
     assert section.confusion == ()
     counts = [n for _, _, n, _ in section.confusions]
     assert counts == sorted(counts, reverse=True)
 
 
-def test_explained_rows_add_up_to_the_posterior_log_odds():
-    for data in (german_credit(), synthetic(n_classes=3), synthetic(n_classes=5, n_features=60)):
-        for section in explained_sections(data):
-            p = section.row.probabilities
-            prior, *amounts, posterior = (bar.value for bar in section.chart.bars)
-            assert posterior == pytest.approx(math.log(p[section.favoured] / p[section.against]), abs=1e-9)
-            assert prior + sum(amounts) == pytest.approx(posterior)
-            assert amounts == [bar.value for _, _, bar in section.lines]
-            sizes = [abs(bar.value) for _, source, bar in section.lines if source is not None]
-            assert sizes == sorted(sizes, reverse=True)
-            assert len(section.lines) <= MAX_CONTRIBUTIONS + 1
-
-
-def test_more_classes_compare_the_prediction_with_the_runner_up():
-    section = explained_sections(synthetic(n_classes=5))[0]
-    ranked = sorted(section.row.probabilities, reverse=True)
-    assert section.row.probabilities[section.favoured] == ranked[0]
-    assert section.row.probabilities[section.against] == ranked[1]
-
-
-def test_contributions_beyond_the_limit_are_summed_up():
-    section = explained_sections(synthetic(n_classes=2, n_features=60))[0]
-    name, source, _ = section.lines[-1]
-    assert source is None
-    assert name.endswith("other features")
+@pytest.mark.parametrize(("n_classes", "n_features"), [(2, 60), (3, 6), (5, 60)])
+def test_explained_rows_add_up_to_the_posterior_log_odds(n_classes, n_features):
+    (section,) = explained_sections(synthetic(n_classes=n_classes, n_features=n_features))
+    p = section.row.probabilities
+    if n_classes > 2:  # the prediction and the runner-up
+        assert sorted(p)[-2:] == [p[section.against], p[section.favoured]]
+    prior, *amounts, posterior = (bar.value for bar in section.chart.bars)
+    assert posterior == pytest.approx(math.log(p[section.favoured] / p[section.against]), abs=1e-9)
+    assert prior + sum(amounts) == pytest.approx(posterior)
+    assert amounts == [bar.value for _, _, bar in section.lines]
+    sizes = [abs(bar.value) for _, source, bar in section.lines if source is not None]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(section.lines) <= MAX_CONTRIBUTIONS + 1
+    if n_features == 60:  # the others are summed up
+        name, source, _ = section.lines[-1]
+        assert source is None
+        assert name.endswith("other features")
 
 
 def test_a_map_of_cells_has_groups_rows_and_favoured_classes() -> None:
