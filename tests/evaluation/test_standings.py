@@ -5,23 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesieve.evaluation import Comparison, RepeatedFolds
-from bayesieve.evaluation.folds import NUMBERS
+from bayesieve.evaluation import Comparison
 from bayesieve.evaluation.results import standings
 from bayesieve.statistics import corrected_resampled_t
+from tests.report.sample import compared, rows_of
 
 
 def comparison(measure: str, **values: list[float | None]) -> Comparison:
     """A comparison whose folds have these values of one measure."""
-    n_folds = len(next(iter(values.values())))
-    rows = [
-        {"data": "toy", "method": method, "repeat": 0, "fold": fold, "n_train": 9, "n_test": 1, "error": None}
-        | dict.fromkeys(NUMBERS)
-        | {measure: values[method][fold]}
-        for fold in range(n_folds)
-        for method in values
-    ]
-    return Comparison(("toy",), tuple(values), RepeatedFolds(n_folds), tuple(rows))
+    return compared(rows_of(values, measure=measure))
 
 
 def test_the_best_the_ranks_and_who_beats_whom() -> None:
