@@ -16,7 +16,7 @@ from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_
 from bayesieve.discretize.pairs import PairFinder
 from bayesieve.discretize.scanned_columns import Places
 from bayesieve.discretize.value_counts import ClassOrder
-from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.columns import Column
 from bayesieve.table.levels import TableLevels, smallest_unsigned
@@ -193,14 +193,15 @@ class TableRecoder:
         """
         table = self._own
         columns: list[Any] = [[table.column(i) for i in feature] for feature in self.features]
-        columns = [both if len(both) > 1 else both[0] for both in columns]
-        cells = [
-            cells_of(level, column, weights) if isinstance(column, Column) else level
-            for level, column in zip(levels, columns, strict=True)
-        ]
-        codes = [cell.code(column, []) for cell, column in zip(cells, columns, strict=True)]
-        highest = smallest_unsigned(max(cell.n_levels for cell in cells))
-        return cells, np.array(codes, dtype=highest)
+
+        def split(k: int) -> tuple[FeatureLevels, np.ndarray]:
+            level, column = levels[k], columns[k] if len(columns[k]) > 1 else columns[k][0]
+            cells = cells_of(level, column, weights) if isinstance(column, Column) else level
+            return cells, cells.code(column, [])
+
+        both = map_in_threads(split, range(len(levels)), self.n_jobs)
+        highest = smallest_unsigned(max(cells.n_levels for cells, _ in both))
+        return [cells for cells, _ in both], np.array([codes for _, codes in both], dtype=highest)
 
     def _learnt(self, rows: np.ndarray) -> tuple[TableLevels, np.ndarray]:
         """Levels of the columns and pairs from these rows, and their codes, as if the other rows did not exist."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import inv
 from scipy.special import softmax
 
 from bayesieve.discretize.recoding import merged_cells
-from bayesieve.engine.base import one_blas_thread
+from bayesieve.engine.base import map_in_threads, one_blas_thread
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over
 from bayesieve.evidence.solver import EvidenceProblem
 from bayesieve.table import FeatureLevels
@@ -155,9 +155,10 @@ def find_surfaces(
     if len(every) < 2 or most < 1 or left < math.prod(fewest):
         return {}
     bins = np.array([part.bins(codes[i]) for i, part in parts.items()])
+    lines, n_levels = [part.directions for part in every], np.array([part.level.n_levels for part in every])
     slopes = problem.slopes(point)
-    smooth = surface_gains([part.directions for part in every], bins, *slopes)
-    gains = np.maximum(smooth, grid_gains(np.array([part.level.n_levels for part in every]), bins, *slopes))
+    ways = [partial(surface_gains, lines, bins, *slopes), partial(grid_gains, n_levels, bins, *slopes)]
+    gains = np.maximum(*map_in_threads(lambda gains: gains(), ways, problem.n_jobs))
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if every[i].is_smooth or every[j].is_smooth]
     price = _CAUTION * math.log(100.0 * max(1, len(pairs)))
     found: dict[Surface, np.ndarray] = {}

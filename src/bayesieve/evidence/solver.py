@@ -235,7 +235,7 @@ class EvidenceProblem:
         self.n_classes = offset.shape[1]
         self.n_numbers = 1 if self.n_classes == 2 else self.n_classes
         self._square = 0.5 if self.n_numbers == 1 else 1.0  # of the deviations of the classes that a number of 1 means
-        self._n_jobs, self._n_rows, self._total = n_jobs, classes.size, float(weights.sum())
+        self.n_jobs, self._n_rows, self._total = n_jobs, classes.size, float(weights.sum())
         offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
         cuts = [slice(at, at + _BLOCK_ROWS) for at in range(0, max(1, classes.size), _BLOCK_ROWS)]
         self._blocks = [_Block.of(codes[:, own], offset[own], classes[own], weights[own]) for own in cuts]
@@ -431,7 +431,7 @@ class EvidenceProblem:
 
     def _in_blocks(self, function: Callable[[_Block], Result]) -> list[Result]:
         """What a function returns for each block of rows."""
-        return map_in_threads(function, self._blocks, self._n_jobs)
+        return map_in_threads(function, self._blocks, self.n_jobs)
 
     def _joint(self, table: np.ndarray, point: np.ndarray, block: _Block) -> np.ndarray:
         from bayesieve.evidence._kernels import add_log_probabilities
