@@ -286,7 +286,7 @@ def models(draw: st.DrawFn, labels: Any) -> SelectiveNB:
     return SelectiveNB(selector, encoder=encoder, **options)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_option_comes_back(tmp_path: Path, data: st.DataObject) -> None:
