@@ -35,7 +35,7 @@ MANIFEST = "bayesieve-cache.json"
 
 @pytest.fixture(scope="module")
 def german() -> tuple[pl.DataFrame, pl.Series]:
-    table = pl.read_csv(ROOT / "examples/data/german_credit.csv").head(500)
+    table = pl.read_csv(ROOT / "examples/data/german_credit.csv")
     return table.drop("class"), table["class"]
 
 
@@ -79,7 +79,7 @@ def test_the_same_saved_model(name: str, german: tuple[pl.DataFrame, pl.Series],
         X, model = X.select("age", "credit_amount"), SelectiveNB("map", encoder=IndicatorEncoder(4))
     expected = saved(clone(model).fit(X, y, weights), tmp_path)
     folder = tmp_path / "cache"
-    for engine in (folder, folder, InMemory(100), Mapped(tmp_path, block_rows=100, resident_bytes=1)):
+    for engine in (folder, folder, InMemory(512), Mapped(tmp_path, block_rows=512, resident_bytes=1)):
         fitted = clone(model).set_params(cache=engine).fit(X, y, weights)
         assert saved(fitted, tmp_path) == expected
         assert bayesieve.load(tmp_path / "model.json").cache is None

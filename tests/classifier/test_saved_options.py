@@ -119,7 +119,7 @@ def test_labels_of_every_type(tmp_path: Path, kind: str) -> None:
     y = LABELS[kind](codes())
     model = SelectiveNB("map").fit(table(), y)
     again = check_round_trip(model, tmp_path, table(), y)
-    assert again.target_name_ == model.target_name_
+    assert again.target_name_ == model.target_name_ == getattr(y, "name", None)
     assert [type(label) for label in again.classes_.tolist()] == [type(label) for label in model.classes_.tolist()]
 
 
