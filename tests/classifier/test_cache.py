@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,8 @@ from bayesieve import (
     TableEncoder,
     WrapperSelector,
 )
-from bayesieve.engine import Cache, InMemory, Mapped
+from bayesieve.engine import Cache, InMemory, Mapped, files
+from tests.classifier.processes import dies_at, exit_code
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = "bayesieve-cache.json"
@@ -37,8 +36,7 @@ MANIFEST = "bayesieve-cache.json"
 @pytest.fixture(scope="module")
 def german() -> tuple[pl.DataFrame, pl.Series]:
     table = pl.read_csv(ROOT / "examples/data/german_credit.csv")
-    target = "class" if "class" in table.columns else table.columns[-1]
-    return table.drop(target), table[target]
+    return table.drop("class"), table["class"]
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +57,6 @@ SELECTORS: dict[str, Any] = {
     "compression": "compression",
     "map": "map",
     "all": "all",
-    "accuracy": "accuracy",
-    "auc": "auc",
     "exhaustive": CompressionAveraging(exhaustive=False, n_starts=3),
     "holdout": WrapperSelector("error_probability", direction="forward"),
     "loo": WrapperSelector("log_loss", direction="forward", evaluation="loo"),
@@ -109,8 +105,7 @@ def test_codes_are_used_again_for_the_same_data_and_options_only(
     german: tuple[pl.DataFrame, pl.Series], tmp_path: Path
 ) -> None:
     X, y = german
-    amount = next(name for name in X.columns if X[name].dtype.is_numeric())
-    weights = np.ones(y.len())
+    amount, weights = "credit_amount", np.ones(y.len())
 
     def n_coded(X: Any, y: Any, weights: Any = None, **options: Any) -> int:
         engine = CountsFits(tmp_path / "cache")
@@ -204,47 +199,27 @@ def test_a_full_disk_leaves_no_half_cache(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-_KILLED = """
-import sys
-import tempfile
-from pathlib import Path
-import numpy as np
-from bayesieve.engine import files
-from bayesieve import SelectiveNB
+def noise() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    return X, X[:, 0] + rng.normal(size=3000) > 0
 
-files._IN_MEMORY_BYTES = 0
-phase, folder = sys.argv[1:]
-def hang(*_, **__):
-    print("now", flush=True)
-    sys.stdin.read()
-if phase == "codes":
-    files.os.fsync = hang
-elif phase == "manifest":
-    files.write_atomically = hang
-else:
-    SelectiveNB._learn = hang
-rng = np.random.default_rng(0)
-X = rng.normal(size=(3000, 4))
-SelectiveNB(cache=folder).fit(X, X[:, 0] + rng.normal(size=3000) > 0)
-"""
+
+def dies_before(phase: str, folder: Path) -> None:
+    """A fit that is killed before it writes the codes or the manifest, or searches."""
+    files._IN_MEMORY_BYTES = 0
+    owner, name = {"codes": (os, "fsync"), "manifest": (files, "write_atomically")}.get(phase, (SelectiveNB, "_learn"))
+    setattr(owner, name, dies_at(1, getattr(owner, name)))
+    SelectiveNB(cache=folder).fit(*noise())
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL")
 @pytest.mark.parametrize("phase", ["codes", "manifest", "search"])
 def test_a_killed_fit_leaves_nothing_that_passes_for_whole(phase: str, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _KILLED, phase, str(tmp_path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "now\n"
-    process.kill()
-    process.communicate()
+    assert exit_code(dies_before, phase, tmp_path) == -9
     left = sorted({file.name[:6] for file in tmp_path.iterdir()} - {"search"})
     assert left == (["bayesi", "codes-"] if phase == "search" else ["codes-"])  # scratch files vanish
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 4))
-    y = X[:, 0] + rng.normal(size=3000) > 0
-    engine = CountsFits(tmp_path)
+    (X, y), engine = noise(), CountsFits(tmp_path)
     model = SelectiveNB(cache=engine).fit(X, y)
     assert engine.n_coded == (0 if phase == "search" else 1)
     np.testing.assert_array_equal(model.predict_proba(X), SelectiveNB().fit(X, y).predict_proba(X))

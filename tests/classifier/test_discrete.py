@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
@@ -252,16 +248,3 @@ def test_a_coded_table_carries_its_classes_and_weights() -> None:
         DiscreteNB().fit(table.with_rows(class_codes=None))
     with pytest.raises(ValueError, match="features"):
         model.predict(CodedTable(table.codes[:2], table.n_levels[:2], table.names[:2]))
-
-
-def test_names_pickle_and_clone() -> None:
-    frame = pd.DataFrame({"a": [0, 1, 1], "b": [1, 0, 1]})
-    model = DiscreteNB(smoothing=0.5).fit(frame, ["x", "y", "y"])
-    assert model.feature_names_in_.tolist() == ["a", "b"]
-    assert model.explain(frame)["feature"].unique().sort().to_list() == ["a", "b"]
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
-    with pytest.raises(NotFittedError):
-        clone(model).predict(frame)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[["b", "a"]])

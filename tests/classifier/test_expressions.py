@@ -124,18 +124,6 @@ def in_engine(rows: pl.DataFrame, engine: str) -> Any:
 
 @pytest.mark.parametrize("engine", ["duckdb", "dask", "pandas", "pyarrow"])
 @pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals")
-def test_expressions_of_narwhals_predict_as_the_model(engine: str) -> None:
-    rng = np.random.default_rng(5)
-    y = rng.integers(0, 2, N)
-    names = ["number", "text", "yes"]
-    model = SelectiveNB("all", calibrate=False, pairs=0).fit(table(rng, y).select(names), y)
-    rows = table(rng, rng.integers(0, 3, N)).select(names).with_columns(pl.col("yes").fill_null(False))
-    frame = in_engine(rows, engine)
-    scored: Any = nw.from_native(frame).with_columns(*model.expressions(frame))
-    assert_same(model, scored.collect().to_native() if isinstance(scored, nw.LazyFrame) else scored.to_native(), rows)
-
-
-@pytest.mark.parametrize("engine", ["duckdb", "dask", "pandas", "pyarrow"])
 def test_frames_of_any_engine_get_predictions(small: tuple[SelectiveNB, pl.DataFrame], engine: str) -> None:
     model, rows = small
     frame = in_engine(rows.with_columns(extra=1).select("extra", *reversed(rows.columns)), engine)
@@ -145,6 +133,8 @@ def test_frames_of_any_engine_get_predictions(small: tuple[SelectiveNB, pl.DataF
     assert names[:2] == ["extra", rows.columns[-1]]
     collected = scored.compute() if engine == "dask" else scored.pl() if engine == "duckdb" else scored
     assert_same(model, collected, rows)
+    lazy: Any = nw.from_native(frame).with_columns(*model.expressions(frame))
+    assert_same(model, lazy.collect().to_native() if isinstance(lazy, nw.LazyFrame) else lazy.to_native(), rows)
 
 
 def test_partitions_of_dask_are_predicted_lazily_also_without_rows(small: tuple[SelectiveNB, pl.DataFrame]) -> None:

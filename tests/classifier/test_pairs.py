@@ -67,16 +67,6 @@ def test_a_single_pair_needs_its_columns() -> None:
     assert "×" not in str(caught[0].message)
 
 
-def test_fewer_classes_in_a_fold_and_weights() -> None:
-    X, y = table()
-    weights = np.random.default_rng(0).integers(0, 3, N)
-    repeated = np.repeat(np.arange(N), weights)
-    one = SelectiveNB(pairs="auto").fit(X, y, weights)
-    other = SelectiveNB(pairs="auto").fit(X[repeated], [y[i] for i in repeated])
-    np.testing.assert_allclose(one.feature_weights_, other.feature_weights_, atol=1e-3)
-    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-3)
-
-
 def test_no_accidental_pair_in_noise() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(208, 60)), rng.integers(0, 2, 208)

@@ -102,8 +102,7 @@ def sparse_levels() -> Case:
 MODELS: dict[str, Callable[[], Case]] = {
     **{
         f"{selector}-{kind}": lambda selector=selector, kind=kind: (fitted(selector, kind), frame(), labels(kind))
-        for selector in ("all", "map", "compression")
-        for kind in ("str", "object", "int", "bool")
+        for selector, kind in (("all", "str"), ("all", "int"), ("map", "str"), ("compression", "str"))
     },
     **{
         name: on_mixed(selector=name)
@@ -178,14 +177,6 @@ def test_what_the_models_of_the_contract_have() -> None:
     assert sum(isinstance(level, PairLevels) for level in levels["pairs"]) == 2
     for name in ("cells", "monotone", "surfaces"):
         assert any(feature.cells is not feature.levels for feature in case(name)[0].scorecard_.features)
-
-
-def test_a_loaded_model_reports_and_measures(tmp_path: Path) -> None:
-    fitted("map").save(tmp_path / "model.json")
-    again = bayesieve.load(tmp_path / "model.json")
-    assert again._repr_html_().split("created")[0][:200] == fitted("map")._repr_html_().split("created")[0][:200]
-    performance = again.report(tmp_path / "report.html", frame(), labels(), held_out=True)
-    assert performance.accuracy == pytest.approx(fitted("map").score(frame(), labels()))
 
 
 FILES = sorted(Path(__file__).parent.glob("models_[0-9]/[!r]*.json"))
@@ -327,7 +318,7 @@ def test_no_such_file_folders_and_devices(tmp_path: Path) -> None:
 
 def test_truncated_anywhere(tmp_path: Path) -> None:
     content = text_of().rstrip().encode()
-    for end in np.linspace(0, len(content) - 1, 60).astype(int).tolist():
+    for end in np.linspace(0, len(content) - 1, 30).astype(int).tolist():
         refused(tmp_path / "model.json", content[:end])
 
 
@@ -364,14 +355,14 @@ def test_no_flipped_bit_changes_a_model(tmp_path: Path) -> None:
     content = text_of().encode()
     expected = fitted("map").predict_joint_log_proba(frame()[:20])
     loaded = 0
-    for at in range(0, len(content), 13):
+    for at in range(0, len(content), 29):
         flipped = bytearray(content)
-        flipped[at] ^= 1 << (at // 13 % 8)
+        flipped[at] ^= 1 << (at // 29 % 8)
         model = load_or_refuse(tmp_path / "model.json", bytes(flipped), works=False)
         if model is not None:  # a space, or a digit beyond the last one that counts
             np.testing.assert_array_equal(model.predict_joint_log_proba(frame()[:20]), expected)
             loaded += 1
-    assert loaded < len(content) / 130
+    assert loaded < len(content) / 290
 
 
 Path_ = tuple[str | int, ...]
@@ -401,7 +392,7 @@ ONE, HOSTILE, BYTES = "one value in any place", "several hostile changes", "flip
 @pytest.mark.parametrize(
     ("how", "name"), [(ONE, "map-str"), (ONE, "surfaces"), (HOSTILE, "map-str"), (BYTES, "map-str")]
 )
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(draw=st.data())
 def test_whatever_is_in_a_file(how: str, name: str, tmp_path: Path, draw: st.DataObject) -> None:
     if how == BYTES:
@@ -547,12 +538,6 @@ def test_damaged_parts_are_refused(name: str, path: str, values: list[Any], matc
 def test_every_part_is_damaged() -> None:
     own = {key for key in json.loads(text_of()) if key not in ("format", "version", "written_by", "sha256")}
     assert own <= {path.split(".")[0] for _, path, _, _ in DAMAGES}
-
-
-def test_a_number_too_large_for_a_float(tmp_path: Path) -> None:
-    content = text_of().replace('"weight_factor": 1.0', '"weight_factor": 1e999')
-    assert content != text_of()
-    refused(tmp_path / "model.json", content, "is damaged")
 
 
 # ------------------------------------------------------------------------------------------------------------ writing

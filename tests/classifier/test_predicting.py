@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import signal
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +20,7 @@ from bayesieve import SelectiveNB
 from bayesieve.classifier import predicting as module, scored_files
 from bayesieve.table.reading import read_table
 from tests.classifier.mixed_data import fitted, frame, labels
+from tests.classifier.processes import dies_at, exit_code
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column")
 
@@ -226,23 +229,17 @@ def test_tables_of_others_are_never_replaced(by_year: Path, tmp_path: Path) -> N
         fitted().predict_to(tmp_path / "scored", frame().with_columns(prediction=1), keep="all")
 
 
-_KILLED = """
-import os, sys
-import bayesieve
-from bayesieve.classifier import scored_files
-model, source, target = sys.argv[1:]
-blocks = scored_files.ScoredRows.blocks
-n_blocks = 0
-def killed(*arguments):
-    global n_blocks
-    for block in blocks(*arguments):
-        yield block
-        n_blocks += 1
-        if n_blocks == 4:
-            os.kill(os.getpid(), 9)
-scored_files.ScoredRows.blocks, scored_files._BLOCK_ROWS = killed, 50
-bayesieve.load(model).predict_to(target, source)
-"""
+def dies_while_scoring(model: Path, source: Path, target: Path) -> None:
+    """Predictions that are killed after the fourth block of 50 rows."""
+    blocks, dying = scored_files.ScoredRows.blocks, dies_at(4, lambda: None)
+
+    def killed(*arguments: Any) -> Iterator[Any]:
+        for block in blocks(*arguments):
+            yield block
+            dying()
+
+    scored_files.ScoredRows.blocks, scored_files._BLOCK_ROWS = killed, 50  # type: ignore[method-assign]
+    bayesieve.load(model).predict_to(target, source)
 
 
 @pytest.mark.parametrize("name", ["scored", "scored.parquet"])
@@ -250,8 +247,7 @@ def test_a_kill_leaves_whole_files_only(name: str, by_year: Path, tmp_path: Path
     model, target = fitted(), tmp_path / "new" / name
     target.parent.mkdir()
     model.save(tmp_path / "model.json")
-    command = [sys.executable, "-c", _KILLED, str(tmp_path / "model.json"), str(by_year), str(target)]
-    assert subprocess.run(command, check=False).returncode == -9
+    assert exit_code(dies_while_scoring, tmp_path / "model.json", by_year, target) == -9
     left = [path for path in target.parent.rglob("*") if path.is_file() and not path.name.endswith(".tmp")]
     assert left == ([target / "year=2024" / "a.parquet"] if name == "scored" else [])
     finished = [path.stat().st_ino for path in left]
@@ -282,27 +278,23 @@ def test_damage_and_change_leave_whole_files_only(
     assert pl.read_parquet(target).height == frame().height
 
 
+def scores_on_a_full_disk(folder: Path, source: Path) -> None:
+    import resource
+
+    model = bayesieve.load(folder / "model.json")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+    for name in ("scored/year=2024/a.parquet", "scored.parquet", "scored.csv", "scored.arrow"):
+        target = folder / name.partition("/")[0]
+        with pytest.raises(ValueError, match=r"cannot be written .*check the folder's rights and space") as error:
+            model.predict_to(target, source)
+        assert str(error.value).startswith(f"{folder / name} ")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
 def test_a_full_disk_leaves_nothing_half_written(by_year: Path, tmp_path: Path) -> None:
-    names = ["scored", "scored.parquet", "scored.csv", "scored.arrow"]
     fitted().save(tmp_path / "model.json")
-    limited = (
-        "import resource, signal, sys, bayesieve\n"
-        "model = bayesieve.load(sys.argv[1])\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
-        "for target in sys.argv[3:]:\n"
-        "    try:\n        model.predict_to(target, sys.argv[2])\n"
-        "    except ValueError as error:\n        print(error)\n"
-    )
-    paths = [str(tmp_path / name) for name in names]
-    command = [sys.executable, "-c", limited, str(tmp_path / "model.json"), str(by_year), *paths]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    assert [line.partition(" cannot be written (")[0] for line in said] == [
-        str(tmp_path / "scored/year=2024/a.parquet"),
-        *paths[1:],
-    ]
-    assert all("check the folder's rights and space" in line for line in said)
+    assert exit_code(scores_on_a_full_disk, tmp_path, by_year) == 0
     files = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {"claims", "model.json"}
 

@@ -211,16 +211,6 @@ def test_classes_without_weight_rows_without_weight_and_rows_of_one_class(tmp_pa
     assert np.isfinite(SelectiveNB().fit(X, y).report(path, X, y).log_loss)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_integer_weights_equal_repeated_held_out_rows(weighted: bool) -> None:
-    times = np.random.default_rng(0).integers(1, 4, N) if weighted else np.ones(N, dtype=int)
-    rows = np.repeat(np.arange(N), times)
-    one = report_data(fitted("map"), frame(), labels(), times, held_out=True).performance
-    other = report_data(fitted("map"), frame()[rows], labels()[rows], held_out=True).performance
-    for name in ("accuracy", "auc", "log_loss", "compression_rate", "brier", "majority_accuracy", "class_entropy"):
-        assert getattr(one, name) == pytest.approx(getattr(other, name))
-
-
 def test_without_rows_the_model_is_shown() -> None:
     report = report_data(fitted())
     assert (report.performance, report.explained, report.headline) == (None, (), fitted().describe())
@@ -274,14 +264,6 @@ def test_explained_rows() -> None:
     assert report.explained[2].truth != report.explained[2].predicted
     assert report_data(fitted("map"), frame(), labels(), cv=0, n_explained=0).explained == ()
     assert len(report_data(fitted("map"), frame()[:2], labels()[:2], cv=0, n_explained=9).explained) == 2
-
-
-@pytest.mark.parametrize("convert", [lambda f: f.to_pandas(), lambda f: f.to_arrow()])
-def test_reports_on_every_kind_of_dataframe(convert: Any) -> None:
-    expected = report_data(fitted("map"), frame(), labels(), cv=3)
-    found = report_data(fitted("map"), convert(frame()), labels(), cv=3)
-    assert found.performance == expected.performance
-    assert [row.row for row in found.explained] == [row.row for row in expected.explained]
 
 
 @pytest.mark.parametrize("dtype", [object, None])

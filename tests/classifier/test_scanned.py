@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +34,7 @@ from bayesieve.engine.files import bytes_of
 from bayesieve.search import greedy
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import ClassRuns
+from tests.classifier.processes import dies_at, exit_code
 
 
 def claims(n_rows: int = 3000, seed: int = 0) -> pl.DataFrame:
@@ -252,11 +252,11 @@ def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypat
     assert model.scorecard_.class_counts.min() == 1
 
 
-@pytest.mark.parametrize("convert", [lambda frame: frame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.DataFrame.to_pandas])
 def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl.DataFrame], Any]) -> None:
     rng = np.random.default_rng(2)
     frame = pl.DataFrame(
-        {"x": rng.normal(size=300), "*": rng.choice(list("abc"), 300), "weight": rng.integers(0, 3, 300)}
+        {"x": rng.normal(size=150), "*": rng.choice(list("abc"), 150), "weight": rng.integers(0, 3, 150)}
     )
     frame = frame.with_columns((frame["x"] + frame["*"].eq("a") > 0).alias("paid"))
     X, y, weights = frame[["x", "*"]], frame["paid"], frame["weight"].to_numpy()
@@ -275,41 +275,21 @@ def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl
         TableEncoder().fit(convert(frame), "gone")
 
 
-# Ends like a process that was killed: nothing is cleaned up.
-_KILLED = """
-import itertools, os, sys
-import bayesieve
-from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
-from bayesieve.discretize import scanned_columns, value_sums
-from bayesieve.engine import Cache
-from bayesieve.search import greedy
-
-phase, source, folder = sys.argv[1:4]
-
-def kill_at(number, function):
-    calls = itertools.count(1)
-    def called(*arguments, **options):
-        if next(calls) == number:
-            os.kill(os.getpid(), 9)
-        return function(*arguments, **options)
-    return called
-
-if phase == "counting":
-    value_sums.count_values = kill_at(2, value_sums.count_values)
-if phase == "reading":
-    from tests.classifier.test_scanned import read_in_small_blocks
-    read_in_small_blocks(setattr)
-    value_sums.count_values = kill_at(int(sys.argv[4]), value_sums.count_values)
-    value_sums.count_cells = kill_at(int(sys.argv[5]), value_sums.count_cells)
-if phase == "coding":
-    Cache._checksums = kill_at(1, Cache._checksums)
-if phase == "searching":
-    greedy._Waves.run = kill_at(3, greedy._Waves.run)
-selector = CompressionAveraging(exhaustive=False)
-encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
-model = SelectiveNB(selector, encoder=encoder, pairs=0, calibrate=phase == "reading", cache=folder, n_jobs=1)
-model.fit(bayesieve.scan(source), "paid")
-"""
+def dies_while(phase: str, source: str, folder: Path, values: int = 0, cells: int = 0) -> None:
+    """A fit that is killed: nothing is cleaned up."""
+    if phase == "counting":
+        value_sums.count_values = dies_at(2, value_sums.count_values)
+    if phase == "reading":
+        read_in_small_blocks(setattr)
+        value_sums.count_values = dies_at(values, value_sums.count_values)
+        value_sums.count_cells = dies_at(cells, value_sums.count_cells)
+    if phase == "coding":
+        Cache._checksums = dies_at(1, Cache._checksums)  # type: ignore[method-assign]
+    if phase == "searching":
+        greedy._Waves.run = dies_at(3, greedy._Waves.run)  # type: ignore[method-assign]
+    encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
+    options = {"encoder": encoder, "pairs": 0, "calibrate": phase == "reading", "n_jobs": 1}
+    SelectiveNB(CompressionAveraging(exhaustive=False), cache=folder, **options).fit(bayesieve.scan(source), "paid")
 
 
 @pytest.mark.parametrize("phase", ["counting", "coding", "searching"])
@@ -317,8 +297,7 @@ def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypat
     table, folder = tmp_path / "table", tmp_path / "codes"
     table.mkdir()
     source = written(claims(1200).drop("weight", "agent"), table, 7)
-    ended = subprocess.run([sys.executable, "-c", _KILLED, phase, source, str(folder)], check=False)
-    assert ended.returncode == -9
+    assert exit_code(dies_while, phase, source, folder) == -9
     n_waves, n_read = [], []
     run_wave, read = greedy._Waves.run, ScannedBlocks._read
     monkeypatch.setattr(greedy._Waves, "run", lambda *a: n_waves.append(1) or run_wave(*a))
@@ -366,8 +345,7 @@ def test_reading_goes_on_where_it_was_killed(
     table.mkdir()
     frame = claims(1700).drop("weight", "agent").with_columns(paid=pl.when(pl.arange(1700) % 97 > 0).then("paid"))
     source = written(frame, table, 7)
-    killed = [sys.executable, "-c", _KILLED, "reading", source, str(folder), str(values), str(cells)]
-    assert subprocess.run(killed, check=False).returncode == -9
+    assert exit_code(dies_while, "reading", source, folder, values, cells) == -9
     read_in_small_blocks(monkeypatch.setattr)
     for name in ("_MOST_ROWS", "_MOST_LAST_ROWS"):
         monkeypatch.setattr(f"bayesieve.evidence.calibration.{name}", 300)
@@ -389,31 +367,20 @@ def test_reading_goes_on_where_it_was_killed(
     assert len(n_blocks) - n_left == {26: 3, 999: 13}[values]
 
 
-FIT = """
-import resource, sys, warnings
-import numpy as np
-import bayesieve
+def fit_within(limit: str, path: Path) -> None:
+    """Fails if a fit takes more than the limit besides Python, the libraries and compiled code."""
+    import resource
 
-def peak():
-    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size if sys.platform == "darwin" else 1024 * size
+    def peak() -> int:
+        size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return size if sys.platform == "darwin" else 1024 * size
 
-warnings.simplefilter("ignore")
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(3000, 4)), np.arange(3000) % 2
-bayesieve.SelectiveNB().fit(X + y[:, None], y)  # libraries and compiled code
-before = peak()
-model = bayesieve.SelectiveNB(memory_limit=sys.argv[2], pairs=0).fit(bayesieve.scan(sys.argv[1]), "y")
-assert set(model.selected_features_) & {"x0", "x1"}
-print(peak() - before)
-"""
-
-
-def fitted_within(path: Path, limit: str) -> int:
-    """Bytes that a fit takes in a process of its own, besides Python and the libraries."""
-    run = subprocess.run([sys.executable, "-c", FIT, path, limit], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    return int(run.stdout)
+    X, y = np.random.default_rng(0).normal(size=(3000, 4)), np.arange(3000) % 2
+    SelectiveNB().fit(X + y[:, None], y)
+    before = peak()
+    model = SelectiveNB(memory_limit=limit, pairs=0).fit(bayesieve.scan(path), "y")
+    assert set(model.selected_features_) & {"x0", "x1"}
+    assert peak() - before < bytes_of(limit), peak() - before
 
 
 @pytest.mark.skipif(importlib.util.find_spec("resource") is None, reason="measures memory")
@@ -422,6 +389,5 @@ def test_distinct_numbers_of_all_columns_take_no_more_than_the_limit(tmp_path: P
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 60_000)
     columns = {f"x{k}": rng.normal(size=60_000).astype(np.float32) + y * (k < 2) for k in range(100)}
-    path = tmp_path / "rows.parquet"
-    pl.DataFrame({**columns, "y": y}).write_parquet(path)
-    assert fitted_within(path, "512MiB") < 512 << 20
+    pl.DataFrame({**columns, "y": y}).write_parquet(tmp_path / "rows.parquet")
+    assert exit_code(fit_within, "512MiB", tmp_path / "rows.parquet") == 0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import pkgutil
 import signal
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from bayesieve import (
-    CFSSelector,
     CompressionAveraging,
     DiscreteNB,
-    EqualFrequencyDiscretizer,
     IndicatorEncoder,
     MAPSelector,
     MODLDiscretizer,
@@ -34,7 +31,6 @@ from bayesieve import (
     SelectiveNB,
     TableEncoder,
     WrapperSelector,
-    load,
 )
 from bayesieve.classifier import selective
 from bayesieve.engine.progress import Clock
@@ -44,16 +40,6 @@ from bayesieve.table.cautions import silenced
 from tests.classifier.mixed_data import N, data, fitted, frame, labels
 
 SELECTORS = ("all", "map", "bayesian", "compression")
-
-TABLES: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "polars": lambda f: f,
-    "pandas": lambda f: f.to_pandas(),
-    "pandas arrow": lambda f: f.to_pandas(use_pyarrow_extension_array=True),
-    "pyarrow": lambda f: f.to_arrow(),
-    "pandas objects": lambda f: pd.DataFrame(f.to_dict(as_series=False), dtype=object),
-    "array": lambda f: np.array(f.rows(), dtype=object),
-    "lists": lambda f: [list(row) for row in f.rows()],
-}
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
@@ -104,67 +90,8 @@ def test_predictions_are_those_of_naive_bayes_on_the_codes(selector: str) -> Non
     np.testing.assert_allclose(model.predict_proba(frame()).sum(axis=1), 1.0, rtol=1e-14)
 
 
-@pytest.mark.parametrize("library", TABLES)
-def test_every_kind_of_table_gives_the_same_predictions(library: str) -> None:
-    expected = fitted().predict_proba(frame())
-    table = TABLES[library](frame())
-    trained = SelectiveNB().fit(table, labels())
-    np.testing.assert_array_equal(trained.predict_proba(table), expected)
-    assert hasattr(trained, "feature_names_in_") == (library not in ("array", "lists"))
-    if hasattr(trained, "feature_names_in_"):
-        np.testing.assert_array_equal(fitted().predict_proba(table), expected)
-        np.testing.assert_array_equal(trained.predict_proba(frame()), expected)
-
-
-@pytest.mark.parametrize("kind", ["str", "object", "int", "bool"])
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        np.asarray,
-        list,
-        lambda y: pd.Series(y, name="prix"),
-        lambda y: pl.Series("prix", y),
-        lambda y: pd.Series(pd.Categorical(y), name="prix"),
-        lambda y: pl.Series("prix", y, dtype=pl.Categorical if isinstance(y[0], str) else None),
-    ],
-)
-def test_kinds_and_containers_of_labels(wrap: Callable[[Any], Any], kind: str) -> None:
-    y = wrap(labels(kind).tolist())
-    model = SelectiveNB("map").fit(frame(), y)
-    assert model.predict(frame()).tolist() == fitted("map", kind).predict(frame()).tolist()
-    assert fitted("map", kind).predict(frame()).dtype == labels(kind).dtype
-    assert set(model.predict(frame()).tolist()) <= set(labels(kind).tolist())
-    assert model.target_name_ == getattr(y, "name", None)
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (["same"] * N, "at least 2 classes in the target to tell apart, got 1 class only"),
-        ([0.5, 1.5] * (N // 2), "continuous"),
-        (["a", None] * (N // 2), "missing labels"),
-        (["a", "b"], "inconsistent numbers of samples"),
-        (None, "requires y to be passed"),
-    ],
-)
-def test_targets_refused(y: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SelectiveNB().fit(frame(), y)
-
-
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_integer_weights_equal_repeated_rows(selector: str) -> None:
-    times = np.random.default_rng(2).integers(0, 4, N)
-    rows = np.repeat(np.arange(N), times)
-    weighted = SelectiveNB(selector).fit(frame(), labels(), sample_weight=times)
-    repeated = SelectiveNB(selector).fit(frame()[rows], labels()[rows])
-    np.testing.assert_allclose(weighted.feature_weights_, repeated.feature_weights_, atol=1e-6)
-    np.testing.assert_allclose(weighted.predict_proba(frame()), repeated.predict_proba(frame()), atol=1e-5)
-    np.testing.assert_array_equal(weighted.encoder_.level_scores_, repeated.encoder_.level_scores_)
-
-
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("selector", ["map", "compression"])
 def test_a_class_without_weight_is_as_if_its_rows_were_not_there(selector: str) -> None:
     kept = np.array(data()["class"]) != 1
     with silenced():  # there are dates in the table
@@ -193,22 +120,12 @@ def test_unseen_categories_and_missing_values_add_nothing() -> None:
     np.testing.assert_allclose(of_one.predict_proba(pd.DataFrame({"a": ["z", None]})), 0.5, rtol=1e-14)
 
 
-@pytest.mark.parametrize("selector", ["map", "compression"])
-def test_contributions_and_prior_add_up_exactly(selector: str) -> None:
-    model, rows = fitted(selector), frame()[:20]
-    explanation, joint = model.explain(rows), model.predict_joint_log_proba(rows)
-    assert explanation.height == 20 * 3 * model.n_features_selected_
-    assert set(explanation["feature"]) == set(model.selected_features_)
-    totals = explanation.group_by("row", "class", maintain_order=True).agg(
-        pl.col("contribution").cum_sum().last() + pl.col("prior").first()
-    )
-    np.testing.assert_allclose(totals["contribution"], joint.ravel(), rtol=1e-12)
-    np.testing.assert_array_equal(model.explanation(rows).joint_log_proba(), joint)
-    for name in ("membre", "visites", "depuis"):
+def test_explanations_show_raw_values_and_which_are_missing() -> None:
+    explanation = fitted("map").explain(frame()[:20])
+    for name in {"membre", "visites", "depuis"} & {*explanation["feature"]}:
         part = explanation.filter((pl.col("feature") == name) & (pl.col("class") == labels()[0]))
-        raw = [None if value is None else str(value) for value in data()[name][:20]]
-        assert part["value"].to_list() in ([], raw)
-        assert [level == "missing" for level in part["level"]] in ([], [value is None for value in raw])
+        assert part["value"].to_list() == [None if value is None else str(value) for value in data()[name][:20]]
+        assert [level == "missing" for level in part["level"]] == [value is None for value in data()[name][:20]]
 
 
 def test_summary_and_description() -> None:
@@ -258,24 +175,12 @@ def test_not_fitted(method: str) -> None:
     assert "SelectiveNB" in SelectiveNB()._repr_html_()
 
 
-@pytest.mark.parametrize("selector", ["map", "compression"])
-def test_results_do_not_depend_on_threads(selector: str) -> None:
-    one = SelectiveNB(selector, n_jobs=1).fit(frame(), labels())
-    np.testing.assert_array_equal(one.predict_proba(frame()), fitted(selector).predict_proba(frame()))
-
-
-def test_pickle_joblib_and_clone(tmp_path: Any) -> None:
-    model, expected = fitted(), fitted().predict_proba(frame())
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(frame()), expected)
-    joblib.dump(model, tmp_path / "model.joblib")
+def test_joblib_maps_models_and_options_of_parts_are_named(tmp_path: Any) -> None:
+    joblib.dump(fitted(), tmp_path / "model.joblib")
     mapped = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
-    np.testing.assert_array_equal(mapped.predict_proba(frame()), expected)
-    copied = clone(model)
-    assert not hasattr(copied, "classes_")
-    np.testing.assert_array_equal(copied.fit(frame(), labels()).predict_proba(frame()), expected)
+    np.testing.assert_array_equal(mapped.predict_proba(frame()), fitted().predict_proba(frame()))
     deep = clone(SelectiveNB(CompressionAveraging(n_starts=2), encoder=TableEncoder(missing="ignore")))
-    assert deep.get_params()["selector__n_starts"] == 2
-    assert deep.get_params()["encoder__missing"] == "ignore"
+    assert (deep.get_params()["selector__n_starts"], deep.get_params()["encoder__missing"]) == (2, "ignore")
 
 
 def test_refitting_forgets_the_first_table() -> None:
@@ -442,34 +347,6 @@ def test_options_are_checked_whatever_the_selector(option: str, values: list[Any
             model.fit_coded(coded, encoder)
 
 
-@pytest.mark.parametrize(
-    ("given", "plain"),
-    [
-        ({"calibrate": np.True_}, {"calibrate": True}),
-        ({"calibrate": np.False_, "selector": np.str_("compression")}, {"calibrate": False}),
-        ({"calibrate": np.str_("auto"), "smoothing": np.float64(0.5)}, {"smoothing": 0.5}),
-        ({"max_seconds": float("inf"), "random_state": np.int64(3)}, {"random_state": 3}),
-        (
-            {"selector": MRMRSelector(np.int64(2), form=np.str_("quotient"))},
-            {"selector": MRMRSelector(2, form="quotient")},
-        ),
-        (
-            {"selector": CFSSelector(locally_predictive=np.True_), "verbose": np.False_},
-            {"selector": CFSSelector(locally_predictive=True)},
-        ),
-        (
-            {"encoder": TableEncoder(numeric=EqualFrequencyDiscretizer(np.int64(3)), missing=np.str_("ignore"))},
-            {"encoder": TableEncoder(numeric=EqualFrequencyDiscretizer(3), missing="ignore")},
-        ),
-    ],
-)
-def test_options_may_be_scalars_of_numpy(tmp_path: Any, given: dict[str, Any], plain: dict[str, Any]) -> None:
-    model, expected = (SelectiveNB(**options).fit(frame(), labels()) for options in (given, plain))
-    np.testing.assert_array_equal(model.predict_proba(frame()), expected.predict_proba(frame()))
-    model.save(tmp_path / "model.json")
-    np.testing.assert_array_equal(load(tmp_path / "model.json").predict(frame()), expected.predict(frame()))
-
-
 def test_the_encoder_of_the_selector_is_used() -> None:
     encoder = TableEncoder(numeric="equal-width", missing="ignore")
     model = SelectiveNB(MAPSelector(encoder=encoder)).fit(frame(), labels())
@@ -515,14 +392,6 @@ def test_a_random_generator_gives_a_seed_that_is_kept() -> None:
         assert again.trace_.to_frame().drop("seconds").equals(model.trace_.to_frame().drop("seconds"))
 
 
-def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    model = SelectiveNB().fit(frame(), labels())
-    model.predict(frame())
-    model.explain(frame())
-    repr(model)
-    assert capfd.readouterr() == ("", "")
-
-
 GERMAN = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
 
 
@@ -533,7 +402,7 @@ def german() -> tuple[pl.DataFrame, pl.Series]:
 
 
 WRAPPER = WrapperSelector(direction="forward", evaluation="holdout")
-CASES = [(name, weighted) for name in ("all", "map", "compression", "auc") for weighted in (False, True)]
+CASES = [("all", False), ("map", True), ("compression", True), ("auc", False)]
 
 
 @pytest.mark.parametrize(("selector", "weighted"), [*CASES, (WRAPPER, False), ("indicators", False)], ids=str)

@@ -273,14 +273,3 @@ def test_rare_values_no_longer_make_predictions_overconfident(monkeypatch: pytes
         model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X[:270], y[:270])
         losses.append(-model.predict_log_proba(new)[np.arange(270), truth].mean())
     assert losses[1] < 0.9 * losses[0]
-
-
-def test_rare_values_keep_the_order_of_rows_and_repeated_rows_without_effect() -> None:
-    X, y = many_values(300)
-    times = np.random.default_rng(1).integers(0, 3, 300)
-    order = np.random.default_rng(2).permutation(300)
-    plain = SelectiveNB().fit(X, y).feature_weights_
-    np.testing.assert_allclose(SelectiveNB().fit(X[order], y[order]).feature_weights_, plain, rtol=0, atol=1e-6)
-    weighted = SelectiveNB().fit(X, y, sample_weight=times.astype(float)).feature_weights_
-    rows = np.repeat(np.arange(300), times)
-    np.testing.assert_allclose(SelectiveNB().fit(X[rows], y[rows]).feature_weights_, weighted, rtol=0, atol=1e-6)

@@ -16,7 +16,6 @@ from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.counts import CodedTable
-from bayesieve.engine.progress import Clock
 from bayesieve.evidence import calibration, shapes, solver
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import EvidenceProblem, solve
@@ -174,7 +173,7 @@ def test_small_tables_are_predicted_with_less_confidence_and_better(monkeypatch:
     losses: dict[float, list[float]] = {}
     for least in (0.3, 1.0):
         monkeypatch.setattr(solver, "_LEAST_FACTOR", least)
-        for seed in range(20):
+        for seed in range(12):
             rng = np.random.default_rng(seed)
             y = rng.integers(0, 2, 1100)
             X = pl.DataFrame({f"x{k}": 0.7 * y * (k < 4) + rng.normal(size=1100) for k in range(8)})
@@ -183,7 +182,7 @@ def test_small_tables_are_predicted_with_less_confidence_and_better(monkeypatch:
             losses.setdefault(least, []).append(-log_proba[np.arange(1000), y[100:]].mean())
     better = np.subtract(losses[1.0], losses[0.3])
     assert better.mean() > 0.005
-    assert (better > 0).sum() >= 14
+    assert (better > 0).sum() >= 8
 
 
 def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,22 +252,6 @@ def test_a_weight_of_two_equals_the_row_repeated_and_order_makes_no_difference(
     turned = np.random.default_rng(0).permutation(rows)
     again = SelectiveNB(n_jobs=1, **options).fit(X[turned], y[turned])
     np.testing.assert_allclose(again.predict_log_proba(new), expected, atol=1e-3)
-
-
-def test_an_early_end_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = frame(3, 300)
-    whole = problem(3, 2)
-    assert not solve(whole, Clock(0.0)).complete
-    counted = SelectiveNB(calibrate="weights").fit(X, y)
-
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(EvidenceProblem, "metric", interrupted)
-        with pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
-            model = SelectiveNB(calibrate="levels").fit(X, y)
-    np.testing.assert_allclose(model.predict_log_proba(X), counted.predict_log_proba(X), atol=1e-12)
 
 
 def smooth(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
@@ -515,11 +498,10 @@ def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPat
     assert log_loss(every) < log_loss(whole) + 0.001
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_more_rows_predict_no_worse(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_more_rows_predict_no_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "_MOST_ROWS", 2000)  # so that the larger tables are sampled
-    X, y = wavy(10 + seed, 16_000)
-    new, truth = wavy(20 + seed, 20_000)
+    X, y = wavy(10, 16_000)
+    new, truth = wavy(20, 20_000)
     losses = []
     for n_rows in (1000, 2000, 4000, 16_000):
         own = -SelectiveNB().fit(X[:n_rows], y[:n_rows]).predict_log_proba(new)[np.arange(truth.size), truth]
@@ -559,9 +541,9 @@ def test_shapes_of_very_many_cells_take_memory_for_their_entries_only() -> None:
 
 def test_many_categories_take_memory_in_proportion() -> None:
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 60_000)
-    customer = (rng.integers(0, 7500, 60_000) * 2 + y * (rng.random(60_000) < 0.3)) % 15_000
-    X = pl.DataFrame({"customer": [f"c{c}" for c in customer], "x": rng.normal(size=60_000) + y})
+    y = rng.integers(0, 2, 40_000)
+    customer = (rng.integers(0, 5000, 40_000) * 2 + y * (rng.random(40_000) < 0.3)) % 10_000
+    X = pl.DataFrame({"customer": [f"c{c}" for c in customer], "x": rng.normal(size=40_000) + y})
     tracemalloc.start()
     try:
         model = SelectiveNB().fit(X, y)
@@ -569,4 +551,4 @@ def test_many_categories_take_memory_in_proportion() -> None:
     finally:
         tracemalloc.stop()
     assert "customer" in model.selected_features_
-    assert peak < 300e6  # the square of the categories would take 1.8 GB
+    assert peak < 200e6  # the square of the categories would take 800 MB
