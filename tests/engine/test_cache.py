@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
-import re
-import subprocess
-import sys
+import warnings
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ import pytest
 
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
-from bayesieve.engine import Cache
+from bayesieve.discretize import scanned_columns, value_sums
+from bayesieve.engine import Cache, files
 from tests.classifier.test_scanned import claims, read_in_small_blocks, written
+from tests.processes import CONTEXT
 
 MANIFEST = "bayesieve-cache.json"
 
@@ -169,48 +171,40 @@ def test_symbolic_links(tmp_path: Path) -> None:
     assert mine.read_text() == "precious"
 
 
-# Waits at a place until a line comes, then fits and prints a digest of the model.
-_FIT = """
-import hashlib, itertools, json, re, sys, warnings
-from pathlib import Path
-warnings.simplefilter("ignore")
-import bayesieve
-from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
-from bayesieve.discretize import scanned_columns, value_sums
-from bayesieve.engine import Cache
-from tests.classifier.test_scanned import read_in_small_blocks
-from tests.engine.test_cache import digest_of, fitted
+def fit_and_wait(connection: Connection, place: str, number: int, source: str, folder: Path) -> None:
+    """In a process: wait at a place until a word comes, then fit and send a digest of the model."""
+    warnings.simplefilter("ignore")
+    read_in_small_blocks(setattr)
 
-place, number, source, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-read_in_small_blocks(setattr)
+    def wait() -> None:
+        connection.send("now")
+        connection.recv()
 
-def wait():
-    print("now", flush=True)
-    sys.stdin.readline()
+    def wait_at(owner: Any, name: str) -> None:
+        calls, function = itertools.count(1), getattr(owner, name)
 
-def wait_at(function):
-    calls = itertools.count(1)
-    def called(*arguments, **options):
-        if next(calls) == number:
-            wait()
-        return function(*arguments, **options)
-    return called
+        def called(*arguments: Any, **options: Any) -> Any:
+            if next(calls) == number:
+                wait()
+            return function(*arguments, **options)
 
-if place == "start":
-    wait()
-if place in ("rows", "cells"):
-    scanned_columns._SECONDS_BETWEEN_NOTES = 10.0  # as in a real fit: none here
-if place == "rows":
-    value_sums.count_values = wait_at(value_sums.count_values)
-if place == "cells":
-    value_sums.count_cells = wait_at(value_sums.count_cells)
-if place == "codes":
-    Cache._checksums = wait_at(Cache._checksums)
-if place == "manifest":
-    from bayesieve.engine import files
-    files.write_atomically = wait_at(files.write_atomically)
-print(digest_of(fitted(source, folder)), flush=True)
-"""
+        setattr(owner, name, called)
+
+    if place in ("rows", "cells"):
+        scanned_columns._SECONDS_BETWEEN_NOTES = 10.0  # as in a real fit: none here
+    if place == "start":
+        wait()
+    else:
+        wait_at(*PLACES[place])
+    connection.send(digest_of(fitted(source, str(folder))))
+
+
+PLACES: dict[str, tuple[Any, str]] = {
+    "rows": (value_sums, "count_values"),
+    "cells": (value_sums, "count_cells"),
+    "codes": (Cache, "_checksums"),
+    "manifest": (files, "write_atomically"),
+}
 
 
 def fitted(source: str, folder: str | None) -> SelectiveNB:
@@ -227,18 +221,20 @@ def digest_of(model: SelectiveNB) -> str:
     return hashlib.sha256(text.encode() + counts + model.feature_weights_.tobytes()).hexdigest()
 
 
-def process(place: str, number: int, source: str, folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", _FIT, place, str(number), source, str(folder)],
-        stdout=subprocess.PIPE,
-        stdin=subprocess.PIPE,
-        text=True,
-    )
+def process(place: str, number: int, source: str, folder: Path) -> tuple[Any, Connection]:
+    """A process that waits at a place, and the connection to it."""
+    ours, theirs = CONTEXT.Pipe()
+    started = CONTEXT.Process(target=fit_and_wait, args=(theirs, place, number, source, folder), daemon=True)
+    started.start()
+    theirs.close()
+    assert ours.recv() == "now"
+    return started, ours
 
 
-def answer(one: subprocess.Popen[str]) -> str:
-    out, _ = one.communicate("\n", timeout=300)
-    return re.findall(r"[0-9a-f]{64}", out)[-1]
+def answer(connection: Connection) -> str:
+    assert connection.poll(300)
+    digest: str = connection.recv()
+    return digest
 
 
 @pytest.fixture
@@ -246,14 +242,17 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     read_in_small_blocks(monkeypatch.setattr)
 
 
-def sources(tmp_path: Path, same: bool) -> list[str]:
-    paths = []
-    for seed in (0, 0 if same else 1):
-        folder = tmp_path / f"table{len(paths)}"
-        folder.mkdir()
-        frame = claims(1700).drop("weight", "agent")
-        paths.append(written(frame if seed == 0 else frame.with_columns(age=pl.col("age").reverse()), folder, 7))
-    return [paths[0], paths[0]] if same else paths
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+    """Two tables in files, and the digests of their models."""
+    frame, found = claims(1700).drop("weight", "agent"), []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read_in_small_blocks(patch.setattr)
+        for rows in (frame, frame.with_columns(age=pl.col("age").reverse())):
+            source = written(rows, tmp_path_factory.mktemp("table"), 7)
+            found.append((source, digest_of(fitted(source, None))))
+    return found
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -267,28 +266,24 @@ def sources(tmp_path: Path, same: bool) -> list[str]:
         ((("cells", 3), ("rows", 9)), True),  # the first one goes on while the second one stands
     ],
 )
-def test_two_fits_at_once_with_one_folder(places: Any, same: bool, tmp_path: Path) -> None:
+def test_two_fits_at_once_with_one_folder(
+    places: Any, same: bool, sources: list[tuple[str, str]], tmp_path: Path
+) -> None:
     folder = tmp_path / "cache"
-    first, second = sources(tmp_path, same)
-    expected = [digest_of(fitted(source, None)) for source in (first, second)]
-    one = process(*places[0], first, folder)
-    assert one.stdout is not None
-    assert one.stdin is not None
-    assert one.stdout.readline() == "now\n"
-    other = process(*places[1], second, folder)
-    assert other.stdout is not None
-    assert other.stdout.readline() == "now\n"
+    (first, one_model), (second, other_model) = sources[0], sources[0 if same else 1]
+    (_, one), (_, other) = process(*places[0], first, folder), process(*places[1], second, folder)
     if places[0][0] == "start":
-        one.stdin.write("\n")
-        one.stdin.flush()
-    if places[0][0] == "cells":
-        assert [answer(one), answer(other)] == expected
+        for connection in (one, other):
+            connection.send("go on")
+        assert (answer(one), answer(other)) == (one_model, other_model)
     else:
-        assert [answer(other), answer(one)] == expected[::-1]
+        for connection, model in ((one, one_model), (other, other_model))[:: 1 if places[0][0] == "cells" else -1]:
+            connection.send("go on")
+            assert answer(connection) == model
     left = sorted(file.name[:6] for file in folder.iterdir())
     assert left.count("codes-") == left.count("bayesi") == 1
     assert "rows-" not in {name[:5] for name in left}
-    for source, model in zip((first, second), expected, strict=True):
+    for source, model in {first: one_model, second: other_model}.items():
         assert digest_of(fitted(source, str(folder))) == model  # whatever the folder holds now
 
 
@@ -296,18 +291,16 @@ def test_two_fits_at_once_with_one_folder(places: Any, same: bool, tmp_path: Pat
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("place", "number"), [("cells", 3), ("manifest", 1)])
-def test_a_killed_fit_frees_the_folder(place: str, number: int, tmp_path: Path) -> None:
+def test_a_killed_fit_frees_the_folder(
+    place: str, number: int, sources: list[tuple[str, str]], tmp_path: Path
+) -> None:
     folder = tmp_path / "cache"
-    first, second = sources(tmp_path, same=False)
-    expected = [digest_of(fitted(source, None)) for source in (first, second)]
-    one = process(place, number, first, folder)
-    assert one.stdout is not None
-    assert one.stdout.readline() == "now\n"
-    assert digest_of(fitted(second, str(folder))) == expected[1]  # the folder is in use
-    one.kill()
-    one.communicate()
-    for at in (0, 1):
-        assert digest_of(fitted((first, second)[at], str(folder))) == expected[at]
+    started, _ = process(place, number, sources[0][0], folder)
+    assert digest_of(fitted(sources[1][0], str(folder))) == sources[1][1]  # the folder is in use
+    started.kill()
+    started.join()
+    for source, model in sources:
+        assert digest_of(fitted(source, str(folder))) == model
         left = sorted(file.name[:6] for file in folder.iterdir() if not file.name.startswith("."))
         assert left.count("codes-") == left.count("bayesi") == 1
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import json
-import multiprocessing
 import os
 import re
 import resource
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.case import run_case
+from tests.processes import CONTEXT
 
 LIMIT = 20.0
 """Seconds after which a case hangs."""
@@ -97,10 +97,9 @@ class _Worker:
 
     def _start(self) -> None:
         self.stop()
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
+        self._connection, theirs = CONTEXT.Pipe()
         arguments = (theirs, self._limit, self._only, str(self._place))
-        self._process = context.Process(target=_work, args=arguments, daemon=True)
+        self._process = CONTEXT.Process(target=_work, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
         self._done = 0
