@@ -291,9 +291,7 @@ def test_two_fits_at_once_with_one_folder(
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("place", "number"), [("cells", 3), ("manifest", 1)])
-def test_a_killed_fit_frees_the_folder(
-    place: str, number: int, sources: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_a_killed_fit_frees_the_folder(place: str, number: int, sources: list[tuple[str, str]], tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     started, _ = process(place, number, sources[0][0], folder)
     assert digest_of(fitted(sources[1][0], str(folder))) == sources[1][1]  # the folder is in use

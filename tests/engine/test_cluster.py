@@ -383,6 +383,7 @@ def test_many_rows_give_the_same_model_in_memory_on_disk_from_a_scan_and_on_a_cl
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bayesieve.evidence.calibration._MOST_LAST_ROWS", 200_000)
+    monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_CATEGORIES", 20_000)
     rng, n = np.random.default_rng(0), 1_500_000
     y = rng.integers(0, 2, n)
     users, towns = (pl.Series([f"{letter}{i}" for i in range(300_000)]) for letter in "ut")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import shlex
 import shutil
@@ -79,7 +80,8 @@ def test_comparing_methods() -> None:
     for kind, block in blocks("comparing-methods.md", r"(\w*)"):
         kinds.append(kind)
         if kind == "python":
-            exec(compile(block, "comparing-methods.md", "exec"), names)
+            fewer = re.sub(r"n_folds=\d+", "n_folds=3", block)  # the page shows no results of these
+            exec(compile(fewer, "comparing-methods.md", "exec"), names)
         elif kind == "text":
             assert without_seconds(printed) == without_seconds(block)
         else:
