@@ -32,10 +32,10 @@ from bayesieve_studies.blanquero2021.data import (
 )
 from bayesieve_studies.blanquero2021.examples import Examples
 from bayesieve_studies.blanquero2021.figure import balanced_figure, short, time_figure, unbalanced_figure
-from bayesieve_studies.blanquero2021.finding import reasons, sentences, table as claims_table
 from bayesieve_studies.blanquero2021.results import Results
 from bayesieve_studies.blanquero2021.study import Blanquero2021
 from bayesieve_studies.blanquero2021.two_thirds import UNSMOOTHED, MostProbableNB
+from bayesieve_studies.claims import Judged, claims_table, in_words, reasons
 from bayesieve_studies.cross_validated import failures
 from bayesieve_studies.study import Report
 from bayesieve_studies.tables import TextTable, mean_and_spread
@@ -49,8 +49,8 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
     from bayesieve_studies.tables import document
 
     results, examples = Results(comparison), study.examples
-    checked = findings(results, examples)
-    claims = sentences(checked)
+    checked = [one for one in findings(results, examples) if isinstance(one, Judged)]
+    claims = tuple(map(in_words, checked))
     balanced, unbalanced, simulated = (results.of(kind) for kind in ("balanced", "unbalanced", "simulated"))
     tables: list[tuple[str, TextTable]] = []
     files: dict[str, str] = {}
@@ -95,7 +95,7 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
         without_boruta=not any(results.count(name, BORUTA) for name in results.names),
         claims_table=claims_table(checked),
         reasons=reasons(checked),
-        n_held=sum(one.holds for one in checked),
+        n_held=sum(one.verdict == "holds" for one in checked),
         n_claims=len(checked),
         failures=failures(comparison),
     )

@@ -15,10 +15,12 @@ from bayesieve_studies.boulle2007.waveform_claims import (
     STATEMENTS,
     features_text,
     in_all_top,
+    judge_waveform,
     mean_size,
     peaks_of,
 )
 from bayesieve_studies.boulle2007.waves import waves_figure
+from bayesieve_studies.claims import claims_table
 from bayesieve_studies.figures.models import models_figure, posterior_figure
 from bayesieve_studies.figures.tradeoff import tradeoff_figure
 from bayesieve_studies.figures.weights import weights_figure
@@ -39,7 +41,7 @@ def waveform_section(study: WaveformStudy, files: dict[str, str]) -> str:
         several=several,
         subsets=_subsets(first),
         findings=findings(study),
-        claims=claims_table(study),
+        claims=claims_table(judge_waveform(study.splits)),
         file=FILE,
         weights=weights_table(first),
         reference=REFERENCE,
@@ -58,7 +60,7 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
     """The findings, one sentence each."""
     first, splits = study.splits[0], study.splits
     n = len(splits)
-    outside = [number.what for number in NUMBERS if number.row(splits)[4] == "no"]
+    outside = [number.what for number in NUMBERS if number.judged(splits).verdict != "holds"]
     held = {statement.what: sum(map(statement.holds, splits)) for statement in STATEMENTS}
     always = [what for what, count in held.items() if count == n]
     seldom = [f"{what} ({count} of {n})" for what, count in held.items() if 2 * count < n]
@@ -91,14 +93,6 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
         + f". The search finds the most probable subset in {n - missed} of {n} {'splits' if n > 1 else 'split'}.",
     ]
     return tuple(lines)
-
-
-def claims_table(study: WaveformStudy) -> TextTable:
-    """Every number and statement of the paper, with ours."""
-    columns = ("Finding", ">Paper", ">First split", ">All splits", "Paper inside")
-    shown = 5 if len(study.splits) > 1 else 3
-    rows = [claim.row(study.splits)[:shown] for claim in (*NUMBERS, *STATEMENTS)]
-    return TextTable.of(columns[:shown], rows)
 
 
 def weights_table(split: SplitResult) -> TextTable:
