@@ -10,9 +10,7 @@ from bayesieve.statistics import PairedTest, corrected_resampled_t
 from bayesieve_studies.boulle2007.data import OURS, REFERENCE, SHORT
 from bayesieve_studies.boulle2007.waveform import BY_SEARCH, EXHAUSTIVE, PAPER_MAP, SplitResult, WaveformStudy
 from bayesieve_studies.boulle2007.waveform_claims import (
-    NUMBERS,
     PAPER_TOP,
-    STATEMENTS,
     features_text,
     in_all_top,
     judge_waveform,
@@ -60,10 +58,6 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
     """The findings, one sentence each."""
     first, splits = study.splits[0], study.splits
     n = len(splits)
-    outside = [number.what for number in NUMBERS if number.judged(splits).verdict != "holds"]
-    held = {statement.what: sum(map(statement.holds, splits)) for statement in STATEMENTS}
-    always = [what for what, count in held.items() if count == n]
-    seldom = [f"{what} ({count} of {n})" for what, count in held.items() if 2 * count < n]
     missed = sum(split.found_by_search.below_best > 1e-9 for split in splits)
     gain = np.mean(
         [s.measures[BY_SEARCH]["compression_rate"] - s.measures[REFERENCE]["compression_rate"] for s in splits]
@@ -73,16 +67,8 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
         f"{features_text(first.selected('SNB(MAP)'))}; the paper's selects {features_text(PAPER_MAP)}. All of the "
         f"{len(first.posterior.top)} most probable subsets contain {features_text(in_all_top(first))}; in the paper "
         f"{features_text(PAPER_TOP)}.",
-        f"{len(always)} of the {len(held)} statements hold in {'all splits' if n > 1 else 'this split'}"
-        + (f"; these hold in less than half of them: {'; '.join(seldom)}." if seldom and n > 1 else ".")
-        + (
-            f" These do not hold here: {'; '.join(w for w, c in held.items() if not c)}."
-            if n == 1 and len(always) < len(held)
-            else ""
-        ),
     ]
     if n > 1:
-        lines.append(f"Numbers of the paper outside the range of our {n} splits: {'; '.join(outside) or 'none'}.")
         lines.append(f"Over the splits {REFERENCE} is significantly better than {_beaten(study)}.")
     lines += [
         f"The more probable half of the subsets has {mean_size(first):.1f} features on average (in the paper around "
