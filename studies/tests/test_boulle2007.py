@@ -17,7 +17,7 @@ from bayesieve.evaluation.folds import log_probabilities
 from bayesieve.statistics import metrics
 from bayesieve_studies import Options
 from bayesieve_studies.boulle2007 import waveform
-from bayesieve_studies.boulle2007.claims import challenge_findings, findings, sentences
+from bayesieve_studies.boulle2007.claims import challenge_findings, findings
 from bayesieve_studies.boulle2007.data import (
     BY_OURS,
     CHALLENGE,
@@ -214,38 +214,39 @@ def test_means_ranks_and_records_of_a_group() -> None:
 
 
 def test_claims_hold_where_they_should() -> None:
-    data = [one.ours for one in UCI[:8] if one.ours]
-    group = Group.of(made_up({name: descending(0.01 + 0.001 * k) for k, name in enumerate(data)}), data)
-    found = findings(group, TABLE_3)
-    assert {one.verdict for one in found if "best average rank" in one.sentence} == {"holds"}
-    assert {one.verdict for one in found if "beats each other" in one.sentence} == {"holds"}
-    # Here NB is better than NB(EF), SNB(ACC) than NB, and SNB(MAP) than SNB(AUC) and SNB(ACC).
-    assert {one.verdict for one in found if "NB(EF)" in one.sentence} == {"holds"}
-    assert {one.verdict for one in found if "is no better" in one.sentence} == {"does not hold"}
-    told = sentences(found)
-    assert "SNB(CMA) has the best average rank: holds in 4 of 4 comparisons." in told
-    reverse = {name: values[:, [6, 5, 4, 3, 2, 1, 0, 7]] for name, values in zip(data, [descending()] * 8, strict=True)}
-    found = findings(Group.of(made_up(reverse), data), TABLE_3)
-    assert {one.verdict for one in found if "best average rank" in one.sentence} == {"does not hold"}
-    assert {one.verdict for one in found if one.sentence.startswith("NB with MODL")} == {"reversed"}
-    assert {one.verdict for one in found if "is no better" in one.sentence} == {"holds"}
+    data = [one.ours for one in UCI[:12] if one.ours]
+
+    def verdicts(values: dict[str, np.ndarray]) -> dict[str, str]:
+        return {one.sentence: one.verdict for one in findings(Group.of(made_up(values), data), TABLE_3, "Table 3")}
+
+    found = verdicts({name: descending(0.01 + 0.001 * k) for k, name in enumerate(data)})
+    assert found["SNB(CMA) has the best average rank"] == "holds"
+    assert found["SNB(CMA) beats each other method more often than it loses to it (paper's test)"] == "holds"
+    # Here NB is better than NB(EF), SNB(ACC) than NB, SNB(BMA) than SNB(MAP), and SNB(MAP) than SNB(AUC) and SNB(ACC).
+    assert found["NB with MODL preprocessing is better than NB(EF)"] == "holds"
+    assert found["SNB(MAP) is no better than SNB(ACC) and SNB(AUC)"] == "does not hold"
+    assert found["SNB(BMA) does not significantly outperform SNB(MAP)"] == "does not hold"
+    found = verdicts(dict.fromkeys(data, descending()[:, [6, 5, 4, 3, 2, 1, 0, 7]]))
+    assert found["SNB(CMA) has the best average rank"] == "does not hold"
+    assert found["NB with MODL preprocessing is better than NB(EF)"] == "does not hold"
+    assert found["SNB(MAP) is no better than SNB(ACC) and SNB(AUC)"] == "holds"
 
 
 def test_claims_about_the_challenge() -> None:
     data = [one.ours for one in CHALLENGE if one.ours]
-    found = challenge_findings(Group.of(made_up({name: descending() for name in data}), data), TABLE_4)
-    everywhere = [one for one in found if "on every data set" in one.sentence]
-    assert [(one.paper, one.ours, one.verdict) for one in everywhere] == [("rank 1.0", "on 7 of 7", "holds")] * 3
-    rates = [one for one in found if "null model" in one.sentence]
-    assert [one.paper for one in rates] == ["NB: -0.321", "NB(EF): -0.423"]
-    assert {one.verdict for one in rates} == {"does not hold"}
+
+    def claims(values: dict[str, np.ndarray], words: str) -> list[tuple[str, str, str]]:
+        found = challenge_findings(Group.of(made_up(values), data), TABLE_4, "Table 4")
+        (claim,) = (one for one in found if words in one.sentence)
+        return [(check.text("paper"), check.text("ours"), check.verdict) for check in claim.checks]
+
+    best = dict.fromkeys(data, descending())
+    assert claims(best, "on every data set") == [("rank 1.0", "on 7 of 7", "holds")] * 3
+    rates = claims(best, "null model")
+    assert [rate[::2] for rate in rates] == [("-0.321", "reversed"), ("-0.423", "reversed")]
     worse = descending()
     worse[:, 0] -= 0.5
-    worse[:, 5] = -0.1
-    found = challenge_findings(
-        Group.of(made_up({data[0]: worse} | {name: descending() for name in data[1:]}), data), TABLE_4
-    )
-    assert {one.ours for one in found if "on every data set" in one.sentence} == {"on 6 of 7"}
+    assert {ours for _, ours, _ in claims({**best, data[0]: worse}, "on every data set")} == {"on 6 of 7"}
 
 
 def test_figure_of_rates_far_below_0() -> None:

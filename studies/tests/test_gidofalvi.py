@@ -17,7 +17,7 @@ from bayesieve.evaluation.folds import FixedSplit
 from bayesieve_studies import Options, make_study
 from bayesieve_studies.data_sets.cup98 import AMOUNT
 from bayesieve_studies.gidofalvi import campaigns
-from bayesieve_studies.gidofalvi.claims import CLAIMS, LINES, findings, of_method, sentence, values_of, verdict
+from bayesieve_studies.gidofalvi.claims import CLAIMS, LINES, findings, of_method, values_of
 from bayesieve_studies.gidofalvi.model import N_STEPS, CampaignNB
 from bayesieve_studies.gidofalvi.report import finished_draws, lowest
 from bayesieve_studies.simulate import donations
@@ -138,31 +138,28 @@ def as_in_the_paper() -> dict[str, dict[str, float]]:
 
 def test_claims_that_hold_and_claims_that_do_not() -> None:
     several = comparison(10, as_in_the_paper())
-    pairs = findings(several, "donations")
-    assert [{verdict(pair) for pair in of_claim} for of_claim in pairs] == [{"holds"}] * len(CLAIMS)
-    assert sentence(pairs[0]) == "The training MSE of forward selection falls with more features: holds."
-    assert values_of(several, "donations", "order")["correlation"].max() <= -0.9
+    claims = findings(several, "donations")
+    assert [claim.verdict for claim in claims] == ["holds"] * len(CLAIMS)
+    assert claims[4].checks[0].paper == pytest.approx(0.09536 - 0.65750)
+    assert values_of(several, "donations", "order")["correlation"].max() <= -0.8
     assert lowest(several, "donations", "forward") == "4"
 
     turned = as_in_the_paper()
     turned["all features"] |= {"mse test": 0.01, "profit test": 1e6, "slope test": 1.5}
-    pairs = findings(comparison(10, turned), "donations")
-    assert [verdict(pair) for pair in pairs[4]] == ["reversed"] * 4
-    assert [verdict(pair) for pair in pairs[5]] == ["reversed"] * 4
-    assert sentence(pairs[7]) == "The scores of all features are too extreme: reversed."
-
-    (single,) = findings(comparison(1, turned), "donations")[7]
-    assert (verdict(single), single.p_value) == ("reversed", 1.0)
-    assert sentence(findings(comparison(2, turned), "donations")[7]).endswith(": open.")  # two draws prove nothing
+    claims = findings(comparison(10, turned), "donations")
+    assert [claims[k].verdict for k in (4, 5, 7)] == ["does not hold"] * 3
+    assert findings(comparison(2, turned), "donations")[7].verdict == "cannot be told"  # two draws prove nothing
 
 
-def test_searches_that_end_sooner_stay_at_their_last_step() -> None:
+def test_only_steps_that_exist_are_compared() -> None:
     figures = as_in_the_paper()
     for k in range(8, N_STEPS + 1):
         del figures["forward"][f"mse test {k}"]
-    ended = comparison(1, figures)
-    assert of_method(ended, "donations", "forward", "mse test", 20) == figures["forward"]["mse test 7"]
-    assert of_method(ended, "donations", "all features", "mse test") == figures["all features"]["mse test"]
+    ended = comparison(10, figures)
+    assert np.isnan(of_method(ended, "donations", "forward", "mse test", 20)).all()
+    assert of_method(ended, "donations", "all features", "mse test")[0] == figures["all features"]["mse test"]
+    first, last = findings(ended, "donations")[1].checks
+    assert (first.verdict, last.verdict, last.over) == ("holds", "open", "0 repetitions")
 
 
 def test_only_finished_draws_are_shown() -> None:

@@ -21,7 +21,7 @@ from bayesieve_studies.boulle2007.search import (
     time_figure,
 )
 from bayesieve_studies.boulle2007.waves import waves_figure
-from bayesieve_studies.claims import Judged
+from bayesieve_studies.claims import Check, Judged
 from bayesieve_studies.growth import add_missing, power, read_lines
 from bayesieve_studies.ledger import FOLDER, SOURCES, Source, _claims, entries, judged, ledger
 from bayesieve_studies.rabenoro2015.complexity import SEARCHES, SIZES, complexity_figure, judge_complexity
@@ -45,7 +45,7 @@ def test_the_committed_page_is_computed_from_the_committed_results(page: str) ->
 def test_every_study_has_entries_and_every_claim_of_it_is_in_the_page(page: str) -> None:
     assert set(SOURCES) == set(PAPERS)
     for paper in ("abellan2017", "gidofalvi"):  # the page has all claims of all studies by construction
-        for (_, sentence), by_source in judged(RESULTS, SOURCES[paper]).items():
+        for (_, sentence), by_source in judged(RESULTS, SOURCES[paper])[0].items():
             assert sentence in page
             assert all(one.verdict in page for one in by_source.values())
 
@@ -74,26 +74,42 @@ def test_the_page_links_to_files_and_readme_links_to_the_page(page: str) -> None
     assert "(docs/papers.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def claim_of(*verdicts: Any) -> Judged:
+    return Judged("Table 1", "A errs less", tuple(Check(f"{k}", one, float(k)) for k, one in enumerate(verdicts)))
+
+
 @pytest.mark.parametrize(
     ("verdicts", "verdict"),
     [
-        (("holds", "holds"), "holds"),
-        (("holds", "open"), "cannot be told"),
-        (("open", "reversed"), "does not hold"),
-        (("holds", "does not hold"), "does not hold"),
+        (("holds", "holds"), "holds (2 of 2)"),
+        (("holds", "open"), "cannot be told (1 of 2)"),
+        (("open", "reversed"), "does not hold (0 of 2)"),
+        (("holds",), "holds"),
     ],
 )
 def test_verdict_on_a_claim(verdicts: tuple[str, ...], verdict: str) -> None:
-    claim = Judged("Table 1", "A errs less", verdicts)
-    assert claim.verdict == verdict
-    assert claim.comparisons == f"{verdicts.count('holds')} of 2"
+    assert claim_of(*verdicts).verdict_in_words == verdict
 
 
-def test_variants_that_disagree_have_a_verdict_each() -> None:
-    sources = [Source(label, f"{label}.jsonl", "page.md", lambda _: ()) for label in ("one", "two", "three")]
-    found = [Judged("Table 1", "A errs less", (verdict,)) for verdict in ("holds", "open", "holds")]
+@pytest.mark.parametrize("stand_in", [False, True])
+def test_variants_that_disagree_have_a_verdict_each(stand_in: bool) -> None:
+    sources = [Source(label, f"{label}.jsonl", "page.md", lambda _: (), stand_in) for label in ("one", "two", "three")]
+    found = [claim_of(verdict) for verdict in ("holds", "open", "holds")]
     table = _claims({("Table 1", "A errs less"): dict(zip(sources, found, strict=True))}, ())
-    assert table.rows[0][2] == "holds (one, three); cannot be told (two)"
+    words = "one, three: holds; two: cannot be told"
+    assert table.rows[0][2] == (f"not measured on the paper's data; {words}" if stand_in else words)
+
+
+def test_every_claim_shows_its_numbers_and_every_table_how_close_it_comes() -> None:
+    for paper, sources in SOURCES.items():
+        claims, close = judged(RESULTS, sources)
+        for (where, sentence), by_source in claims.items():
+            for one in by_source.values():
+                assert all(check.ours != "" for check in one.checks), sentence
+                assert one.tested or one.summary("paper"), (paper, where, sentence)
+        for line in entries(paper):
+            if line.kind in ("table", "figure"):
+                assert line.close or line.place in close, (paper, line.place)
 
 
 def test_no_classifier_of_waveforms_is_better_than_their_densities() -> None:

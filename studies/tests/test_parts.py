@@ -12,8 +12,21 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from bayesieve.evaluation import Comparison, RepeatedFolds
+from bayesieve.statistics import corrected_resampled_t
 from bayesieve_studies import PAPERS, Options, Report, Study, make_study
-from bayesieve_studies.claims import Claim, ClaimedPair, compare, in_words
+from bayesieve_studies.claims import (
+    Claim,
+    Differences,
+    Judged,
+    alike,
+    claims_table,
+    closeness,
+    compare,
+    differ,
+    in_words,
+    near,
+    often,
+)
 from bayesieve_studies.tables import TextTable, mean_and_spread, p_text
 
 
@@ -94,37 +107,84 @@ def test_a_study_takes_the_data_sets_asked_for(fits: pytest.MonkeyPatch) -> None
         make_study("rabenoro2015", Options(only=("wine",)))
 
 
-def pair_of(first: Any, second: Any) -> ClaimedPair:
-    (pair,) = compare(Claim("", (("first", "second"),)), {"first": first, "second": second})
-    return pair
+def sample(values: Any, **options: Any) -> dict[str, Differences]:
+    return {"A - B": Differences(np.array(values, dtype=float), **options)}
 
 
-def test_paired_differences() -> None:
-    first, second = np.array([0.1, 0.2, 0.3, 0.1]), np.array([0.2, 0.2, 0.5, 0.05])
-    pair = pair_of(first, second)
-    assert pair.mean == pytest.approx((first - second).mean())
-    assert pair.standard_error == pytest.approx((first - second).std(ddof=1) / 2)
-    assert (pair.lower, pair.equal, pair.higher) == (2, 1, 1)
-    assert pair_of(second, first).mean == pytest.approx(-pair.mean)
-    assert pair_of(first, first).p_value == 1.0
-    assert np.isnan(pair_of([1.0], [2.0]).standard_error)
-    # All ten differences of one sign: the exact two-sided p-value is 2 / 2^10.
-    assert pair_of(np.arange(10.0), np.arange(10.0) * 2 + 1).p_value == pytest.approx(2 / 1024)
+def test_a_difference_needs_a_test() -> None:
+    first, second = np.arange(10.0), np.arange(10.0) * 2 + 1
+    (check,) = differ({"A - B": Differences.of(first, second)})
+    assert (check.verdict, check.ours, check.over) == ("holds", pytest.approx(-5.5), "10 repetitions")
+    assert check.p_value == pytest.approx(2 / 1024)  # all ten of one sign
+    assert differ({"A - B": Differences.of(second, first)})[0].verdict == "reversed"
+    assert differ({"A - B": Differences.of(second, first)}, 1)[0].verdict == "holds"
+    (few,) = differ(sample([-1, -2, -3, -4]))
+    assert (few.verdict, few.margin) == ("open", "no p below 0.12 is possible")
+    (single,) = differ(sample([-1], fixed=True))
+    assert (single.verdict, single.p_value) == ("holds", 0.0)
+    assert differ(sample([0.1 + 0.2 - 0.3] * 10))[0].verdict == "open"  # equal shares computed in two ways
 
 
-def test_equal_shares_computed_in_two_ways_are_equal() -> None:
-    assert pair_of([0.1 + 0.2], [0.3]).equal == 1
+def test_comparisons_of_a_claim_are_adjusted_together() -> None:
+    samples = {name: Differences(np.array([-1.0, -2, -3, -4, -5, -6])) for name in "ab"}
+    assert [check.p_value for check in differ(samples)] == [pytest.approx(2 * 2 / 64)] * 2
+    assert [check.verdict for check in differ(samples)] == ["open", "open"]
 
 
-def test_claims_hold_or_not() -> None:
+def test_folds_are_tested_with_their_overlap() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(-0.02, 0.02, 10)
+    (check,) = differ(sample(values, share=1 / 9))
+    expected = corrected_resampled_t(values, np.zeros(10), 1 / 9)
+    assert check.p_value == pytest.approx(expected.p_value)
+    (check,) = alike(sample(values, share=1 / 9), 0.05)
+    assert check.p_value == pytest.approx(corrected_resampled_t(values, np.full(10, -0.05), 1 / 9).p_value / 2)
+
+
+@pytest.mark.parametrize(
+    ("mean", "margin", "sides", "strict", "verdict"),
+    [
+        (-0.02, 0.10, (-1, 1), False, "holds"),
+        (-0.02, 0.01, (-1, 1), False, "reversed"),
+        (-0.02, 0.03, (-1, 1), True, "reversed"),  # any significant difference
+        (-0.02, 0.01, (1,), True, "holds"),  # only a higher mean is excluded
+        (0.02, 0.01, (1,), False, "reversed"),
+        (-0.02, 0.021, (-1, 1), False, "open"),
+        (0.0, 0.0001, (-1, 1), False, "open"),
+    ],
+)
+def test_equality_needs_a_margin(mean: float, margin: float, sides: Any, strict: bool, verdict: str) -> None:
+    noise = np.tile([0.003, -0.003, 0.005, -0.005, 0.001, -0.001], 2)
+    (check,) = alike(sample(mean + noise), margin, sides, strict=strict)
+    assert check.verdict == verdict
+    assert check.margin.startswith("margin")
+
+
+def test_counts_and_numbers() -> None:
+    counted = {k: often("splits", [True] * k + [False] * (10 - k)).verdict for k in (0, 1, 3, 8, 9, 10)}
+    assert counted == {0: "reversed", 1: "reversed", 3: "open", 8: "open", 9: "holds", 10: "holds"}
+    assert [near("n", 0.5, ours, 0.01).verdict for ours in (0.505, 0.52)] == ["holds", "reversed"]
+    close = closeness("Table 1", [("a", 0.5, 0.505), ("b", 0.5, 0.6), ("c", 0.5, np.nan)])
+    assert close.text == "1 of 2 numbers within 0.010; 0.052 on average, at most 0.100 (b)"
+
+
+def test_claims_in_words() -> None:
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 0.001, 20)
     values = {"good": 0.1 + noise, "bad": 0.2 - noise, "same": 0.1 + noise[::-1]}
     claim = Claim("Good errs least", (("good", "bad"), ("bad", "good"), ("good", "same")))
-    pairs = compare(claim, values)
-    assert [pair.verdict for pair in pairs] == ["holds", "reversed", "open"]
-    assert in_words(pairs) == ("Good errs least: holds in 1, open in 1, reversed in 1 of 3 comparisons.")
-    assert in_words(compare(Claim("It holds", (("good", "bad"),)), values)) == "It holds: holds."
+    found = compare(claim, values, {"good": 0.1, "bad": 0.3})
+    assert [check.verdict for check in found.checks] == ["holds", "reversed", "open"]
+    assert in_words(found) == "Good errs least: does not hold (1 of 3)."
+    assert found.summary("paper") == "good - bad -0.2000; bad - good +0.2000"
+    assert found.summary("over") == "20 repetitions"
+    one = compare(Claim("It holds", (("good", "bad"),)), values)
+    assert (in_words(one), one.tested) == ("It holds: holds.", "p < 0.0001")
+    many = Judged("", "", one.checks * 5)
+    assert many.summary("ours") == one.summary("ours")
+    rows = claims_table([found, one]).rows
+    assert [row[1] for row in rows] == ["Good errs least", "", "", "It holds"]
+    assert [row[-1] for row in rows] == ["holds", "**does not hold**", "cannot be told", "holds"]
 
 
 def test_markdown_tables() -> None:

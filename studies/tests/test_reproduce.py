@@ -36,7 +36,7 @@ def test_the_table_the_document_and_what_is_kept(succeeds: Run, tmp_path: Path) 
     assert lines[2] == "Table 1 of the paper, and ours"
     assert " ".join(lines[3].split()) == ("Method Guided by Features, paper Test error, paper Features Test error")
     assert lines[4].split()[:5] == ["MI", "filter", "error", "422", "0.1387"]
-    assert "Wrappers err less than the filters: open in 16 of 16 comparisons." in lines
+    assert "Wrappers err less than the filters: cannot be told (0 of 16)." in lines
     assert lines[-2:] == ["document  found.md", "results   found.jsonl"]
     markdown = (tmp_path / "found.md").read_text(encoding="utf-8")
     assert "| Backward-forward | probability |             122 |            0.1168 |" in markdown

@@ -10,9 +10,11 @@ import polars as pl
 import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
+from sklearn.naive_bayes import GaussianNB
 
 from bayesieve_studies.simulate import correlated_blocks, donations, engine_series, led_display, waveform
 from bayesieve_studies.simulate.breiman import SEGMENTS, base_waves
+from bayesieve_studies.simulate.correlated import population_accuracy
 from bayesieve_studies.simulate.donations import N_FEATURES, N_ROWS
 
 SIMULATORS: dict[str, tuple[Any, dict[str, list[Any]]]] = {
@@ -215,3 +217,10 @@ def test_donors_fewer_columns_are_the_first_ones() -> None:
     assert fewer.equals(table[:, :25])
     assert np.array_equal(amounts, same)
     assert donations(1, 20)[0].shape == (1, 20)
+
+
+@pytest.mark.parametrize("correlation", [0.1, 0.9])
+def test_the_population_accuracy_is_that_of_many_rows(correlation: float) -> None:
+    X, y = correlated_blocks(60_000, 20, correlation=correlation)
+    found = GaussianNB().fit(X[:40_000], y[:40_000]).score(X[40_000:], y[40_000:])
+    assert population_accuracy(20, correlation) == pytest.approx(found, abs=0.012)

@@ -15,7 +15,9 @@ from bayesieve.counts.information import (
     imprecise_information_gain,
     maximum_entropy,
     maximum_entropy_counts,
+    minimum_entropy,
     mutual_information,
+    non_specificity,
 )
 from tests import golden
 from tests.reference import imprecise
@@ -31,6 +33,17 @@ def test_golden_distributions_of_maximum_entropy() -> None:
         q = maximum_entropy_counts(case["counts"], case["s"]) / (sum(case["counts"]) + case["s"])
         np.testing.assert_allclose(q, case["q"], rtol=0, atol=1e-12)
         assert float(maximum_entropy(case["counts"], case["s"])) == pytest.approx(case["S_star"], abs=1e-12)
+
+
+@given(COUNTS, MASSES)
+def test_least_entropy_is_that_of_a_corner(counts: list[int], s: float) -> None:
+    """Entropy is concave, and the corners of the model give all of s to one state."""
+    corners = [entropy(np.array(counts) + s * unit) for unit in np.eye(len(counts))]
+    assert float(minimum_entropy(counts, s)) == pytest.approx(min(corners), abs=1e-12)
+    assert non_specificity([counts, counts], s).shape == (2,)
+    assert float(non_specificity(counts, s)) == pytest.approx(
+        float(maximum_entropy(counts, s)) - min(corners), abs=1e-12
+    )
 
 
 def test_golden_gains_of_made_up_counts() -> None:

@@ -125,6 +125,22 @@ def test_each_class_is_boosted_against_the_rest() -> None:
     assert one_feature.trace_.moves.feature.tolist() == alone[0].trace_.moves.feature[:1].tolist()
 
 
+def test_without_replacement_every_round_adds_another_feature() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (6, 300)).astype(np.uint8)
+    y = ((codes[0] + codes[1] + codes[2] > 3) ^ (rng.random(300) < 0.1)).astype(int)
+    again = BoostedSelector(12)
+    X = codes.T.astype(str)
+    selector = BoostedSelector(6, replacement=False).fit(X, y)
+    won = selector.trace_.moves.feature.tolist()
+    assert len(won) == len(set(won)) == selector.n_features_selected_
+    first = again.fit(X, y).trace_.moves.feature.tolist()
+    assert won[0] == first[0]
+    assert len(set(first)) < len(first)
+    everything = BoostedSelector(None, selector.n_features_selected_, replacement=False).fit(X, y)
+    assert everything.trace_.moves.feature.tolist() == won
+
+
 def test_rounds_and_features_both_limit() -> None:
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     assert BoostedSelector().fit(X, y).trace_.ended == "after 20 rounds"

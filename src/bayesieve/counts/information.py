@@ -257,6 +257,37 @@ def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
     return entropy(maximum_entropy_counts(counts, s))
 
 
+def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
+    """S_*, the smallest entropy that the imprecise Dirichlet model leaves possible: all ``s`` rows of the top state.
+
+    Parameters, returned values and reference are those of `maximum_entropy`.
+
+    Examples
+    --------
+    >>> from bayesieve.counts.information import minimum_entropy
+    >>> round(float(minimum_entropy([9, 6])), 6), float(minimum_entropy([0, 0]))
+    (0.661563, 0.0)
+    """
+    counts = np.array(counts, dtype=float)
+    top = counts.argmax(axis=-1)[..., None]
+    np.put_along_axis(counts, top, np.take_along_axis(counts, top, axis=-1) + s, axis=-1)
+    return entropy(counts)
+
+
+def non_specificity(counts: Any, s: float = 1.0) -> Any:
+    """S* - S_*, what of the uncertainty stems from rows that are not known yet; the rest, S_*, is conflict.
+
+    Parameters, returned values and reference are those of `maximum_entropy`.
+
+    Examples
+    --------
+    >>> from bayesieve.counts.information import non_specificity
+    >>> round(float(non_specificity([9, 6])), 6), round(float(non_specificity([0, 0])), 6)
+    (0.023751, 0.693147)
+    """
+    return maximum_entropy(counts, s) - minimum_entropy(counts, s)
+
+
 def imprecise_information_gain(
     counts: Any, s: float = 1.0, level_probabilities: LevelProbabilities = "frequency"
 ) -> float:

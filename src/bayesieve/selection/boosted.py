@@ -39,6 +39,8 @@ class BoostedSelector(CodedSelector):
         ``n_features_to_select`` needs, up to 100 in a row without a new feature.
     n_features_to_select : int or None, default=None
         Boosting ends as soon as this many features are selected.
+    replacement : bool, default=True
+        Whether a feature may win several rounds. Without, every round adds another feature.
     smoothing : "m-estimate" or float, default="m-estimate"
         As `DiscreteNB` takes it; weights sum to the number of rows.
 
@@ -90,10 +92,12 @@ class BoostedSelector(CodedSelector):
     chooses_on_path = False
 
     _allowed = SHARED_OPTIONS | {"n_rounds": Allowed.count(None), "n_features_to_select": Allowed.count(None)}
+    _allowed |= {"replacement": Allowed.choice(True, False)}
 
     n_rounds: int | None = 20
     n_features_to_select: int | None = None
     _: KW_ONLY
+    replacement: bool = True
     max_seconds: float | None = None
     smoothing: Smoothing = "m-estimate"
     encoder: Any = "modl"
@@ -151,6 +155,11 @@ class BoostedSelector(CodedSelector):
                     return
                 if walk.ended is not None:  # the features of others were enough
                     continue
+                if not self.replacement:
+                    candidates = np.setdiff1d(candidates, list(_winners(walks)))
+                    if not candidates.size and _winners(walks):
+                        walk.ended = "when every feature was selected"
+                        continue
                 walk.ended = walk.round(candidates, clock) or self._limit(walk)
                 if self.n_features_to_select is not None and len(_winners(walks)) == self.n_features_to_select:
                     for every in walks:

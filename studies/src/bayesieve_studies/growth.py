@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesieve_studies.claims import Check, fact
+
 MARGIN = 0.1
 """Powers this close count as the same: sizes differ by few powers of ten, and caches are small."""
 
@@ -23,6 +25,11 @@ def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
     2.0
     """
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def grows(what: str, measured: float, most: float, over: str) -> Check:
+    """Whether times grow with no more than a power of ``what``."""
+    return fact(what, measured <= most + MARGIN, measured, f"at most {most:g}", f"power, margin {MARGIN}", over, ".2f")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

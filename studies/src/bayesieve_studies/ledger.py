@@ -21,7 +21,7 @@ from bayesieve_studies.boulle2007.challenge import Challenge
 from bayesieve_studies.boulle2007.search import judge_search
 from bayesieve_studies.boulle2007.waveform import read_waveform
 from bayesieve_studies.boulle2007.waveform_claims import judge_waveform
-from bayesieve_studies.claims import Judged
+from bayesieve_studies.claims import Closeness, Judged
 from bayesieve_studies.growth import read_lines
 from bayesieve_studies.rabenoro2015.complexity import judge_complexity
 from bayesieve_studies.registry import PAPERS, Options, make_study
@@ -33,41 +33,46 @@ REPETITIONS = {"levels": 30, "quantiles": 30, "coarse": 30}
 KINDS = {"method": "Method", "formula": "Formula", "table": "Table", "figure": "Figure"}
 
 
+Found = Sequence[Judged | Closeness]
+"""Claims with their verdicts, and how close tables and figures come."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Results of a study, the page that shows them, and the claims judged by them.
 
-    ``label`` tells the variants of a study apart.
+    ``label`` tells the variants of a study apart; ``stand_in`` marks data that take the place of the paper's.
     """
 
     label: str
     results: str
     page: str
-    judge: Callable[[Path], Sequence[Judged]]
+    judge: Callable[[Path], Found]
+    stand_in: bool = False
 
 
-def _saved(paper: str, results: Path, **options: Any) -> Sequence[Judged]:
+def _saved(paper: str, results: Path, **options: Any) -> Found:
     study = make_study(paper, Options(**options))
     return study.judged(study.saved(results))
 
 
-def _of_challenge(results: Path) -> Sequence[Judged]:
+def _of_challenge(results: Path) -> Found:
     study = Challenge(Options())
     return study.judged(study.saved(results))
 
 
-def _of_waveform(results: Path) -> Sequence[Judged]:
+def _of_waveform(results: Path) -> Found:
     study = read_waveform(results.with_name("boulle2007.jsonl"))
     if study is None:
         raise ValueError(f"{results} does not hold the waveform study; compute it again.")
     return judge_waveform(study.splits)
 
 
-def _of_search(results: Path) -> Sequence[Judged]:
+def _of_search(results: Path) -> Found:
     return judge_search(read_lines(results))
 
 
-def _of_complexity(results: Path) -> Sequence[Judged]:
+def _of_complexity(results: Path) -> Found:
     return judge_complexity(read_lines(results))
 
 
@@ -93,8 +98,8 @@ SOURCES: Mapping[str, tuple[Source, ...]] = {
     ),
     "blanquero2021": (Source("", "blanquero2021.jsonl", "blanquero2021.md", partial(_saved, "blanquero2021")),),
     "gidofalvi": (
-        Source("simulated", "gidofalvi.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi")),
-        Source("pva97nk", "gidofalvi-pva97nk.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi")),
+        Source("simulated", "gidofalvi.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi"), True),
+        Source("pva97nk", "gidofalvi-pva97nk.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi"), True),
     ),
 }
 """By paper, in the order of the page."""
@@ -104,7 +109,8 @@ SOURCES: Mapping[str, tuple[Source, ...]] = {
 class Entry:
     """A line of ``ledger.toml``: a part of the paper in words, and the files of this repository that hold it.
 
-    ``why`` explains why a claim is not measured, or what differs in a table or figure.
+    ``why`` explains why a claim is not measured, or what differs in a table or figure; ``close`` is how close a table
+    or figure comes, unless that is computed.
     """
 
     kind: str
@@ -113,6 +119,7 @@ class Entry:
     lives: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     why: str = ""
+    close: str = ""
 
 
 def entries(paper: str) -> tuple[Entry, ...]:
@@ -129,13 +136,13 @@ def ledger(folder: Path) -> str:
     papers = []
     for paper, sources in SOURCES.items():
         lines = entries(paper)
-        claims = judged(folder, sources)
+        claims, close = judged(folder, sources)
         papers.append(
             {
                 "name": paper,
                 "citation": PAPERS[paper].citation,
                 "parts": _parts([line for line in lines if line.kind in ("method", "formula")]),
-                "shown": _shown([line for line in lines if line.kind in ("table", "figure")]),
+                "shown": _shown([line for line in lines if line.kind in ("table", "figure")], close),
                 "claims": _claims(claims, [line for line in lines if line.kind == "claim"]),
                 "counts": _counts(claims, sum(line.kind == "claim" for line in lines)),
             }
@@ -147,13 +154,18 @@ Verdicts = dict[tuple[str, str], dict[Source, Judged]]
 """Of every claim, by place and sentence, by source."""
 
 
-def judged(folder: Path, sources: Sequence[Source]) -> Verdicts:
-    """All claims about which the results of a paper are informative."""
+def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str, str]]:
+    """All claims about which the results of a paper are informative, and how close its tables come, by place."""
     verdicts: Verdicts = {}
+    close: dict[str, str] = {}
     for source in sources:
         for one in source.judge(folder / source.results):
-            verdicts.setdefault((one.where, one.sentence), {})[source] = one
-    return verdicts
+            if isinstance(one, Judged):
+                verdicts.setdefault((one.where, one.sentence), {})[source] = one
+            else:
+                text = f"{one.text} ({source.label})" if source.label else one.text
+                close[one.where] = f"{close[one.where]}; {text}" if one.where in close else text
+    return verdicts, close
 
 
 def _links(paths: Sequence[str]) -> str:
@@ -166,9 +178,17 @@ def _parts(lines: Sequence[Entry]) -> TextTable:
     return TextTable.of(("Place", "Method or formula", "Lives in", "Tested by"), rows)
 
 
-def _shown(lines: Sequence[Entry]) -> TextTable:
-    rows = [(line.place, f"{line.what}{_note(line)}", _links(line.lives) or "not reproduced") for line in lines]
-    return TextTable.of(("Place", "Shows", "Reproduced in"), rows)
+def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
+    rows = [
+        (
+            line.place,
+            f"{line.what}{_note(line)}",
+            _links(line.lives) or "not reproduced",
+            line.close or close.get(line.place, ""),
+        )
+        for line in lines
+    ]
+    return TextTable.of(("Place", "Shows", "Reproduced in", "How close"), rows)
 
 
 def _note(line: Entry) -> str:
@@ -181,43 +201,47 @@ def _claims(claims: Verdicts, unmeasured: Sequence[Entry]) -> TextTable:
         variants = [(source.label, one) for source, one in by_source.items()]
         sources = dict.fromkeys(path for source in by_source for path in (source.page, source.results))
         files = _links([f"{FOLDER}/{path}" for path in sources])
-        rows.append(
-            (
-                where,
-                sentence,
-                _by_label(variants, "verdict"),
-                _by_label(variants, "comparisons"),
-                _ours(variants),
-                files,
-            )
-        )
-    rows += [(line.place, line.what, "not measured", "", line.why, _links(line.lives)) for line in unmeasured]
-    return TextTable.of(("Place", "Claim", "Verdict", "Comparisons that hold", "Measured", "Numbers"), rows)
+        told = [_by_label(variants, words) for words in _COLUMNS]
+        if all(source.stand_in for source in by_source):
+            told[0] = f"{_ELSEWHERE}; {told[0]}"
+        rows.append((where, sentence, *told, files))
+    rows += [(line.place, line.what, "not measured", "", line.why, "", "", _links(line.lives)) for line in unmeasured]
+    columns = ("Place", "Claim", "Verdict", "Paper", "Ours", "Margin, p", "Repetitions", "Numbers")
+    return TextTable.of(columns, rows)
 
 
-def _by_label(variants: Sequence[tuple[str, Judged]], what: str) -> str:
+_COLUMNS: tuple[Callable[[Judged], str], ...] = (
+    lambda one: one.verdict_in_words,
+    lambda one: one.summary("paper"),
+    lambda one: one.summary("ours"),
+    lambda one: one.tested,
+    lambda one: one.summary("over"),
+)
+
+
+def _by_label(variants: Sequence[tuple[str, Judged]], words: Callable[[Judged], str]) -> str:
     """One text if all variants agree, else that of each."""
     texts: dict[str, list[str]] = {}
     for label, one in variants:
-        texts.setdefault(getattr(one, what), []).append(label)
+        texts.setdefault(words(one), []).append(label)
     if len(texts) == 1:
         return next(iter(texts))
-    return "; ".join(f"{text} ({', '.join(labels)})" for text, labels in texts.items())
-
-
-def _ours(variants: Sequence[tuple[str, Judged]]) -> str:
-    return "; ".join(f"{label}: {one.ours}" if label else one.ours for label, one in variants if one.ours)
+    return "; ".join(f"{', '.join(labels)}: {text}" for text, labels in texts.items())
 
 
 def _counts(claims: Verdicts, n_unmeasured: int) -> str:
     """The number of claims by verdict; "differs" if the variants of a study disagree."""
-    verdicts = [{one.verdict for one in variants.values()} for variants in claims.values()]
+    verdicts = [
+        {_ELSEWHERE if all(source.stand_in for source in variants) else one.verdict for one in variants.values()}
+        for variants in claims.values()
+    ]
     words = [next(iter(of_claim)) if len(of_claim) == 1 else "differs between variants" for of_claim in verdicts]
     counts = {word: words.count(word) for word in dict.fromkeys(sorted(words, key=_ORDER.index))}
     return ", ".join(f"{word} {n}" for word, n in (*counts.items(), ("not measured", n_unmeasured)) if n)
 
 
-_ORDER = ["holds", "does not hold", "cannot be told", "differs between variants"]
+_ELSEWHERE = "not measured on the paper's data"
+_ORDER = ["holds", "does not hold", "cannot be told", "differs between variants", _ELSEWHERE]
 
 
 def main(page: str) -> None:

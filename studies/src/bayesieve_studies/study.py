@@ -14,7 +14,7 @@ from bayesieve.engine import effective_jobs
 from bayesieve.evaluation.comparison import compare_many
 from bayesieve.evaluation.folds import Split
 from bayesieve.evaluation.results import Comparison, key_of, read_results
-from bayesieve_studies.claims import Judged
+from bayesieve_studies.claims import Closeness, Judged
 from bayesieve_studies.tables import TextTable
 
 Loader = Callable[[], tuple[Any, ...]]
@@ -131,8 +131,8 @@ class Study(ABC):
     def report(self, comparison: Comparison) -> Report:
         """Report on the results."""
 
-    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
-        """The paper's claims, with the verdicts on the results; none by default."""
+    def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        """The paper's claims, with the verdicts on the results, and how close its tables come; none by default."""
         return ()
 
     def run(self, results: Path | None = None, verbose: int = 0) -> Report:

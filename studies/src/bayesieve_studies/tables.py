@@ -84,7 +84,9 @@ def _markdown(part: Any) -> Any:
 
 
 def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
-    """Mean ± standard deviation; the mean alone of one value."""
+    """Mean ± standard deviation; the mean alone of one value; a dash if any is NaN."""
+    if np.isnan(values).any():
+        return "–"
     mean = f"{np.mean(values):.{digits}f}"
     return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
 
@@ -92,6 +94,20 @@ def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
 def signed(value: float, digits: int) -> str:
     """A difference, with its sign."""
     return f"{value:+.{digits}f}"
+
+
+def number_text(value: float, form: str) -> str:
+    """A number in a format of Python, or in points if the format ends in "pt"; a dash for NaN.
+
+    Examples
+    --------
+    >>> from bayesieve_studies.tables import number_text
+    >>> number_text(-0.0448, "+.2pt"), number_text(1033, ",.0f")
+    ('-4.48 points', '1,033')
+    """
+    if value != value:
+        return "–"
+    return f"{100 * value:{form.removesuffix('pt')}f} points" if form.endswith("pt") else f"{value:{form}}"
 
 
 def p_text(p_value: float) -> str:

@@ -19,7 +19,7 @@ from bayesieve.evaluation.results import Comparison, key_of
 from bayesieve.selection import ImpreciseInformationGainSelector, InformationGainSelector
 from bayesieve.statistics import SignedRanks, average_ranks, wilcoxon_holm
 from bayesieve_studies.abellan2017.weka_nb import WekaNB, declare
-from bayesieve_studies.claims import Judged
+from bayesieve_studies.claims import Check, Closeness, Differences, Judged, alike, claims_table, differ, fact, in_words
 from bayesieve_studies.cross_validated import CrossValidatedStudy, Group, failures
 from bayesieve_studies.study import Report
 from bayesieve_studies.tables import TextTable, document, p_text, signed, smoothing_text
@@ -31,8 +31,11 @@ ALPHAS = (0.01, 0.05, 0.1, 0.2)
 paper lost their values. With gains in bits the smallest one agrees with example 2, where it is between the gains of
 `lustre` and `exptl` (see studies/reproduction/abellan2017.md).
 """
-EXAMPLE_2 = ("0.01264", "0.01082")
-"""Gains in nats of `lustre`, which the smallest threshold keeps, and `exptl`, which it drops, among six classes."""
+TABLE_1 = pl.read_csv(Path(__file__).with_name("anneal.csv"))
+"""Gains in nats of the last twelve features of `anneal`, by `WekaNB.gains`."""
+_AROUND = ("lustre", "exptl")
+EXAMPLE_2 = [f"{gain:.5f}" for gain in TABLE_1.filter(pl.col("feature").is_in(_AROUND))["gain"]]
+"""Of the feature that the smallest threshold keeps and the one that it drops, among six classes."""
 GRIDS = ("weka", "imputed", "observed")
 """Estimates: Weka's; Weka's after missing values are replaced by means and modes; of the states that occur."""
 PLAIN, IMPRECISE = "NB", "NB after IIG"
@@ -42,12 +45,12 @@ METHODS = (PLAIN, IMPRECISE, *PRECISE)
 OUTER = (ALPHAS[0] / 2, 2 * ALPHAS[-1])
 """Thresholds beyond the paper's four, which section 5 mentions."""
 TOO_LOW, TOO_HIGH = (f"NB after IG({alpha:g})" for alpha in OUTER)
-_MANY = 0.25  # as a share of the data sets
 _KEEPS_ALL = -1.0  # below every information gain: plain naive Bayes, for one pass over the counts
 
 OTHER_TARGET = "_x_class"
 """What the name of a solar flare set ends in with the class of X-class flares, the last attribute, as the target."""
-_LEVEL = 0.05
+POINTS = "+.2pt"
+_READING = "alphas are our reading"
 _TOO_FEW = "One data set is too few to test methods on."
 _SAME = 0.005  # mean numbers of features that differ by less are equal
 _SHOWN = 8  # data sets on which two methods differ most
@@ -105,7 +108,7 @@ class Abellan2017(CrossValidatedStudy):
         tables: list[tuple[str, TextTable]] = []
         claims: tuple[str, ...] = ()
         if results.names:
-            main, claims = _main_table(results), tuple(map(_in_words, _claims(comparison)))
+            main, claims = _main_table(results), tuple(map(in_words, _claims(comparison)))
             tables.append((f"{len(results.names)} data sets", main))
             if results.pairs():
                 tests = _tests_table(results.pairs())
@@ -123,6 +126,11 @@ class Abellan2017(CrossValidatedStudy):
             main=main,
             tests=tests,
             claims=claims,
+            table_1=TextTable.of(
+                ("Feature", ">IG", ">IIG"),
+                [(name, f"{gain:.5f}", f"{other:+.5f}") for name, gain, other in TABLE_1.rows()],
+            ),
+            claims_table=claims_table(_claims(comparison)),
             where=_where(results) if results.names else None,
             accuracy=TextTable.of_data_sets(results.names, METHODS, 100 * results.accuracy, 2),
             features=TextTable.of_data_sets(results.names, METHODS, results.matrix("n_features"), 1),
@@ -130,7 +138,7 @@ class Abellan2017(CrossValidatedStudy):
         )
         return Report(tuple(tables), claims or (_TOO_FEW,), text, {"abellan2017-means.csv": _csv(comparison)})
 
-    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+    def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
         return _claims(comparison)
 
     def saved(self, results: Path) -> Comparison:
@@ -214,99 +222,52 @@ def _record(pair: SignedRanks) -> str:
     return f"{pair.wins}/{pair.ties}/{pair.losses}"
 
 
-def _findings(results: Results) -> list[Judged]:
-    """The paper's claims of section 6, and their tests; none on a single data set."""
-    pairs = {(pair.first, pair.second): pair for pair in results.pairs()}
-    if not pairs:
-        return []
-    means = dict(zip(METHODS, results.accuracy.mean(axis=0).tolist(), strict=True))
-    gain = 100 * (means[IMPRECISE] - means[PLAIN])
-    main = pairs[PLAIN, IMPRECISE]
-    better = main.losses > main.wins
-    claims = [
-        Judged(
-            "Section 6, table 6",
-            "NB after IIG is significantly better than NB",
-            (_verdict(main.p_value < _LEVEL and better),),
-            f"better on {main.losses} data sets, worse on {main.wins}, the same on {main.ties} ({signed(gain, 2)} "
-            f"points on average, p {_p(main)})",
-        )
-    ]
-    different = [name for name in PRECISE if pairs[PLAIN, name].p_value < _LEVEL]
-    better_ones = [name for name in different if means[name] > means[PLAIN]]
-    worse_ones = [name for name in different if means[name] <= means[PLAIN]]
-    claims.append(
-        Judged(
-            "Section 6, table 6",
-            "NB after IG is not, whatever the threshold",
-            tuple(_verdict(name not in better_ones) for name in PRECISE),
-            f"significantly better than NB: {', '.join(better_ones) or 'none'}; significantly worse: "
-            f"{', '.join(worse_ones) or 'none'} (p = "
-            f"{', '.join(p_text(pairs[PLAIN, name].p_value) for name in PRECISE)} in the order of the thresholds)",
-        )
-    )
-    best = results.accuracy[:, [METHODS.index(name) for name in PRECISE]]
-    counts = np.bincount(best.argmax(axis=1), minlength=len(PRECISE)).tolist()
-    claims.append(
-        Judged(
-            "Section 1",
-            "The best threshold differs from one data set to the next",
-            (_verdict(sum(n > 0 for n in counts) > 1),),
-            "the most accurate one (the lowest of equals) is "
-            + ", ".join(f"{alpha:g} on {n}" for alpha, n in zip(ALPHAS, counts, strict=True)),
-        )
-    )
-    against = [pairs[IMPRECISE, name] for name in PRECISE]
-    claims.append(
-        Judged(
-            "Section 6, table 6",
-            "NB after IIG is better than NB after IG, at every threshold",
-            tuple(_verdict(pair.p_value < _LEVEL and pair.wins > pair.losses) for pair in against),
-            ", ".join(f"{pair.second} {_record(pair)} (p {_p(pair)})" for pair in against),
-        )
-    )
-    return claims
+def _claims(comparison: Comparison) -> tuple[Judged, ...]:
+    """The paper's claims, tested over the data sets; none on a single one."""
+    results, outer = Results.of(comparison), Outer.of(comparison)
+    if len(results.names) < 2 or len(outer.names) < 2:
+        return ()
+    column = dict(zip(METHODS, results.accuracy.T, strict=True))
 
+    def differences(*pairs: tuple[str, str]) -> dict[str, Differences]:
+        return {f"{one} - {two}": Differences(column[one] - column[two], "data sets") for one, two in pairs}
 
-def _outer_finding(outer: Outer) -> list[Judged]:
-    """Claims of section 5 about thresholds beyond the four; none on a single data set."""
-    if len(outer.names) < 2:
-        return []
+    best = results.accuracy[:, [METHODS.index(name) for name in PRECISE]].argmax(axis=1)
+    counts = np.bincount(best, minlength=len(PRECISE)).tolist()
+    told = ", ".join(f"{alpha:g} on {n}" for alpha, n in zip(ALPHAS, counts, strict=True))
+    over = f"{len(results.names)} data sets"
     features, accuracy = outer.matrix("n_features"), outer.matrix("accuracy")
     whole = int(np.sum(features[:, 0] - features[:, 1] < _SAME))
-    (poor,) = wilcoxon_holm(accuracy[:, [0, 2]], (PLAIN, TOO_HIGH))
-    _, low, high = (100 * accuracy.mean(axis=0)).tolist()
-    return [
+    all_kept = Check(TOO_LOW, "open", f"all features on {whole}", "many", None, "the paper names no number", over)
+    poor = {f"{TOO_HIGH} - {PLAIN}": Differences(accuracy[:, 2] - accuracy[:, 0], "data sets")}
+    table = "Section 6, table 6"
+    (_, precise, imprecise) = TABLE_1.filter(pl.col("feature") == _AROUND[1]).row(0)
+    kept = fact("imprecise gain in nats", imprecise > 0, imprecise, "positive", "above 0", "all rows", "+.5f")
+    threshold = ALPHAS[0] * float(np.log(6))
+    lost = fact(
+        "gain in bits", precise / np.log(2) < threshold, precise / np.log(2), "below", f"{threshold:.5f}", "all rows"
+    )
+    better = differ(differences((IMPRECISE, PLAIN)), 1, "significant", POINTS)
+    no_better = alike(
+        differences(*((name, PLAIN) for name in PRECISE)), sides=(1,), strict=True, paper="not significant", form=POINTS
+    )
+    everywhere = differ(differences(*((IMPRECISE, name) for name in PRECISE)), 1, "better", POINTS)
+    differs = fact("most accurate (the lowest of equals)", sum(n > 0 for n in counts) > 1, told, "differs", over=over)
+    return (
+        Judged("Example 2", f"On anneal, IG drops {_AROUND[1]} at the smallest threshold, IIG keeps it", (lost, kept)),
+        Judged(table, "NB after IIG is significantly better than NB", better),
+        Judged(table, f"NB after IG is not, whatever the threshold ({_READING})", no_better),
+        Judged("Section 1", f"The best threshold differs from one data set to the next ({_READING})", (differs,)),
+        Judged(table, f"NB after IIG is better than NB after IG, at every threshold ({_READING})", everywhere),
+        Judged(
+            "Section 5", f"Below the smallest alpha, IG selects all features of many sets ({_READING})", (all_kept,)
+        ),
         Judged(
             "Section 5",
-            "Below the smallest alpha, IG selects all features of many sets; above the largest, naive Bayes is very "
-            "poor",
-            (
-                _verdict(whole >= _MANY * len(outer.names)),
-                _verdict(poor.p_value < _LEVEL and poor.wins > poor.losses),
-            ),
-            f"alpha = {OUTER[0]:g} selects all features of {whole} of {len(outer.names)} sets in every fold (accuracy "
-            f"{low:.2f} %), alpha = {OUTER[1]:g} {features[:, 2].mean():.1f} on average (accuracy {high:.2f} %, p "
-            f"{_p(poor)} against NB)",
-        )
-    ]
-
-
-def _claims(comparison: Comparison) -> tuple[Judged, ...]:
-    return (*_findings(Results.of(comparison)), *_outer_finding(Outer.of(comparison)))
-
-
-def _in_words(claim: Judged) -> str:
-    return f"*{claim.sentence}*: {claim.verdict}; {claim.ours}."
-
-
-def _p(pair: SignedRanks) -> str:
-    text = p_text(pair.p_value)
-    return text if text.startswith("<") else f"= {text}"
-
-
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "does not hold"
+            f"Above the largest alpha, naive Bayes is very poor ({_READING})",
+            differ(poor, -1, "very poor", POINTS),
+        ),
+    )
 
 
 def _where(results: Results) -> tuple[TextTable, str]:

@@ -103,6 +103,26 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         """(n_features,) bool."""
         if self.select == "all":
             return np.ones(len(tables), dtype=bool)
+        counts = self._spread(coded, tables, missing)
+        if self.select == "imprecise":
+            return above(class_imprecise_information(counts), 0.0) > 0
+        n_classes = counts.class_counts.size
+        return class_information(counts) / np.log(2) >= float(self.select) * np.log(n_classes)
+
+    def gains(self, X: Any, y: Any) -> dict[str, tuple[float, float]]:
+        """The information gain and the imprecise one of every column, in nats, by falling information gain."""
+        encoder = self.new_encoder()
+        coded = encoder.fit_transform_coded(X, y)
+        self.encoder_, missing = encoder, [level.missing_code for level in encoder.levels_]
+        tables = [_without(coded.counts.feature(k), code) for k, code in enumerate(missing)]
+        counts = self._spread(coded, tables, missing)
+        both = zip(class_information(counts).tolist(), class_imprecise_information(counts).tolist(), strict=True)
+        return dict(sorted(zip(coded.names, both, strict=True), key=lambda line: -line[1][0]))
+
+    def _spread(
+        self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]
+    ) -> ContingencyCounts:
+        """Counts of states by declared class, with missing values as the filters see them."""
         if self.spread:
             tables = [
                 table if code is None else _spread(table, coded.counts.feature(k)[code])
@@ -112,10 +132,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         more = ((0, 0), (0, n_classes - coded.n_classes))
         offsets = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
         class_counts = np.pad(coded.counts.class_counts, more[1])
-        counts = ContingencyCounts(np.pad(np.concatenate(tables), more), offsets, class_counts)
-        if self.select == "imprecise":
-            return above(class_imprecise_information(counts), 0.0) > 0
-        return class_information(counts) / np.log(2) >= float(self.select) * np.log(n_classes)
+        return ContingencyCounts(np.pad(np.concatenate(tables), more), offsets, class_counts)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities of the classes, (n_rows, n_classes), of a `CodedTable` or a table from `declare`."""

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from bayesieve.statistics import signed_rank_test
 from bayesieve_studies.blanquero2021.data import (
     ALL_ACCURACY,
     AUSTRALIAN,
@@ -24,185 +23,182 @@ from bayesieve_studies.blanquero2021.data import (
     sparse_name,
 )
 from bayesieve_studies.blanquero2021.examples import HEIGHT, Examples
-from bayesieve_studies.blanquero2021.finding import Finding, in_words, points, value_range
 from bayesieve_studies.blanquero2021.results import Results
-from bayesieve_studies.claims import LEVEL
-from bayesieve_studies.tables import signed
+from bayesieve_studies.claims import Check, Closeness, Differences, Judged, alike, closeness, differ, fact, near, often
 
 _WEAK = CORRELATIONS[0]
+_SLIGHT = 0.02
+POINTS = "+.2pt"
 
 
-def of_table_1(examples: Examples) -> list[Finding]:
-    values = {subset: np.array(draws) for subset, draws in examples.accuracies.items()}
-    pair = values["12"] - np.maximum(values["1"], values["2"])
-    three = values["134"] - values["1234"]
-    p_value = signed_rank_test(three)
-    far = max(abs(float(values[subset].mean()) - accuracy) for subset, accuracy in TABLE_1.items())
-    return [
-        Finding(
-            "Table 1",
-            "The two correlated features together are no better than one of them, within a point",
-            signed(TABLE_1["12"] - max(TABLE_1["1"], TABLE_1["2"]), 2),
-            f"{signed(float(pair.mean()), 2)} points",
-            abs(float(pair.mean())) < 1.0,
-        ),
-        Finding(
-            "Table 1",
-            "Without one of them, accuracy is higher than with all features",
-            signed(TABLE_1["134"] - TABLE_1["1234"], 2),
-            f"{signed(float(three.mean()), 2)} points, p {in_words(p_value)} in {three.size} draws",
-            float(three.mean()) > 0 and p_value < LEVEL,
-        ),
-        Finding(
-            "Table 1",
-            "All 15 accuracies, within a point",
-            "68.08 to 79.94",
-            f"means of the draws at most {far:.2f} points off",
-            far < 1.0,
-        ),
+def of_table_1(examples: Examples) -> list[Judged | Closeness]:
+    draws = {subset: np.array(of_draw) / 100 for subset, of_draw in examples.accuracies.items()}
+    paper = {subset: accuracy / 100 for subset, accuracy in TABLE_1.items()}
+    over = f"{draws['1'].size} draws"
+    pair = {"X1, X2 less the better one": Differences(draws["12"] - np.maximum(draws["1"], draws["2"]), "draws")}
+    three = {"X1, X3, X4 less all": Differences(draws["134"] - draws["1234"], "draws")}
+    theirs = dict(zip((*pair, *three), (paper["12"] - paper["2"], paper["134"] - paper["1234"]), strict=True))
+    predicted = [
+        near(f"X{', X'.join(subset)}", paper[subset], float(draws[subset].mean()), 0.01, over, ".2%")
+        for subset in paper
+        if len(subset) > 1
     ]
+    claims: dict[str, Iterable[Check]] = {
+        "The two correlated features together are no better than one of them": alike(
+            pair, sides=(1,), paper=theirs, form=POINTS
+        ),
+        "Without one of them, accuracy is higher than with all features": differ(three, 1, theirs, POINTS),
+        "The 11 accuracies of several features (those of single features are inputs here)": predicted,
+    }
+    numbers = [(check.what, float(check.paper), float(check.ours)) for check in predicted]
+    close = closeness("Table 1", numbers, form=".2pt", unit="11 of 15 accuracies, the other four being inputs")
+    return [*(Judged("Table 1", sentence, tuple(checks)) for sentence, checks in claims.items()), close]
 
 
-def of_tree(examples: Examples) -> list[Finding]:
+def of_tree(examples: Examples) -> list[Judged]:
     if examples.whole_tree is None:
         return []
-    whole = examples.whole_tree
-    same = sum(tree.merges_as_in_the_paper for tree in examples.trees)
+    whole, n = examples.whole_tree, len(examples.trees)
+    same = [tree.merges_as_in_the_paper for tree in examples.trees]
     cut = sum((tree.n_clusters, tree.n_combinations) == (12, 4) for tree in examples.trees)
-    merges = " and ".join(
-        f"{{{', '.join(f'V{k}' for k in merge)}}} at {height:.3f}" for merge, height in _first(examples)
+    merges = zip(whole.merges, whole.heights, strict=True)
+    told = " and ".join(f"{{{', '.join(f'V{k}' for k in merge)}}} at {height:.3f}" for merge, height in merges)
+    ours = f"{told}, the next at {whole.next_height:.3f}"
+    first = fact(
+        "all rows", whole.merges_as_in_the_paper and whole.next_height > 0.9, ours, "at or below 0.74, others above 0.9"
     )
+    pair = (whole.n_clusters, whole.n_combinations)
+    sets = f"all rows (the same in {cut} of {n} training sets)"
     return [
-        Finding(
+        Judged(
             "Figure 2",
             "{V5, V6} and {V9, V10} are the first merges",
-            "at or below 0.74, all others above 0.9",
-            f"all rows: {merges}, the next at {whole.next_height:.3f}; the same two in {same} of "
-            f"{len(examples.trees)} training sets",
-            whole.merges_as_in_the_paper and whole.next_height > 0.9,
+            (first, often("training sets", same, over="training sets")),
         ),
-        Finding(
+        Judged(
             "Figure 2",
             f"A cut at {HEIGHT} leaves twelve clusters with four combinations",
-            "12 and 4",
-            f"all rows: {whole.n_clusters} and {whole.n_combinations}; 12 and 4 in {cut} of {len(examples.trees)} "
-            "training sets",
-            (whole.n_clusters, whole.n_combinations) == (12, 4),
+            (fact(sets, pair == (12, 4), f"{pair[0]} and {pair[1]}", "12 and 4"),),
         ),
     ]
 
 
-def _first(examples: Examples) -> Iterable[tuple[tuple[int, ...], float]]:
-    assert examples.whole_tree is not None
-    return zip(examples.whole_tree.merges, examples.whole_tree.heights, strict=True)
-
-
-def of_australian(results: Results) -> list[Finding]:
+def of_australian(results: Results) -> list[Judged | Closeness]:
     name, q = AUSTRALIAN.ours, AUSTRALIAN.q
     free, safe, guided, strict = (sparse_name(guide, q, bounds) for guide, bounds in CONSTRAINED)
-    test = results.test(name, free, CLASSIC, "accuracy")
     sizes = {method: results.mean(name, method, "n_features") for method in (CLASSIC, free, safe, guided, strict)}
-    pair = np.all([results.values(name, strict, f"V{k}") for k in (2, 8)], axis=0)
-    eight = results.mean(name, strict, "V8")
-    recalls = {method: 100 * results.mean(name, method, "recall of the second class") for method in sizes}
-    return [
-        Finding(
+    pair = np.all([results.values(name, strict, f"V{k}") for k in (2, 8)], axis=0).tolist()
+    recall, folds = "recall of the second class", f"{len(pair)} folds"
+    level = {"accuracy": results.differences(name, free, CLASSIC, "accuracy")}
+    safety = results.above(name, safe, recall, 0.85)
+    others = {"classic NB": CLASSIC, "guided by accuracy": free, "with Recall+ > 85": safe}
+    more, fewer = (
+        {f"{measure}, {other}": results.differences(name, guided, method, of) for other, method in others.items()}
+        for measure, of in (("Recall+", recall), ("features", "n_features"))
+    )
+    recalls = [line[2] / 100 for line in TABLE_4]
+    highest = {f"Recall+, {other}": recalls[3] - recalls[k] for k, other in enumerate(others)}
+    fewest = {f"features, {other}": TABLE_4[3][4] - TABLE_4[k][4] for k, other in enumerate(others)}
+    claims: list[tuple[str, str, tuple[Check, ...], str]] = [
+        (
             "Section 3.1",
             "Half of the features of Australian do not lower the accuracy",
-            f"{CHOSEN_ACCURACY} with 7 features, {ALL_ACCURACY} with 14, of 68 rows",
-            f"{sizes[free]:.1f} features, {points(test)}",
-            sizes[free] <= 7 and test.sign() >= 0,
-            "The number of features varies from fold to fold around half of all, and its mean may be above; the paper "
-            "shows one fold.",
+            (
+                fact("features", sizes[free] <= 7, sizes[free], 7.0, "at most 7 of 14", folds, ".1f"),
+                *alike(level, sides=(-1,), paper={"accuracy": (CHOSEN_ACCURACY - ALL_ACCURACY) / 100}, form=POINTS),
+            ),
+            "The paper shows one fold, in which a row of 68 makes the difference.",
         ),
-        Finding(
+        (
             "Section 3.1",
-            "With Recall+ > 92 two or three features are chosen, V8 among them",
-            "V2 and V8",
-            f"{sizes[strict]:.1f} features, V8 in {eight:.0%} of the folds, V2 and V8 in {pair.mean():.0%}",
-            sizes[strict] < 3.5 and eight > 0.5,
+            "With Recall+ > 92 the pair (V2, V8) is chosen",
+            (often("folds with both", pair, "one fold", "folds"),),
+            f"{sizes[strict]:.1f} features are chosen on average, V8 in {results.mean(name, strict, 'V8'):.0%} of the "
+            "folds. The paper shows one fold, whose rows it does not name.",
         ),
-        Finding(
+        (
             "Table 4",
             "With Recall+ > 85 in validation, the mean Recall+ of the test rows is above 85",
-            f"{TABLE_4[2][2]:.2f}",
-            f"{recalls[safe]:.2f}",
-            recalls[safe] > 85,
+            differ({"Recall+ less 85": safety}, 1, {"Recall+ less 85": recalls[2] - 0.85}, POINTS),
+            "",
         ),
-        Finding(
+        (
             "Table 4",
             "Guided by Recall+ with Recall- > 60, Recall+ is highest, with fewest features",
-            f"{TABLE_4[3][2]:.2f}, {TABLE_4[3][4]:g} features",
-            f"{recalls[guided]:.2f}, {sizes[guided]:.1f} features",
-            guided == max((CLASSIC, free, safe, guided), key=lambda method: recalls[method])
-            and guided == min((CLASSIC, free, safe, guided), key=lambda method: sizes[method]),
+            (*differ(more, 1, highest, POINTS), *differ(fewer, -1, fewest, "+.1f")),
+            "",
         ),
     ]
+    numbers = [
+        (f"{measure}, {line[0]}", float(line[k]) / 100, results.mean(name, method, of))
+        for line, method in zip(TABLE_4, (CLASSIC, free, safe, guided), strict=True)
+        for k, (measure, of) in enumerate(
+            (("Recall-", "recall of the first class"), ("Recall+", recall), ("accuracy", "accuracy")), start=1
+        )
+    ]
+    return [*(Judged(*claim) for claim in claims), closeness("Table 4", numbers, form=".2pt", unit="rates")]
 
 
-def of_simulated(results: Results) -> list[Finding]:
+def of_simulated(results: Results) -> list[Judged | Closeness]:
     sets = {(one.n_features, one.correlation): one for one in results.of("simulated")}
     if not sets:
         return []
     sparse = sparse_name("accuracy", "auto")
-    gains = {key: results.test(one.ours, sparse, CLASSIC, "accuracy") for key, one in sets.items()}
-    shares = {key: results.mean(one.ours, sparse, "n_features") / one.n_features for key, one in sets.items()}
-    strong = [gains[key] for key in sets if key[1] > _WEAK]
-    ahead, points_ahead = sum(test.sign() > 0 for test in strong), [100 * test.difference for test in strong]
-    checked = [
-        Finding(
-            "Table 2",
-            "From a correlation of 0.5 on, sparse NB is more accurate than classic NB",
-            "in 15 of 15 settings",
-            f"significantly in {ahead} of {len(strong)}, by {value_range(points_ahead)} points",
-            ahead == len(strong) > 0,
+    gains = {key: results.differences(one.ours, sparse, CLASSIC, "accuracy") for key, one in sets.items()}
+    sizes = {key: results.mean(one.ours, sparse, "n_features") for key, one in sets.items()}
+    names = {key: f"p = {key[0]}, rho = {key[1]:g}" for key in sets}
+    paper = {names[key]: (TABLE_2[key][0] - TABLE_2[key][2]) / 100 for key in sets}
+    strong, weak = ({names[key]: gains[key] for key in sets if (key[1] > _WEAK) == high} for high in (True, False))
+    removed = [
+        fact(
+            f"removed, p = {p}",
+            (share := 1 - sizes[p, rho] / p) >= 0.3,
+            share,
+            1 - TABLE_2[p, rho][1] / p,
+            "at least 30 %",
+            form=".0%",
         )
+        for p, rho in sets
+        if rho == _WEAK
     ]
-    weak = [key for key in sets if key[1] == _WEAK]
+    claims: list[tuple[str, tuple[Check, ...], str]] = []
+    if strong:
+        sentence = "From a correlation of 0.5 on, sparse NB is more accurate than classic NB"
+        claims.append((sentence, differ(strong, 1, paper, POINTS), ""))
     if weak:
-        paper = [TABLE_2[key] for key in weak]
-        theirs = [100 - 100 * features / key[0] for key, (_, features, _) in zip(weak, paper, strict=True)]
-        gained = value_range([accuracy - classic for accuracy, _, classic in paper], plus=True)
-        removed = [100 - 100 * shares[key] for key in weak]
-        gained_here = [100 * gains[key].difference for key in weak]
-        checked.append(
-            Finding(
-                "Table 2",
-                "At a correlation of 0.1 about a third of the features or more goes, without a significant loss",
-                f"{value_range(theirs)} % removed, {gained} points",
-                f"{value_range(removed)} % removed, {value_range(gained_here, plus=True)} points, significantly lower "
-                f"in {sum(gains[key].sign() < 0 for key in weak)} of {len(weak)}",
-                all(gains[key].sign() >= 0 for key in weak) and min(removed) >= 30,
-            )
-        )
+        kept = alike(weak, _SLIGHT, (-1,), paper=paper, form=POINTS)
+        claims.append(("At a correlation of 0.1 around a third of the features goes", tuple(removed), ""))
+        claims.append(("At a correlation of 0.1 the accuracy is slightly reduced at most", kept, ""))
     whole = [p for p in SIZES if all((p, rho) in sets for rho in CORRELATIONS)]
-    falling = [p for p in whole if all(np.diff([shares[p, rho] for rho in CORRELATIONS]) < 0)]
     if whole:
-        checked.append(
-            Finding(
-                "Table 2",
-                "The stronger the correlation, the fewer features",
-                "for every p",
-                f"for {len(falling)} of {len(whole)}: p = {', '.join(map(str, falling)) or 'none'}",
-                len(falling) == len(whole),
-                _why_not_fewer(results, whole),
-            )
+        fewer = []
+        for p in whole:
+            of_p, theirs = [sizes[p, rho] for rho in CORRELATIONS], [TABLE_2[p, rho][1] for rho in CORRELATIONS]
+            texts = [" > ".join(f"{size:g}" for size in numbers) for numbers in (np.round(of_p, 1), theirs)]
+            ours = texts[0].replace(" >", ",")
+            fewer.append(fact(f"p = {p}", bool(np.all(np.diff(of_p) < 0)), ours, texts[1], "", "10 folds"))
+        claims.append(
+            ("The stronger the correlation, the fewer features", tuple(fewer), _why_not_fewer(results, whole))
         )
-    rising = [rho for rho in CORRELATIONS if _rises(results, sets, rho)]
-    if all((p, rho) in sets for p in SIZES for rho in CORRELATIONS):
-        checked.append(
-            Finding(
-                "Figure 3",
-                "Time grows with p where correlation is weak, but not where it is strong",
-                "the curves cross",
-                f"grows with every step of p at rho = {', '.join(f'{rho:g}' for rho in rising) or 'none'}",
-                _WEAK in rising and CORRELATIONS[-1] not in rising,
-                "Here M and one pass over the held-out rows serve all draws, of which there are as many at every "
-                "correlation. In R a naive Bayes is learnt for each draw, from far fewer features where correlation is "
-                "strong.",
-            )
+    judged: list[Judged | Closeness] = [Judged("Table 2", *claim) for claim in claims]
+    if len(whole) == len(SIZES):
+        rising = [rho for rho in CORRELATIONS if _rises(results, sets, rho)]
+        ours = f"grows with every step of p at rho = {', '.join(f'{rho:g}' for rho in rising) or 'none'}"
+        holds = _WEAK in rising and CORRELATIONS[-1] not in rising
+        why = (
+            "Here M and one pass over the held-out rows serve all draws, of which there are as many at every "
+            "correlation. In R a naive Bayes is learnt for each draw, from far fewer features where correlation is "
+            "strong."
         )
-    return checked
+        check = fact("seconds", holds, ours, "the curves cross", "", "10 folds each")
+        sentence = "Time grows with p where correlation is weak, but not where it is strong"
+        judged.append(Judged("Figure 3", sentence, (check,), why))
+    for k, method, title in ((2, CLASSIC, "classic NB"), (0, sparse, "sparse NB")):
+        numbers = [
+            (names[key], TABLE_2[key][k] / 100, results.mean(one.ours, method, "accuracy")) for key, one in sets.items()
+        ]
+        judged.append(closeness("Table 2", numbers, form=".2pt", unit=f"accuracy of {title}"))
+    return judged
 
 
 def _why_not_fewer(results: Results, sizes: list[int]) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayesieve.evaluation.results import Comparison
-from bayesieve.statistics import PairedTest, corrected_resampled_t
 from bayesieve_studies.blanquero2021.data import COMPARATORS, GUIDES, SETS, PaperSet, sparse_name
+from bayesieve_studies.claims import Differences
 
 
 class Results:
@@ -59,12 +59,26 @@ class Results:
         values = self.values(name, method, "cpu seconds")
         return float(np.median(values)) if values.size else float("nan")
 
-    def test(self, name: str, first: str, second: str, measure: str) -> PairedTest:
-        """First - second on the folds of both, by the corrected resampled t-test."""
+    def differences(self, name: str, first: str, second: str, measure: str, *, log: bool = False) -> Differences:
+        """First less second method on the folds of both, or the same of log10 of the measure."""
         one, two = self._rows[name, first], self._rows[name, second]
-        pairs = [(one[place].get(measure), two[place].get(measure)) for place in one if place in two]
-        known = np.array([pair for pair in pairs if None not in pair], dtype=float).reshape(-1, 2)
-        return corrected_resampled_t(known[:, 0], known[:, 1], 1.0 / (self.n_folds - 1))
+        pairs = {place: (one[place].get(measure), two[place].get(measure)) for place in one if place in two}
+        known = {place: pair for place, pair in pairs.items() if None not in pair}
+        values = np.array(list(known.values()), dtype=float).reshape(-1, 2)
+        return self._folds(list(known), -np.diff(np.log10(values) if log else values)[:, 0])
+
+    def above(self, name: str, method: str, measure: str, bound: float) -> Differences:
+        """The values of the folds less a bound."""
+        return self._folds(list(self._rows[name, method]), self.values(name, method, measure) - bound)
+
+    def _folds(self, places: Sequence[tuple[int, int]], values: np.ndarray) -> Differences:
+        """Differences of folds, of which one sign may be that of every cross-validation."""
+        repeats = np.array([repeat for repeat, _ in places], dtype=int)
+        means = [values[repeats == repeat].mean() for repeat in np.unique(repeats)]
+        lower = (
+            f", lower in {sum(mean < 0 for mean in means)} of {len(means)} cross-validations" if len(means) > 1 else ""
+        )
+        return Differences(values, f"folds{lower}", 1.0 / (self.n_folds - 1))
 
     def n_features(self, name: str) -> float:
         """Of the data set."""

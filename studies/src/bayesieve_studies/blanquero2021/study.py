@@ -40,7 +40,7 @@ from bayesieve_studies.blanquero2021.two_thirds import (
     MostProbableNB,
     SparseNB,
 )
-from bayesieve_studies.claims import Judged
+from bayesieve_studies.claims import Closeness, Judged
 from bayesieve_studies.cross_validated import CrossValidatedStudy
 from bayesieve_studies.simulate import correlated_blocks
 from bayesieve_studies.study import Part, Report
@@ -165,11 +165,8 @@ class Blanquero2021(CrossValidatedStudy):
 
         return report(self, comparison)
 
-    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+    def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
         from bayesieve_studies.blanquero2021.claims import findings
         from bayesieve_studies.blanquero2021.results import Results
 
-        return tuple(
-            Judged(one.where, one.sentence, ("holds" if one.holds else "does not hold",), one.ours)
-            for one in findings(Results(comparison), self.examples)
-        )
+        return tuple(findings(Results(comparison), self.examples))

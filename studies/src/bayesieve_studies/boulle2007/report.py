@@ -8,12 +8,13 @@ from typing import Any
 
 from bayesieve.evaluation.results import Comparison
 from bayesieve.report.critical_difference import critical_difference_figure
-from bayesieve_studies.boulle2007.claims import NAMES, challenge_findings, findings, sentences, table as claims_table
+from bayesieve_studies.boulle2007.claims import NAMES, challenge_findings, findings
 from bayesieve_studies.boulle2007.data import BY_OURS, CHALLENGE, METHODS, OURS, TABLE_3, TABLE_4, UCI
 from bayesieve_studies.boulle2007.figure import means_figure
 from bayesieve_studies.boulle2007.results import CRITERIA, TITLES, Group, Readings, of_paper
 from bayesieve_studies.boulle2007.study import Boulle2007
 from bayesieve_studies.boulle2007.waveform_report import waveform_section
+from bayesieve_studies.claims import claims_table, in_words
 from bayesieve_studies.cross_validated import failures
 from bayesieve_studies.data_sets import DataFacts
 from bayesieve_studies.study import Report
@@ -28,9 +29,9 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
     facts = {name: study.sets.facts(name) for name in comparison.data}
     tables: list[tuple[str, TextTable]] = []
     files: dict[str, str] = {}
-    checked = findings(uci, TABLE_3) if uci.names else []
-    claims = sentences(checked)
-    of_challenge = challenge_findings(challenge, TABLE_4) if len(challenge.names) > 1 else []
+    checked = findings(uci, TABLE_3, "Table 3") if len(uci.names) > 1 else []
+    claims = tuple(map(in_words, checked))
+    of_challenge = challenge_findings(challenge, TABLE_4, "Table 4") if len(challenge.names) > 1 else []
     text = document(
         Path(__file__).with_name("report.md"),
         citation=study.citation,
@@ -47,7 +48,7 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
         readings=_readings(readings, TABLE_3) if readings.names else None,
         claims=claims,
         claims_table=claims_table(checked),
-        challenge_claims=sentences(of_challenge),
+        challenge_claims=tuple(map(in_words, of_challenge)),
         challenge_claims_table=claims_table(of_challenge) if of_challenge else None,
         missing=", ".join(one.name for one in CHALLENGE if one.ours not in challenge.names),
         criteria=CRITERIA,

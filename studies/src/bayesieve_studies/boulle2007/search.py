@@ -24,15 +24,13 @@ from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
 from bayesieve.report.drawing import Point
 from bayesieve.search import GreedySearch, MultiStart, SearchTrace, SubsetProblem
-from bayesieve.statistics import signed_rank_test
 from bayesieve_studies.boulle2007.data import UCI
 from bayesieve_studies.boulle2007.study import Boulle2007
-from bayesieve_studies.claims import LEVEL, Judged
+from bayesieve_studies.claims import Differences, Judged, differ, fact, near
 from bayesieve_studies.figures.scatter import Series, panel, scatter
-from bayesieve_studies.growth import MARGIN, add_missing, power, read_lines
+from bayesieve_studies.growth import add_missing, grows, power, read_lines
 from bayesieve_studies.simulate.breiman import PAIRS, base_waves, waveform
 from bayesieve_studies.study import Options
-from bayesieve_studies.tables import p_text
 
 FEATURES = (10, 100, 1000)
 CELLS = (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8)
@@ -152,74 +150,59 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     sets, timed = [line for line in lines if "data" in line], [line for line in lines if "seconds" in line]
     claims = [_of_waveforms(line["optimal"], line["waveforms"]) for line in lines if "waveforms" in line]
     if sets:
-        shares = [sum(line["rounds"][:3]) / sum(line["rounds"]) for line in sets]
-        total = np.sum([np.pad(line["rounds"], (0, ENOUGH))[:ENOUGH] for line in sets], axis=0)
-        text = ", ".join(f"{k}: {n}" for k, n in enumerate(total.tolist()) if n)
-        worse = [line["data"] for line in sets if line["bounded"] > line["free"] * (1 + _CLOSE)]
-        claims += [
-            Judged(
-                "Section 3.5",
-                "The search converges in one or two rounds in most cases",
-                ("holds" if 2 * total[:3].sum() > total.sum() else "does not hold",),
-                f"{total[:3].sum() / total.sum():.0%} of {total.sum()} starts change the subset in at most two rounds, "
-                f"more than half of them on {sum(share > 0.5 for share in shares)} of {len(sets)} sets; starts by "
-                f"rounds: {text}",
+        shares = np.array([sum(line["rounds"][:3]) / sum(line["rounds"]) for line in sets])
+        over = f"{len(sets)} data sets"
+        costs = Differences(np.array([line["forward"] - line["whole"] for line in sets]), "data sets")
+        more = [line["bounded"] / line["free"] - 1 for line in sets]
+        worst = max(range(len(sets)), key=lambda k: more[k])
+        found = {
+            "The search converges in one or two rounds in most cases": differ(
+                {"share of the starts less a half": Differences(shares - 0.5, "data sets")}, 1, form="+.0%"
             ),
-            Judged(
-                "Section 3.5",
-                f"At most {MAX_ITER} rounds do not lower the quality of the search",
-                tuple("does not hold" if line["data"] in worse else "holds" for line in sets),
-                f"a higher cost of the best subset than without a bound: {', '.join(worse) or 'on no set'}",
+            f"At most {MAX_ITER} rounds do not lower the quality of the search": [
+                fact(
+                    f"higher cost ({sets[worst]['data']} at most)",
+                    max(more) <= _CLOSE,
+                    max(more),
+                    0.0,
+                    f"{_CLOSE:g}",
+                    over,
+                    ".1g",
+                )
+            ],
+            "Fast forward selection alone varies more with the order of the features than the whole search": differ(
+                {"standard deviation of the costs": costs}, 1, form="+.3g"
             ),
-            _of_forward([line["forward"] - line["whole"] for line in sets]),
-        ]
+        }
+        claims += [Judged("Section 3.5", sentence, tuple(checks)) for sentence, checks in found.items()]
     forward = {(line["forward rows"], line["forward features"]): line for line in lines if "forward rows" in line}
     if set(forward) >= {*FORWARD}:
         claims.append(_of_areas({shape: line["area seconds"] for shape, line in forward.items()}))
     timed = [line for line in timed if line["rows"] * line["features"] >= _LARGE]
     powers = {k: power(*sizes_of(timed, k)) for k in FEATURES if len(sizes_of(timed, k)[0]) > 2}
     if powers:
-        text = ", ".join(f"{value:.2f} with {k} features" for k, value in powers.items())
-        low, high = (f([line["rows"] * line["features"] for line in timed]) for f in (min, max))
-        claims.append(
-            Judged(
-                "Section 3.5",
-                "The search takes O(K N log(K N))",
-                tuple("holds" if value <= 1 + MARGIN else "does not hold" for value in powers.values()),
-                f"time grows with the power {text} of K N log(K N), from {low:.0e} to {high:.0e} cells",
-            )
-        )
+        checks = tuple(grows(f"{k} features", value, 1, "tables") for k, value in powers.items())
+        claims.append(Judged("Section 3.5", "The search takes O(K N log(K N))", checks))
     return tuple(claims)
 
 
 def _of_waveforms(accuracy: float, n_rows: int) -> Judged:
     error = float(np.sqrt(accuracy * (1 - accuracy) / n_rows))
-    verdict = "holds" if abs(accuracy - _OPTIMAL) <= 2 * error + 0.0005 else "does not hold"  # three digits are given
     sentence = f"The Bayes optimal classifier has an accuracy of {_OPTIMAL:.1%} on waveform"
-    return Judged("Section 5.1", sentence, (verdict,), f"{accuracy:.2%} ± {error:.2%} of {n_rows:,} simulated rows")
-
-
-def _of_forward(differences: Sequence[float]) -> Judged:
-    p_value, larger = signed_rank_test(np.round(differences, 9)), sum(value > 0 for value in differences)
-    verdict = "open" if p_value >= LEVEL else "holds" if np.mean(differences) > 0 else "reversed"
-    return Judged(
-        "Section 3.5",
-        "Fast forward selection alone varies more with the order of the features than the whole search",
-        (verdict,),
-        f"the standard deviation of the cost over the starts is larger on {larger} of {len(differences)} sets "
-        f"(p = {p_text(p_value)})".replace("= <", "<"),
-    )
+    margin = 2 * error + 0.0005  # three digits are given
+    check = near("accuracy", _OPTIMAL, accuracy, margin, f"{n_rows:,} simulated rows", ".2%")
+    return Judged("Section 5.1", sentence, (check,))
 
 
 def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
     (n_rows, _), (_, n_features) = FORWARD[0], FORWARD[-1]
     by_features = {k: value for (n, k), value in seconds.items() if n == n_rows}
     by_rows = {n * float(np.log2(n)): value for (n, k), value in seconds.items() if k == n_features}
-    powers = power(list(by_features), list(by_features.values())), power(list(by_rows), list(by_rows.values()))
-    bounds = (2 + MARGIN, 1 + MARGIN)
-    verdicts = tuple("holds" if a <= b else "does not hold" for a, b in zip(powers, bounds, strict=True))
-    text = f"time grows as K^{powers[0]:.2f} and (N log N)^{powers[1]:.2f}"
-    return Judged("Section 2.3", "SNB(AUC) by forward selection takes O(K^2 N log N)", verdicts, text)
+    checks = (
+        grows("K", power(list(by_features), list(by_features.values())), 2, "tables"),
+        grows("N log N", power(list(by_rows), list(by_rows.values())), 1, "tables"),
+    )
+    return Judged("Section 2.3", "SNB(AUC) by forward selection takes O(K^2 N log N)", checks)
 
 
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:

@@ -21,7 +21,7 @@ from bayesieve_studies.boulle2007.challenge import Challenge
 from bayesieve_studies.boulle2007.data import BY_OURS, METHODS, ONCE, OURS, UNTIL_DECAY, VARIANTS
 from bayesieve_studies.boulle2007.results import FLOORED
 from bayesieve_studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
-from bayesieve_studies.claims import Judged
+from bayesieve_studies.claims import Closeness, Judged
 from bayesieve_studies.cross_validated import CrossValidatedStudy
 from bayesieve_studies.study import Report, Study
 
@@ -144,7 +144,7 @@ class Boulle2007(CrossValidatedStudy):
 
         return report(self, comparison)
 
-    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+    def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
         from bayesieve_studies.boulle2007.claims import judge
 
         return judge(comparison)

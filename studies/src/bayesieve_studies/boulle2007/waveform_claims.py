@@ -9,11 +9,11 @@ import numpy as np
 
 from bayesieve_studies.boulle2007.data import MEASURES, REFERENCE
 from bayesieve_studies.boulle2007.waveform import EXHAUSTIVE, PAPER_MAP, TOP, SplitResult
-from bayesieve_studies.claims import Judged
+from bayesieve_studies.claims import Judged, fact, often
+from bayesieve_studies.tables import number_text
 
 PAPER_TOP = (5, 9, 10, 11, 12)
-
-_Row = tuple[str, str, str, str, str]  # claim, paper, first split, all splits, whether the paper is within their range
+WHERE = "Sections 5 and 6"
 
 
 @dataclass(frozen=True)
@@ -21,20 +21,20 @@ class Number:
     """A number of the paper, and ours; ``digits`` is the number of decimals."""
 
     what: str
-    paper: float | None
+    paper: float
     ours: Callable[[SplitResult], float]
     digits: int = 0
 
-    def row(self, splits: Sequence[SplitResult]) -> _Row:
+    def judged(self, splits: Sequence[SplitResult]) -> Judged:
+        """Whether the paper's number lies within the range of the splits."""
         values = [round(float(self.ours(split)), self.digits) for split in splits]
         known = [value for value in values if value == value] or [np.nan]
-        low, high = min(known), max(known)
-        within = "" if self.paper is None else "yes" if low <= self.paper <= high else "no"
-        paper = "" if self.paper is None else self._text(self.paper)
-        return self.what, paper, self._text(values[0]), _range(self._text(low), self._text(high)), within
-
-    def _text(self, value: float) -> str:
-        return f"{value:,.{self.digits}f}" if value == value else "–"
+        low, high, form = min(known), max(known), f",.{self.digits}f"
+        first, *ends = (number_text(value, form) for value in (values[0], low, high))
+        ours = first if len(splits) == 1 else f"{first}; {' to '.join(dict.fromkeys(ends))}"
+        held = low <= self.paper <= high
+        check = fact("first split; all", held, ours, self.paper, "range of the splits", f"{len(splits)} splits", form)
+        return Judged(WHERE, self.what, (check,))
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Statement:
     what: str
     holds: Callable[[SplitResult], bool]
 
-    def row(self, splits: Sequence[SplitResult]) -> _Row:
-        held = [self.holds(split) for split in splits]
-        return self.what, "yes", "yes" if held[0] else "no", f"{sum(held)} of {len(held)}", ""
+    def judged(self, splits: Sequence[SplitResult]) -> Judged:
+        """In how many splits the statement holds."""
+        return Judged(WHERE, self.what, (often("splits", [self.holds(split) for split in splits], "yes", "splits"),))
 
 
 def features_text(numbers: Iterable[int]) -> str:
@@ -128,11 +128,8 @@ NUMBERS = (
     Number(
         "Largest difference between the weights of SNB(BMA) and SNB(MAP)", 0.15, lambda split: _moved(split).max(), 2
     ),
-    Number("Smallest weight of SNB(CMA), informative features", None, lambda split: _cma(split).min(), 2),
     Number("Mean weight of SNB(CMA), informative features", 0.5, lambda split: _cma(split).mean(), 1),
-    Number("Largest weight of SNB(CMA)", None, lambda split: _cma(split).max(), 2),
     Number("MAP against the empty subset, power of ten", 1033, lambda s: s.posterior.empty_below_best),
-    Number("MAP against the 2nd subset, power of ten", None, _times(2), 1),
     Number("MAP against the 3rd subset, power of ten", round(float(np.log10(40)), 1), _times(3), 1),
     Number("MAP against the 10th subset, power of ten", round(float(np.log10(4000)), 1), _times(10), 1),
     Number("Rank of the paper's MAP subset", 1, lambda split: split.posterior.paper_rank or np.nan),
@@ -176,24 +173,5 @@ STATEMENTS = (
 
 
 def judge_waveform(splits: Sequence[SplitResult]) -> tuple[Judged, ...]:
-    """Every number of the paper, within the range of our splits or not, and every statement, in each split.
-
-    A statement that holds in more than half of the splits, not in all, is open.
-    """
-    claims = []
-    for number in NUMBERS:
-        _, paper, first, all_splits, within = number.row(splits)
-        if paper:
-            verdict = "holds" if within == "yes" else "does not hold"
-            ours = f"paper {paper}, ours {first}, over {len(splits)} splits {all_splits}"
-            claims.append(Judged("Sections 5 and 6", number.what, (verdict,), ours))
-    for statement in STATEMENTS:
-        held = [statement.holds(split) for split in splits]
-        other = "open" if 2 * sum(held) > len(held) else "does not hold"
-        verdicts = tuple("holds" if one else other for one in held)
-        claims.append(Judged("Sections 5 and 6", statement.what, verdicts, "splits of the data"))
-    return tuple(claims)
-
-
-def _range(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"
+    """Every number and every statement of the paper."""
+    return tuple(one.judged(splits) for one in (*NUMBERS, *STATEMENTS))

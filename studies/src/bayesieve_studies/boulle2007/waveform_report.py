@@ -10,15 +10,15 @@ from bayesieve.statistics import PairedTest, corrected_resampled_t
 from bayesieve_studies.boulle2007.data import OURS, REFERENCE, SHORT
 from bayesieve_studies.boulle2007.waveform import BY_SEARCH, EXHAUSTIVE, PAPER_MAP, SplitResult, WaveformStudy
 from bayesieve_studies.boulle2007.waveform_claims import (
-    NUMBERS,
     PAPER_TOP,
-    STATEMENTS,
     features_text,
     in_all_top,
+    judge_waveform,
     mean_size,
     peaks_of,
 )
 from bayesieve_studies.boulle2007.waves import waves_figure
+from bayesieve_studies.claims import claims_table
 from bayesieve_studies.figures.models import models_figure, posterior_figure
 from bayesieve_studies.figures.tradeoff import tradeoff_figure
 from bayesieve_studies.figures.weights import weights_figure
@@ -39,7 +39,7 @@ def waveform_section(study: WaveformStudy, files: dict[str, str]) -> str:
         several=several,
         subsets=_subsets(first),
         findings=findings(study),
-        claims=claims_table(study),
+        claims=claims_table(judge_waveform(study.splits)),
         file=FILE,
         weights=weights_table(first),
         reference=REFERENCE,
@@ -58,10 +58,6 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
     """The findings, one sentence each."""
     first, splits = study.splits[0], study.splits
     n = len(splits)
-    outside = [number.what for number in NUMBERS if number.row(splits)[4] == "no"]
-    held = {statement.what: sum(map(statement.holds, splits)) for statement in STATEMENTS}
-    always = [what for what, count in held.items() if count == n]
-    seldom = [f"{what} ({count} of {n})" for what, count in held.items() if 2 * count < n]
     missed = sum(split.found_by_search.below_best > 1e-9 for split in splits)
     gain = np.mean(
         [s.measures[BY_SEARCH]["compression_rate"] - s.measures[REFERENCE]["compression_rate"] for s in splits]
@@ -71,16 +67,8 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
         f"{features_text(first.selected('SNB(MAP)'))}; the paper's selects {features_text(PAPER_MAP)}. All of the "
         f"{len(first.posterior.top)} most probable subsets contain {features_text(in_all_top(first))}; in the paper "
         f"{features_text(PAPER_TOP)}.",
-        f"{len(always)} of the {len(held)} statements hold in {'all splits' if n > 1 else 'this split'}"
-        + (f"; these hold in less than half of them: {'; '.join(seldom)}." if seldom and n > 1 else ".")
-        + (
-            f" These do not hold here: {'; '.join(w for w, c in held.items() if not c)}."
-            if n == 1 and len(always) < len(held)
-            else ""
-        ),
     ]
     if n > 1:
-        lines.append(f"Numbers of the paper outside the range of our {n} splits: {'; '.join(outside) or 'none'}.")
         lines.append(f"Over the splits {REFERENCE} is significantly better than {_beaten(study)}.")
     lines += [
         f"The more probable half of the subsets has {mean_size(first):.1f} features on average (in the paper around "
@@ -91,14 +79,6 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
         + f". The search finds the most probable subset in {n - missed} of {n} {'splits' if n > 1 else 'split'}.",
     ]
     return tuple(lines)
-
-
-def claims_table(study: WaveformStudy) -> TextTable:
-    """Every number and statement of the paper, with ours."""
-    columns = ("Finding", ">Paper", ">First split", ">All splits", "Paper inside")
-    shown = 5 if len(study.splits) > 1 else 3
-    rows = [claim.row(study.splits)[:shown] for claim in (*NUMBERS, *STATEMENTS)]
-    return TextTable.of(columns[:shown], rows)
 
 
 def weights_table(split: SplitResult) -> TextTable:

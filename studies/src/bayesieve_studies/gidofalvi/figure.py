@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bayesieve.evaluation.results import Comparison
 from bayesieve.report.drawing import Line, Mark, Panel, PathDrawing, Point, Scale, Tick, strips_between, value_ticks
 from bayesieve.report.figure import Figure
@@ -9,17 +11,18 @@ from bayesieve_studies.gidofalvi.claims import of_method
 from bayesieve_studies.gidofalvi.model import N_STEPS
 
 _MEASURES = (("mse", "Mean squared error", 5), ("profit", "Profit in dollars", 0))
-_SIZES = range(1, N_STEPS + 1)
 
 
 def steps_figure(comparison: Comparison, campaign: str, method: str, title: str) -> Figure:
-    """Draw the mean over the repetitions, on training and test rows, after each feature of a method."""
+    """Draw the mean over the repetitions, on training and test rows, after each feature that all of them reach."""
+    every = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
+    sizes = [k for k, errors in enumerate(every, start=1) if not np.isnan(errors).any()]
     means = {
-        (measure, part): [float(of_method(comparison, campaign, method, f"{measure} {part}", k).mean()) for k in _SIZES]
+        (measure, part): [float(of_method(comparison, campaign, method, f"{measure} {part}", k).mean()) for k in sizes]
         for measure, *_ in _MEASURES
         for part in ("train", "test")
     }
-    places = [100 * (k - 1) / (N_STEPS - 1) for k in _SIZES]
+    places = [100 * (k - 1) / max(len(sizes) - 1, 1) for k in sizes]
     texts = [
         f"{k} feature{'s' * (k > 1)}: "
         + ", ".join(
@@ -27,13 +30,13 @@ def steps_figure(comparison: Comparison, campaign: str, method: str, title: str)
             f"{means[measure, 'test'][k - 1]:,.{digits}f} (test)"
             for measure, name, digits in _MEASURES
         )
-        for k in _SIZES
+        for k in sizes
     ]
     drawing = PathDrawing(
         panels=tuple(
             _panel(name, means[measure, "train"], means[measure, "test"], places) for measure, name, _ in _MEASURES
         ),
-        x_ticks=tuple(Tick(x, str(k)) for k, x in zip(_SIZES, places, strict=True)),
+        x_ticks=tuple(Tick(x, str(k)) for k, x in zip(sizes, places, strict=True)),
         x_label="features",
         stretches=(),
         names=(),

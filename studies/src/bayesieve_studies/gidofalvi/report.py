@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 
 from bayesieve.evaluation.results import Comparison
-from bayesieve_studies.claims import ClaimedPair
+from bayesieve_studies.claims import claims_table, in_words
 from bayesieve_studies.gidofalvi.campaigns import CUP, Campaign
-from bayesieve_studies.gidofalvi.claims import LINES, findings, of_method, sentence, values_of, verdict
+from bayesieve_studies.gidofalvi.claims import LINES, PARTS, findings, of_method, values_of
 from bayesieve_studies.gidofalvi.figure import steps_figure
 from bayesieve_studies.gidofalvi.model import N_STEPS
 from bayesieve_studies.gidofalvi.study import ALL, BOOSTED, FORWARD, OTHER_CODING, OTHER_SMOOTHING, VARIED, Gidofalvi
 from bayesieve_studies.study import Report, command_line
-from bayesieve_studies.tables import TextTable, document, mean_and_spread, p_text, signed, smoothing_text
+from bayesieve_studies.tables import TextTable, document, mean_and_spread, number_text, smoothing_text
 
-_DIGITS = {"mse": 5, "loss": 0, "slope": 2, "order": 2}
 _FIGURES = ((FORWARD, "Figure 1: forward selection"), (BOOSTED, "Figure 2: boosted selection"))
-PARTS = ("train", "test")
 
 
 def report(study: Gidofalvi, comparison: Comparison) -> Report:
@@ -80,8 +78,8 @@ def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files
         "wanted": len(campaign.names(study.repetitions)),
         "main": main_table(comparison, campaign),
         "everybody": [of_method(comparison, campaign.name, ALL, f"profit of all {part}").mean() for part in PARTS],
-        "claims": tuple(map(sentence, claimed)),
-        "claims_table": claims_table([pair for pairs in claimed for pair in pairs]),
+        "claims": tuple(map(in_words, claimed)),
+        "claims_table": claims_table(claimed),
         "lowest": {method: lowest(comparison, campaign.name, method) for method in (FORWARD, BOOSTED)},
         "tau": values_of(comparison, campaign.name, "order")["correlation"].mean(),
         "varied": varied_table(comparison, campaign.name),
@@ -114,48 +112,16 @@ def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
                 cells.append(mean_and_spread(values[f"{what} {part}"][line.name], digits))
         mailed = values["mailed test"][line.name].mean()
         slope = "" if line.step else f"{np.nanmean(values['slope test'][line.name]):.2f}"
-        rows.append((*cells, f"{100 * mailed:.0f} %", slope))
+        rows.append((*cells, number_text(mailed, ".0%"), slope))
     titles = ("MSE, training", "MSE, test", "Profit, training", "Profit, test")
     columns = [name for title in titles for name in ((f">{title}, paper", f">{title}") if paper else (f">{title}",))]
     return TextTable.of(("Method", *columns, ">Letters", ">Slope"), rows)
 
 
-def claims_table(pairs: list[ClaimedPair]) -> TextTable:
-    """Every comparison of every claim; and of the paper's own numbers, if it gives them."""
-    published = {line.name: line for line in LINES}
-    rows, claim = [], None
-    for pair in pairs:
-        what = pair.claim.what.partition(" ")[0]
-        theirs = [_published(published.get(name), pair.claim.what) for name in (pair.first, pair.second)]
-        known = [value for value in theirs if value is not None]
-        rows.append(
-            (
-                pair.claim.sentence if pair.claim is not claim else "",
-                f"{pair.first} - {pair.second}",
-                signed(known[0] - known[1], _DIGITS[what]) if len(known) == 2 else "",
-                signed(pair.mean, _DIGITS[what]),
-                p_text(pair.p_value) if pair.lower + pair.equal + pair.higher > 1 else "",
-                "**reversed**" if verdict(pair) == "reversed" else verdict(pair),
-                f"{pair.lower} / {pair.equal} / {pair.higher}",
-            )
-        )
-        claim = pair.claim
-    return TextTable.of(
-        ("Claim", "Difference", ">Paper", ">Ours", ">p (Holm)", "Verdict", ">lower / equal / higher"), rows
-    )
-
-
-def _published(line: Any, what: str) -> float | None:
-    kind, _, part = what.partition(" ")
-    if line is None or line.mse is None or kind not in ("mse", "loss"):
-        return None
-    return float(line.mse[PARTS.index(part)] if kind == "mse" else -line.profit[PARTS.index(part)])
-
-
 def lowest(comparison: Comparison, campaign: str, method: str) -> str:
     """After how many features the test MSE is lowest, over the repetitions."""
     paths = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
-    sizes = sorted((np.argmin(paths, axis=0) + 1).tolist())
+    sizes = sorted((np.nanargmin(paths, axis=0) + 1).tolist())
     return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]} (median {np.median(sizes):g})"
 
 
@@ -170,9 +136,8 @@ def varied_table(comparison: Comparison, campaign: str) -> TextTable:
         for method in VARIED:
             for step in (None,) if method == ALL else (5, 20):
                 for what, digits in (("mse", 5), ("profit", 0)):
-                    cells.append(
-                        f"{of_method(comparison, campaign, method + suffix, f'{what} test', step).mean():.{digits}f}"
-                    )
+                    mean = of_method(comparison, campaign, method + suffix, f"{what} test", step).mean()
+                    cells.append(number_text(float(mean), f".{digits}f"))
         rows.append((name, *cells))
     names = ("5 forward", "20 forward", "all features")
     return TextTable.of(

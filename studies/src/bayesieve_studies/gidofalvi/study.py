@@ -145,13 +145,9 @@ class Gidofalvi(Study):
         return report(self, comparison)
 
     def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
-        from bayesieve_studies.gidofalvi.claims import findings, verdict
+        from bayesieve_studies.gidofalvi.claims import findings
         from bayesieve_studies.gidofalvi.report import finished_draws
 
         comparison = finished_draws(comparison)
         names = dict.fromkeys(row["data"].partition(",")[0] for row in comparison.rows)
-        return tuple(
-            Judged(pairs[0].claim.where, pairs[0].claim.sentence, tuple(map(verdict, pairs)))
-            for name in names
-            for pairs in findings(comparison, name)
-        )
+        return tuple(claim for name in names for claim in findings(comparison, name))

@@ -16,7 +16,7 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.evaluation.folds import FixedSplit
 from bayesieve.evaluation.results import Comparison, read_results
-from bayesieve_studies.claims import Judged
+from bayesieve_studies.claims import Closeness, Judged
 from bayesieve_studies.rabenoro2015.subset_choice import FILTERS, Method, SubsetChoice
 from bayesieve_studies.simulate import engine_scores, engine_series, engine_thresholds, score_columns
 from bayesieve_studies.study import Options, Report, Study
@@ -165,7 +165,7 @@ class Rabenoro2015(Study):
 
         return report(self, comparison)
 
-    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+    def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
         from bayesieve_studies.rabenoro2015.report import judge
 
         return judge(comparison)

@@ -61,3 +61,28 @@ def correlated_blocks(
     X[:, first:] += np.sqrt(correlation) * rng.normal(size=(n_rows, 1))
     beta = np.concatenate([rng.uniform(0.9, 1.1, first), rng.uniform(-1 / 3 - 0.1, -1 / 3 + 0.1, n_features - first)])
     return X, X @ beta + rng.normal(0.0, NOISE, n_rows) > 0.0
+
+
+def population_accuracy(n_features: int, correlation: float) -> float:
+    """The accuracy of naive Bayes that knows the normal density of every feature in both classes, for coefficients in
+    the middle of their ranges: that of infinitely many rows.
+
+    Its score w X and the response X beta + noise are jointly normal, so that their signs agree with probability
+    1 - arccos(their correlation) / pi.
+
+    Examples
+    --------
+    >>> from bayesieve_studies.simulate.correlated import correlated_blocks, population_accuracy
+    >>> round(population_accuracy(100, 0.5), 3)
+    0.852
+    """
+    first = np.arange(n_features) < n_features // 4
+    beta = np.where(first, 1.0, -1 / 3)
+    covariance = np.where(first[:, None] == first, correlation, 0.0)
+    np.fill_diagonal(covariance, 1.0)
+    of_response = covariance @ beta
+    variance = float(beta @ of_response) + NOISE**2
+    # In both classes a feature has the variance 1 - (2 / pi) of its squared correlation with the response.
+    weights = of_response / (1.0 - 2.0 / np.pi * of_response**2 / variance)
+    agreement = weights @ of_response / np.sqrt(weights @ covariance @ weights * variance)
+    return float(1.0 - np.arccos(agreement) / np.pi)
