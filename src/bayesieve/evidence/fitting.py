@@ -31,6 +31,7 @@ _LEAST_DEVIATION = 0.03  # of evidence that did not deviate in fewer rows
 _LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _DIGITS = 4  # of errors that features share, in nats
+_DIGITS_OF_WEIGHTS = 9
 _FEWEST_ROWS = 500  # that show which features are worth keeping
 
 
@@ -128,6 +129,8 @@ def fit_evidence(
     averaged : (n_features,) weights of the search.
     smoothing : of the probabilities.
     """
+    if options.fit is not None:  # blocks of rows are summed in any order: what follows must not depend on the last bits
+        averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
     calibration = _calibrated(coded, averaged, smoothing, options, clock)
     weights, factor = calibration.weights, calibration.factor
     class_counts = coded.counts.class_counts.copy()
