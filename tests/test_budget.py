@@ -15,8 +15,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
-MOST_FILES = 141
-MOST_LINES = 29_570  # of code, without docstrings, comments and blank lines
+MOST_FILES = 140
+MOST_LINES = 29_290  # of code, without docstrings, comments and blank lines
 MOST_IMPORTS = 0.08  # share of lines
 LONGEST_FUNCTION = 60
 MOST_VISITED = {"fit": 40, "predict_proba": 10}
