@@ -26,27 +26,27 @@ benefit : array-like, shape (n_rows,), (n_rows, 2) or (n_rows, n_decisions, n_cl
     Amounts or benefits of the rows, for searches by the criterion `bayesieve.criteria.Benefit`.
 validation : str or Criterion, default={default}
     The criterion that chooses the subset on the held-out rows, any that `WrapperSelector` takes. ``"auto"``:
-    ``"error"``, or ``"log_loss"`` where a class has over 80 % of the rows (or of their weight), for the error is blind
-    there; ``trace_.validation_name`` says which.
+    ``"error"``, or ``"log_loss"`` if a class has over 80 % of the rows (or of their weight), for the error is blind
+    there; ``trace_.validation_name`` tells which.
 validation_size : float, default={default}
     Share of the rows held out, of every class.
 recode : bool or "auto", default={default}
     Whether the levels of the ranking are learnt again from the rows that are not held out; those of the model are
-    learnt from all rows in any case. "auto": where the raw table is at hand and not too large, as in
-    `WrapperSelector`; ``trace_.recoded`` says whether it was done.
+    learnt from all rows in any case. "auto": if the raw table is at hand and not too large, as in
+    `WrapperSelector`; ``trace_.recoded`` tells whether it was done.
 n_starts : int or None, default={default}
     Random starts of the search; None means log2(K N).
 max_iter : int, default={default}
     Rounds of adding and dropping per start.
 exhaustive : bool or "auto", default={default}
-    True: every subset is evaluated (up to 25 features) and the result is exact. "auto": where that takes about a
+    True: every subset is evaluated (up to 25 features) and the result is exact. "auto": if that takes about a
     second at most (up to 15 features).
 count : "distinct" or "evaluations", default={default}
     How often a model counts in the average: once, or as often as the search evaluated it.
 max_seconds : float or None, default={default}
     The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
 smoothing : "m-estimate" or float, default={default}
-    As `DiscreteNB` takes it.
+    See `DiscreteNB`.
 encoder : "modl", TableEncoder, IndicatorEncoder or None, default={default}
     None: the table is coded already (integers from 0).
 random_state : int, RandomState, Generator or None, default={default}
@@ -75,7 +75,7 @@ class Score:
     """What a selector scores features or subsets by, as traces name it and reports describe it.
 
     name : in traces and saved models; title : in words, for the middle of a sentence; unit : such as "nats", "" for
-    none; lower_is_better : its direction; of : "feature" where a step has the score of the feature it adds, "round"
+    none; lower_is_better : its direction; of : "feature" if a step has the score of the feature it adds, "round"
     where one may be added again, "subset" where no model takes part, else "model".
     """
 
@@ -143,7 +143,7 @@ Documented = TypeVar("Documented")
 
 
 def with_shared_docs(documented: Documented) -> Documented:
-    """Describe the parameters that a docstring leaves out, where this module describes them; for classes and functions.
+    """Add this module's descriptions of the parameters that a docstring leaves out; for classes and functions.
 
     Parameters follow the order of the signature, from which their defaults are taken.
     """

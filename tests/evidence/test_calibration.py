@@ -14,7 +14,7 @@ from bayesieve.evidence.calibration import (
     PRIOR_DEVIATION,
     ROWS_PER_WEIGHT,
     SMOOTHINGS,
-    Calibration,
+    CalibratedWeights,
     CalibrationRows,
     LeaveOneOutLoss,
     calibrate,
@@ -120,7 +120,7 @@ def test_no_other_weights_are_more_probable(seed: int, n_classes: int, n_feature
         assert best <= cost(other) + 1e-2
 
 
-def calibrated(coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing = "m-estimate") -> Calibration:
+def calibrated(coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing = "m-estimate") -> CalibratedWeights:
     return calibrate(coded, averaged, smoothing)
 
 
@@ -213,7 +213,7 @@ def test_what_is_interrupted_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(found.weights, whole.factor * averaged)
     assert (found.factor, found.smoothing, found.complete) == (whole.factor, whole.smoothing, False)
     monkeypatch.setattr(LeaveOneOutLoss, "least_by_factor", interrupt)
-    assert calibrated(coded, averaged) == Calibration(averaged, 1.0, "m-estimate", complete=False)
+    assert calibrated(coded, averaged) == CalibratedWeights(averaged, 1.0, "m-estimate", complete=False)
 
 
 def test_calibration_ends_when_the_time_is_up() -> None:

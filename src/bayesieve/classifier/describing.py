@@ -32,7 +32,7 @@ _MOST_FEATURES = 3
 _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _SMALL_SHARE = 0.01
-_NEARLY_ALL = 0.9  # of the rows have a value of their own in a column that looks like an identifier
+_NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
 _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
@@ -382,7 +382,7 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
 
 
 def _identifiers(columns: _Columns, marks: Mapping[str, str]) -> list[Caution]:
-    """Columns that name rows, nearly every one of which has a value of its own. Numbers that say nothing of the classes
+    """Columns that name rows, nearly every one of which has a unique value. Numbers that tell nothing about the classes
     do no harm and are not looked at.
     """
     names = [

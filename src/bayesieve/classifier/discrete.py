@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.classifier.model_parts import check_weights
+from bayesieve.classifier.fit_steps import check_weights
 from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.counts.contingency import class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables

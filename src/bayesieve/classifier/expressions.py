@@ -126,7 +126,7 @@ class Stages:
         self.following = (self.joints, self._top, self._shares, self._total, self._predictions)
 
     def refuse_if_large(self) -> None:
-        """ValueError where expressions that share nothing would take minutes to build."""
+        """ValueError if expressions that share nothing would take minutes to build."""
         joints = len(self._labels) * (2 * len(self._labels) + 1)
         size = joints * sum(len(table) for table in self._evidence.values())
         if size > _MOST_NODES:
@@ -222,7 +222,7 @@ class ColumnExpressions:
         self._schema, self._engine = schema, engine
 
     def code(self, level: FeatureLevels) -> tuple[Any, np.ndarray]:
-        """An expression, and the level that each of its values 0, 1, ... stands for: `unseen_code`, and one more where
+        """An expression, and the level that each of its values 0, 1, ... stands for: `unseen_code`, and one more if
         a number is infinite, which levels refuse.
 
         ValueError, naming the column, if no expression does what the levels do.

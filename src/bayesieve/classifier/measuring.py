@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 _N_STEPS = 101
-_N_FOLDS = 5  # unless ``cv`` says otherwise
+_N_FOLDS = 5  # unless ``cv`` gives another number
 _SAME = 1e-9  # sums of weights in another order differ by rounding
 
 
@@ -108,7 +108,7 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
 
     The counts of the model, every level of every feature by class, are a fingerprint of its training rows; of a model
     that learnt from part of them, no count exceeds theirs. Surfaces, whose counts may be of a sample, are left out. The
-    counts say nothing where no feature has two levels, and then nothing but the shares of the classes was learnt.
+    counts say nothing if no feature has two levels, and then nothing but the shares of the classes was learnt.
     """
     levels = TableLevels.of(model.encoder_.levels_)
     estimated = {k for k, pair in enumerate(levels.pairs, levels.n_columns) if pair.level_score == 0}
@@ -132,7 +132,7 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
 
 
 def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Measured | None:
-    """Figures of this model on the rows, or of models like it on folds of them; None where ``cv`` is 0.
+    """Figures of this model on the rows, or of models like it on folds of them; None if ``cv`` is 0.
 
     ValueError if ``cv`` cannot split the rows; Unmeasured if there are too few rows, or the models of some folds
     cannot be fitted.

@@ -15,7 +15,7 @@ from sklearn import model_selection
 from sklearn.base import clone
 
 from bayesieve import discretize, search
-from bayesieve.classifier.model_parts import (
+from bayesieve.classifier.fit_steps import (
     check_options,
     encoder_asked_for,
     facts_of,

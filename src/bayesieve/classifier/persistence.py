@@ -59,7 +59,7 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is not a model, is damaged, or was written by a newer version; the sentence says which.
+        If the file is not a model, is damaged, or was written by a newer version; the message tells which.
 
     Examples
     --------

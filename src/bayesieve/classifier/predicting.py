@@ -1,4 +1,4 @@
-"""`Predicting`: what a fitted `SelectiveNB` says about rows, in memory or anywhere else: predictions, explanations, and
+"""`Predicting`: what a fitted `SelectiveNB` does with rows, in memory or anywhere else: predictions, explanations, and
 values that it has never seen.
 """
 
@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier.describing import agreeing
-from bayesieve.classifier.model_parts import MEMORY
+from bayesieve.classifier.fit_steps import MEMORY
 from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
@@ -270,7 +270,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
             Columns of the source to write before the predictions.
         memory_limit : int, str or None, default=None
             Bytes, or text such as ``"2GiB"``, to stay within: of rows with many columns, fewer are read at a time.
-            None: 4 GiB, or half the memory of the machine where that is less. Python and its packages take 0.6 GiB.
+            None: 4 GiB, or half the memory of the machine if that is less. Python and its packages take 0.6 GiB.
         verbose : int, default=0
             Show progress: rows, bytes and time left.
 
@@ -322,7 +322,7 @@ def columns_to_read(model: SelectiveNB, source: Source) -> list[str]:
 
 
 def own_columns(model: SelectiveNB, frame: Any) -> Any:
-    """The columns that a model was trained on, in its order, without names where it had none. Columns that predictions
+    """The columns that a model was trained on, in its order, without names if it had none. Columns that predictions
     do not depend on may be missing, and are empty then.
 
     ValueError, which names it, if another column is missing.
@@ -405,7 +405,7 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
 def drawn_from(
     model: SelectiveNB, X: Any, y: Any, sample_weight: Any, n_rows: int = 50_000
 ) -> tuple[Any, Any, Any, Caution | None]:
-    """Rows of a source with the columns of a model, their labels and weights, drawn at random where there are more, and
+    """Rows of a source with the columns of a model, their labels and weights, drawn at random if there are more, and
     a caution that says so.
     """
     source, own = scan(X), {*model.scorecard_.columns, y, sample_weight}
@@ -470,7 +470,7 @@ def look_at_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFra
 
 
 def values_never_seen(model: SelectiveNB, table: Table, unseen: np.ndarray) -> dict[str, str]:
-    """What columns hold, and held in training, by name, where nearly all values have no level."""
+    """By name, what columns hold and held in training, if nearly none of their values has a level."""
     reader, words = model.scorecard_.reader, {}
     for k in np.flatnonzero(unseen >= max(1, _NEARLY_ALL * table.n_rows)).tolist():
         level = reader.column_levels[k]

@@ -128,7 +128,7 @@ class ScoredRows:
         """Write a Parquet file for each piece of the source, unless it is there already: whole, and of the same rows,
         model and columns.
 
-        ValueError where the folder holds other tables.
+        ValueError if the folder holds other tables.
         """
         targets, state = self._targets(folder), _state_of(self.model)
         _refuse_others(folder, targets)
@@ -172,7 +172,7 @@ class ScoredRows:
         return [folder / path for path in own]
 
     def _mark(self, piece: Piece, state: str | None) -> str | None:
-        """A digest of all that the predictions of a piece depend on; None where that cannot be said."""
+        """A digest of all that the predictions of a piece depend on, or None if that is unknown."""
         origin = _origin(piece)
         if origin is None or state is None:
             return None
@@ -221,7 +221,7 @@ def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
 
 
 def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Source) -> None:
-    """ValueError where ``path`` is one of the files that ``source`` names, or that its rows are read from, or a folder
+    """ValueError if ``path`` is one of the files that ``source`` names, or that its rows are read from, or a folder
     around them or within one that is named.
     """
     named = source if isinstance(source, (list, tuple)) else [source]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.classifier import model_parts as parts
+from bayesieve.classifier import fit_steps as steps
 from bayesieve.classifier.describing import look_over, table_cautions
 from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
@@ -47,7 +47,7 @@ class SelectiveNB(Predicting):
     encoder : "modl", TableEncoder or IndicatorEncoder, default="modl"
         How columns are coded; an `IndicatorEncoder` makes features of scores at thresholds. With fitted weights or
         evidence, a `TableEncoder` that leaves ``categorical`` at its default has "auto" there.
-        The encoder of a selector object is used where this one is left at ``"modl"``.
+        The encoder of a selector object is used if this one is left at ``"modl"``.
     pairs : "auto", int or list of pairs of names, default="auto"
         Pairs of columns that are features, too, as `TableEncoder` takes it; for an encoder that leaves it at 0. "auto":
         as many as pay for themselves, with compression-based averaging only.
@@ -55,11 +55,11 @@ class SelectiveNB(Predicting):
         How the MODL criterion announces intervals and groups, see `MODLDiscretizer` and `MODLGrouper`. Also holds for a
         `TableEncoder` that leaves it at its default.
     smoothing : "m-estimate" or float, default="m-estimate"
-        As `DiscreteNB` takes it; also used by a selector given by name.
+        See `DiscreteNB`; also used by a selector given by name.
     calibrate : {"auto", "weights", "levels", "cells"} or bool, default="auto"
         "weights" or True: the weights are fitted once more to the training rows, each predicted from all others, within
         [0, 1] and close to the selector's times a common factor, which corrects the overconfidence left after
-        averaging; and the m-estimate gives way to Laplace's smoothing where that predicts the rows better. "levels":
+        averaging; and the m-estimate gives way to Laplace's smoothing if that predicts the rows better. "levels":
         then the evidence of every level is fitted to the rows, all features together, as far from what was counted as
         the rows pay for; with compression-based averaging, features of no use then drop out. "cells": finer than
         levels, with smooth curves of numbers and single values of groups; columns without weight may come back. "auto":
@@ -71,7 +71,7 @@ class SelectiveNB(Predicting):
         ``cautions_``.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
-        Where reading a scan would take longer than that, pieces spread over it are read in its place, as many as the
+        If reading a scan would take longer than that, pieces spread over it are read in its place, as many as the
         time allows. Like the options below it also holds for a selector object that leaves it at its default.
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
@@ -170,7 +170,7 @@ class SelectiveNB(Predicting):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, benefit: Any = None
     ) -> SelectiveNB:
-        """Code the table, weigh its features, count.
+        """Code the table, weigh its features and fit their evidence.
 
         Parameters
         ----------
@@ -192,21 +192,21 @@ class SelectiveNB(Predicting):
         Warns
         -----
         UserWarning
-            Where the model may be of no use: no feature is kept, row weights are far from 1, or columns
+            If the model may be of no use: no feature is kept, row weights are far from 1, or columns
             are copies of the target or of each other, identifiers or dates; see ``cautions_``.
         """
         selector, encoder = self._new_selector(), self.new_encoder()
-        rows = parts.read_rows(
+        rows = steps.read_rows(
             X, y, sample_weight, groups, as_columns=isinstance(encoder, TableEncoder), normalize=self.normalize
         )
-        with parts.place(rows, self.engine, self.cache, self.memory_limit) as engine:
-            options = parts.coding_options_of(self, encoder, selector, engine)
+        with steps.place(rows, self.engine, self.cache, self.memory_limit) as engine:
+            options = steps.coding_options_of(self, encoder, selector, engine)
             with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
-                rows, coded = parts.code(rows, encoder, options)
+                rows, coded = steps.code(rows, encoder, options)
             seen, groups = table_cautions(rows.table, coded, encoder), rows.groups
             del rows, X  # the columns of the table may be copies
             coded = with_benefit(coded, benefit, selector)
-            self._learn(coded, encoder, selector, target_name=parts.name_of(y), seen=seen, groups=groups)
+            self._learn(coded, encoder, selector, target_name=steps.name_of(y), seen=seen, groups=groups)
         issue(self.cautions_)
         return self
 
@@ -227,7 +227,7 @@ class SelectiveNB(Predicting):
 
     def new_encoder(self) -> Any:
         """The encoder, not fitted yet, that ``fit`` would code rows with."""
-        return parts.new_encoder_of(self)
+        return steps.new_encoder_of(self)
 
     @property
     def takes_groups(self) -> bool:
@@ -235,8 +235,8 @@ class SelectiveNB(Predicting):
         return make_selector(self.selector).takes_groups
 
     def _new_selector(self) -> CodedSelector:
-        parts.check_options(self)
-        selector = parts.new_selector_of(self)
+        steps.check_options(self)
+        selector = steps.new_selector_of(self)
         selector.check_options()
         return selector
 
@@ -251,19 +251,19 @@ class SelectiveNB(Predicting):
         groups: Any = None,
     ) -> None:
         """The end of ``fit``, from the codes on."""
-        parts.check_texts(coded, target_name)
-        signs = parts.signs_of(self.monotone, encoder.levels_, coded.n_classes)
+        steps.check_texts(coded, target_name)
+        signs = steps.signs_of(self.monotone, encoder.levels_, coded.n_classes)
         coded = coded if selector._rows_in_order else coded.by_class
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", self.verbose):
-            selector.fit_coded(coded, **parts.groups_for(selector, groups))
+            selector.fit_coded(coded, **steps.groups_for(selector, groups))
         with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
-            learnt, levels = parts.rows_to_learn(selector, coded, encoder.levels_)
-            weights = parts.weights_of_search(selector, levels, signs)
-            options = parts.fit_options(self, encoder, levels, signs)
+            learnt, levels = steps.rows_to_learn(selector, coded, encoder.levels_)
+            weights = steps.weights_of_search(selector, levels, signs)
+            options = steps.fit_options(self, encoder, levels, signs)
             evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
-        encoder = parts.with_levels(encoder, evidence.levels)
-        facts = parts.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
+        encoder = steps.with_levels(encoder, evidence.levels)
+        facts = steps.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
         card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **facts)
         copy_features(self, encoder)
         self.__dict__.pop("benefit_rule_", None)
@@ -338,21 +338,21 @@ class SelectiveNB(Predicting):
         path : file to write, named ``.html`` or ``.htm``.
         X, y : rows to measure on, and to explain some of; without them the report shows the model only. The figures are
             those of this very model, unless the rows are its training rows, in any order: these are predicted by
-            5-fold cross-validation. The report says which it was with every figure. Of what `bayesieve.scan` takes,
+            5-fold cross-validation. The report tells which with every figure. Of what `bayesieve.scan` takes,
             with the name of a column as ``y``, 50,000 rows are drawn at random.
         sample_weight : row weights of ``X``.
         benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
         cv : int, splitter or pairs of row positions, optional
             Measure models of the same settings on folds of ``X`` in any case: a number of folds (stratified and, unlike
             scikit-learn's, shuffled), a scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
-        held_out : True: ``X`` was not used for training; this very model is measured on it, and the report says so.
+        held_out : True: ``X`` was not used for training; this very model is measured on it, as the report tells.
         n_explained : number of rows explained.
         title : headline; by default it names the target.
 
         Returns
         -------
         Performance or None
-            The figures shown; None without rows, and where they cannot be measured, which a warning says.
+            The figures shown, or None without rows; None with a warning if they cannot be measured.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The command line: `bayesieve fit | predict | explain | info | compile`."""
+"""The command line: `bayesieve fit | predict | explain | info | compare | compile`."""
 
 from __future__ import annotations
 

@@ -32,13 +32,13 @@ class CodedTable(ShortRepr):
     names : sequence of str
     class_codes, classes, weights : as `Rows` has them; ``rows`` in their place gives all that is known of the rows.
     levels : sequence of FeatureLevels or None
-        The levels behind the codes, where they came from raw values.
+        The levels behind the codes, if they came from raw values.
     families : Families or None
-        How features are stored as thresholds on ordered codes; None: each has codes of its own.
+        How features are stored as thresholds on ordered codes; None: each feature has its codes.
     unseen : int array, shape (n_features,), or None
-        Rows without a level, of each feature, where an encoder counted them.
+        Rows without a level, of each feature, if an encoder counted them.
     recoder : bayesieve.discretize.recoding.TableRecoder or None
-        Learns the levels again from some of the rows, where the raw values are at hand.
+        Learns the levels again from some of the rows, if the raw values are at hand.
     engine : Engine
         Where the rows live, in memory unless given, and in which blocks they are read.
 
@@ -170,7 +170,7 @@ class CodedTable(ShortRepr):
 
     @property
     def blocks(self) -> Iterator[CodedTable]:
-        """The rows of each block of the engine in turn; the table itself where there is one block."""
+        """The rows of each block of the engine in turn; the table itself if there is one block."""
         whole = np.array([0, self.n_rows])
         for begin, end in self.engine.blocks(whole, len(self.stored) * self.stored.dtype.itemsize):
             block = slice(begin, end)
@@ -182,7 +182,7 @@ class CodedTable(ShortRepr):
         return self.stored[features] if self.families is None else self.families.codes_of(self.stored, features)
 
     def parts(self, start: Callable[..., Any], *arguments: Any) -> Parts[Any]:
-        """Parts of the rows, each with a state of its own, ``start(table, *arguments)``: one part, of all rows."""
+        """Parts of the rows, each with its own state, ``start(table, *arguments)``: here one part, of all rows."""
         return Parts([start(self, *arguments)])
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
@@ -281,8 +281,8 @@ class CodedTable(ShortRepr):
 class Families:
     """How indicators "score <= threshold" are read from the ordered codes of their scores.
 
-    All indicators of one score are a *family*. A row says one number about the whole family, how many of its thresholds
-    are below the score (``n_thresholds + 1`` where the score is missing), and only that is stored: 74 scores with 11
+    All indicators of one score are a *family*. A row has one number for the whole family, how many of its thresholds
+    are below the score (``n_thresholds + 1`` if the score is missing), and only that is stored: 74 scores with 11
     thresholds each take 74 codes a row, not 814.
 
     Parameters
@@ -314,7 +314,7 @@ class Families:
         return self.n_thresholds + 1
 
     def codes_of(self, stored: np.ndarray, features: Any) -> np.ndarray:
-        """Codes of indicators, shape (n, n_rows): 0 where the score is at most the threshold, 1 above, 2 missing."""
+        """Codes of indicators, shape (n, n_rows): 0 if the score is at most the threshold, 1 above, 2 missing."""
         picked = np.arange(len(self.family_of))[features]
         codes = np.empty((picked.size, stored.shape[1]), dtype=np.uint8)
         missing: dict[int, np.ndarray | None] = {}

@@ -62,7 +62,7 @@ class ContingencyCounts(ShortRepr):
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
-    """Counts, or sums of weights, minus those ``taken``; 0 where the difference is rounding only."""
+    """Counts, or sums of weights, minus those ``taken``; 0 if the difference is rounding only."""
     left: np.ndarray = counts - taken
     left[left < 1e-12 * counts] = 0.0
     return left
@@ -93,7 +93,7 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
 
 
 def _count_stored(coded: CodedTable, n_levels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Rows (or weight) of every level by class, where the stored codes have so many levels each."""
+    """Rows (or weight) of every level by class, of stored codes with ``n_levels`` levels each."""
     from bayesieve.counts._kernels import count_codes, count_sorted
 
     counts, class_codes = np.zeros((offsets[-1], coded.n_classes)), np.asarray(coded.class_codes)
@@ -150,7 +150,7 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """The features of a table whose rows stand class after class, each with codes of its own (no families)."""
+        """The features of a table whose rows stand class after class, each with its own codes (no families)."""
         from scipy.sparse import csr_array
 
         complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.stored, coded.n_levels, strict=True)]

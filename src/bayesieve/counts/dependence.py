@@ -93,7 +93,7 @@ _MOST_REPEATED = 10_000_000  # rows that weights stand for, beyond which they ar
 class ValueDependence(Dependence):
     """A measure of the values of two columns, where those of `Dependence` see the counts of their levels only.
 
-    Give it a ``name`` and the method ``of_columns``. Numbers enter as they are, where the raw table is at hand. Levels
+    Give it a ``name`` and the method ``of_columns``. Numbers enter as they are, if the raw table is at hand. Levels
     of categories are numbered in the order of the classes: with two classes by the share of the second one, with more
     along the first axis of a correspondence analysis of levels and classes. Codes are taken as numbers. Rows without a
     value of either column do not count for the pair.
@@ -288,7 +288,7 @@ _AT_ONCE = 16  # columns compared with all others in one call
 class ColumnValues:
     """The features of a coded table as numbers, for measures of values.
 
-    Numbers are the raw ones where they are at hand, else codes; levels of categories are numbered as `ValueDependence`
+    Numbers are the raw ones if they are at hand, else codes; levels of categories are numbered as `ValueDependence`
     says. NaN stands for no value.
 
     Parameters

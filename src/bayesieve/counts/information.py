@@ -30,7 +30,7 @@ def entropy(counts: Any) -> Any:
     Returns
     -------
     float, or float array of shape (...)
-        In nats, from 0 to log n; 0 where all counts are 0.
+        In nats, from 0 to log n; 0 if all counts are 0.
 
     References
     ----------
@@ -175,12 +175,12 @@ def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _minus_p_log(shares: np.ndarray, ratios: np.ndarray) -> np.ndarray:
-    """- p log r, 0 where p is 0."""
+    """- p log r, 0 if p is 0."""
     return -shares * np.log(np.where(shares > 0.0, ratios, 1.0))
 
 
 def _or_one(sums: np.ndarray) -> np.ndarray:
-    """Divisors: 1 where there is nothing to divide."""
+    """Divisors: 1 if there is nothing to divide."""
     return np.where(sums > 0.0, sums, 1.0)
 
 
@@ -306,7 +306,7 @@ def imprecise_information_gain(
     Returns
     -------
     float
-        In nats; at most log n_classes, and below 0 where telling the levels apart leaves more doubt than it removes.
+        In nats; at most log n_classes, and below 0 if telling the levels apart leaves more doubt than it removes.
 
     References
     ----------

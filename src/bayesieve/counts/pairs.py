@@ -80,7 +80,7 @@ class PairInformation:
     Parameters
     ----------
     coded : CodedTable
-        With classes where they are given. A feature of L levels, up to 20, takes L - 1 bits a row.
+        With classes if they are given. A feature of L levels, up to 20, takes L - 1 bits a row.
     given_class : bool, default=False
         Whether to count within each class: I(X; Y | C) = sum P(c) I(X; Y | c).
     n_jobs : int or None, default=None
@@ -208,7 +208,7 @@ class PairInformation:
         Returns
         -------
         float array, shape (features, others)
-            Given the class, the mean over the classes, by their rows, of the dependence within each, or, where it
+            Given the class, the mean over the classes, by their rows, of the dependence within each, or, if it
             depends on information and entropies only, that of the conditional ones.
         """
         left, right = self._positions(features), self._positions(others)
@@ -446,7 +446,7 @@ def strongest_within_classes(coded: CodedTable, dependence: Dependence, n_jobs: 
 class Segments:
     """Rows that are counted apart, such as those of each class, one segment after another.
 
-    order : (n_rows,) positions of the rows in that order, or None where they have it already; row_starts, word_starts :
+    order : (n_rows,) positions of the rows in that order, or None if they have it already; row_starts, word_starts :
     (n_segments + 1,) first row, and first word of a bit plane, of each segment.
     """
 
@@ -500,7 +500,7 @@ class BitPlanes:
 
     @classmethod
     def of(cls, coded: CodedTable, features: np.ndarray, complete: np.ndarray, segments: Segments) -> BitPlanes:
-        """Planes of these features; ``complete`` says for each whether all rows have a known level."""
+        """Planes of these features; ``complete`` : of each, whether all rows have a known level."""
         from bayesieve.counts._kernels import count_planes
 
         n_levels, skipped = coded.n_levels[features], complete.astype(np.int64)

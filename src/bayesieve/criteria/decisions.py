@@ -184,7 +184,7 @@ class Benefit(ScanCriterion):
     """Sum over the rows of B(d, true class), d = argmax_i sum_j P(j | x) B(i, j, x); the first decision wins a tie.
 
     Benefits may differ from row to row: pass what the rows have as ``benefit=`` to ``fit`` of `WrapperSelector` or
-    `SelectiveNB`. One number per row is an amount, of which ``amount_benefit`` says what a unit brings. Two, shape
+    `SelectiveNB`. One number per row is an amount; ``amount_benefit`` is what a unit of it brings. Two, shape
     (n_rows, 2), are the amount that decisions expect and the true one, such as a regressor's estimate and the gift that
     came. Without a matrix here, ``fit`` takes whole matrices, shape (n_rows, n_decisions, n_classes).
 

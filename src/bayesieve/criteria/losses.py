@@ -23,7 +23,7 @@ class Criterion(ABC):
 
     A criterion is evaluated for many candidates at once: each candidate is the current subset with one feature added or
     dropped. ``sums`` passes once over a block of rows; sums of several blocks are added, and ``values`` turns them into
-    the figures. Write a `RowLoss` instead where plain NumPy over the class probabilities is fast enough.
+    the figures. Write a `RowLoss` instead if plain NumPy over the class probabilities is fast enough.
 
     Attributes
     ----------
@@ -31,12 +31,12 @@ class Criterion(ABC):
         In traces, saved models and options of selectors.
     title, unit : str
         The criterion in words, for the middle of a sentence, and what it is measured in, for reports; a criterion that
-        has a name of its own and no title is called by its name.
+        has its own name and no title is called by its name.
     lower_is_better : bool
     best : float or None
-        The value that no subset exceeds, where there is one.
+        The value that no subset exceeds, if there is one.
     of_empty : float or None
-        The value of the empty subset, where that does not depend on the rows.
+        The value of the empty subset, if that does not depend on the rows.
     additive : bool
         Whether sums of several blocks of rows may be added; False: the criterion needs all rows at once.
     exact : bool
@@ -68,7 +68,7 @@ class Criterion(ABC):
         return None
 
     def check(self, classes: Any) -> None:  # noqa: B027  # most criteria take any classes
-        """Raise ValueError where the criterion cannot be taken for these class labels."""
+        """Raise ValueError if the criterion cannot be taken for these class labels."""
 
     def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
         """The state of a block of rows under the empty subset; ``leave_out``: rows may leave the scan."""

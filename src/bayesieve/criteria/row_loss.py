@@ -104,7 +104,7 @@ class Scorer(SubsetCriterion):
     ----------
     scoring : str or callable
         A name of `sklearn.metrics.get_scorer_names`, such as ``"f1_macro"``, or a function ``(estimator, X, y)`` as
-        `sklearn.metrics.make_scorer` returns it; it also receives ``sample_weight`` where rows have weights.
+        `sklearn.metrics.make_scorer` returns it; it also receives ``sample_weight`` if rows have weights.
     """
 
     name = "scorer"

@@ -26,7 +26,7 @@ VERY_MANY_CLASSES = 500
 """From how many on work is cut into parts, so that Python hears signals in between."""
 
 IMPOSSIBLE = 1e300
-"""The ratio of a class to the true one where the true one has no rows to learn from; times the share of that class."""
+"""The ratio of a class to the true one if the true one has no rows to learn from; times the share of that class."""
 
 SURE = 33.0
 """Nats by which a class must lead for its row to be taken as certain: all rows together then change a mean by less than
@@ -93,7 +93,7 @@ class ClassBlock:
 
     @classmethod
     def of(cls, coded: CodedTable) -> ClassBlock:
-        """One segment per class; the codes are not copied where the rows are listed by class already."""
+        """One segment per class; the codes are not copied if the rows are listed by class already."""
         classes = _classes(coded)
         offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
         if isinstance(coded, RemoteTable):
@@ -143,7 +143,7 @@ class ClassBlock:
     ) -> ClassBlock:
         n_levels = coded.n_levels
         if codes.shape[0] == 0:
-            codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read where there is no feature
+            codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read if there is no feature
         engine, dtype = coded.engine, codes.dtype
         highest = np.zeros(len(codes), dtype=np.int64)
         for bounds in engine.blocks(np.array([0, codes.shape[1]]), len(codes) * dtype.itemsize):
@@ -348,7 +348,7 @@ class Saturation:
     """When a row contributes the same, to within rounding, whatever single move is made.
 
     right : nats by which the true class must stay ahead; the row then contributes as if it were certain.
-    wrong : nats by which it must stay behind; infinite where a wrong row always matters.
+    wrong : nats by which it must stay behind; infinite if a wrong row always matters.
     """
 
     right: float

@@ -202,7 +202,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def total_benefit(self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None) -> float:
         """Benefit of the decisions in these rows, summed, when their classes and amounts are known afterwards.
 
-        Decisions do not use ``benefit`` where an ``amount_estimator`` is at hand.
+        Decisions do not use ``benefit`` if an ``amount_estimator`` is at hand.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return float(realised.sum() if weights is None else realised @ weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None) -> float:
-        """`total_benefit` per row: the accuracy where ``benefit`` is None."""
+        """`total_benefit` per row: the accuracy if ``benefit`` is None."""
         realised, weights = self._realised(X, y, benefit, sample_weight)
         return float(np.average(realised, weights=weights))
 
@@ -430,7 +430,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         return json.loads(json.dumps(msgspec.to_builtins(self)))
 
     def around(self, model: Any, class_count: Any) -> BenefitClassifier:
-        """A classifier that decides by this rule, around a model trained on so many rows of each class."""
+        """A classifier that decides by this rule, around a model trained on ``class_count`` rows of each class."""
         texts = [str(label) for label in model.classes_]
         columns = [self.classes.index(text) for text in texts]
         slope, prior = self.amount_benefit, self.class_prior

@@ -270,7 +270,7 @@ class Labelled(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Those given, or of the columns named where ``X`` is to be scanned."""
+        """Those given, or of the columns named if ``X`` is to be scanned."""
         if is_scan(X, y):
             rows = scanned_rows(X, y, sample_weight)
             return cls(rows.target, rows.weights, rows.table.known)
@@ -286,6 +286,6 @@ class Labelled(NamedTuple):
 
 
 def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
-    """ValueError where ``X`` is to be scanned."""
+    """ValueError if ``X`` is to be scanned."""
     if is_scan(X, y):
         raise ValueError(f"{what} needs the rows in memory, not a scanned table; {remedy}.")

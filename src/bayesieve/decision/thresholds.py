@@ -58,7 +58,7 @@ def jaccard(confusion: np.ndarray) -> np.ndarray:
 
 
 def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
-    """Matthews' correlation, for several classes as Gorodkin (2004); 0 where all rows are predicted as one class."""
+    """Matthews' correlation, for several classes as Gorodkin (2004); 0 if all rows are predicted as one class."""
     true, predicted = confusion.sum(axis=2), confusion.sum(axis=1)
     total = true.sum(axis=1)
     product = _rightly(confusion).sum(axis=1) * total - (true * predicted).sum(axis=1)

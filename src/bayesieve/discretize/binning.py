@@ -125,7 +125,7 @@ class MDLPDiscretizer(IntervalCoder):
     of N rows with k classes into two parts with k1 and k2 classes gains more than its description costs:
     gain > (log2(N - 1) + log2(3^k - 2) - (k H - k1 H1 - k2 H2)) / N, in bits. Cuts are midpoints between neighbouring
     distinct values, the lowest of equally good ones: the cuts of Weka's supervised Discretize filter. A column without
-    such a cut is left in one interval. Missing values do not affect the cuts, and have a level of their own. In a
+    such a cut is left in one interval. Missing values do not affect the cuts, and have their own level. In a
     table of mixed columns the numeric ones are coded.
 
     Attributes

@@ -93,7 +93,7 @@ def _refuse_other_types(X: Any) -> None:
 
 
 def refuse_empty_tables(n_levels: np.ndarray, n_classes: int, n_codes: int) -> None:
-    """ValueError where tables of levels and classes would take gigabytes, nearly all of it for levels without rows."""
+    """ValueError if tables of levels and classes would take gigabytes, nearly all of it for levels without rows."""
     cells = int(np.sum(n_levels, dtype=np.float64)) * n_classes
     if cells > _MOST_CELLS and cells > 100 * n_codes * n_classes:
         k = int(np.argmax(n_levels))

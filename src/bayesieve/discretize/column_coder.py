@@ -98,7 +98,7 @@ class ColumnCoder(LevelsCoder):
     """Nats that each level beyond the first costs."""
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
-        """The coder of a column among so many, in so many rows."""
+        """The coder of a column in a table of ``n_columns`` columns and ``n_rows`` rows."""
         return self
 
     @with_shared_docs
@@ -170,7 +170,7 @@ class IntervalCoder(ColumnCoder):
 
     kind = "numeric"
     joins: int = 0
-    """Neighbouring values of one class are taken together in columns of at least so many distinct values."""
+    """Fewest distinct values of a column for which neighbouring values of one class are taken together."""
     prior: Prior = "published"
     """How the costs of intervals announce them."""
     separates_missing: ClassVar[bool] = False
@@ -185,7 +185,7 @@ class IntervalCoder(ColumnCoder):
         Parameters
         ----------
         blocks : the columns.
-        apart : whether missing values have an interval of their own.
+        apart : whether missing values have their own interval.
         """
 
     def cut_points(self, blocks: ValueBlocks, starts: np.ndarray) -> np.ndarray:
@@ -193,7 +193,7 @@ class IntervalCoder(ColumnCoder):
         return blocks.midpoints(starts)
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
-        """Intervals of the columns; with ``apart``, missing values have one of their own."""
+        """Intervals of the columns; with ``apart``, missing values have their own."""
         starts = self.find_starts(blocks, apart)
         intervals = self._intervals(blocks, starts)
         useless = (intervals.n_levels > 1) & ~pays(intervals.costs, intervals.null_costs)

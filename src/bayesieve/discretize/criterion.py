@@ -64,9 +64,9 @@ def log_factorials(n: int) -> np.ndarray | None:
 
 def price_of_cuts(n_columns: int, n_rows: float) -> float:
     """Nats that each part beyond the first costs in a table of K columns and N rows: 2 log(min(K, N) / (5 sqrt(N))), or
-    0 where that is negative.
+    0 if that is negative.
 
-    By sizes, two parts of a column with two values cost no more to announce than one. A column that says nothing is
+    By sizes, two parts of a column with two values cost no more to announce than one. An uninformative column is
     then cut with a probability of about 1 / sqrt(N), as part costs charge log(N) / 2 for a further part: chance cuts
     min(K, N) / sqrt(N) columns, since N rows tell no more than N columns apart. Up to five are free; of more, the price
     leaves a share of exp(-price). That it starts at five and grows twice as fast as the logarithm was chosen by
@@ -78,7 +78,7 @@ def price_of_cuts(n_columns: int, n_rows: float) -> float:
 def doubtful(gains: np.ndarray, n_rows: float, n_constant: int = 0) -> np.ndarray:
     """Positions of columns, ascending, that may well be cut by chance, from the nats that the parts of each save.
 
-    Costs are code lengths, and chance cuts a column that says nothing with a probability of about 1 / sqrt(N): of K it
+    Costs are code lengths, and chance cuts an uninformative column with a probability of about 1 / sqrt(N): of K it
     makes K exp(-t) / sqrt(N) save t nats or more. A list of the k best columns that save t nats or more so has a share
     of exp(-t) K / (k sqrt(N)) by chance (Benjamini and Hochberg 1995), where K leaves out columns of one value. Unless
     that share of some list is `_BY_CHANCE` at most, all columns are doubtful; else those after the longest list with
@@ -194,7 +194,7 @@ def interval_costs(
 
 
 def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
-    """Shares of the null costs that partitions save; 0 where they save nothing."""
+    """Shares of the null costs that partitions save; 0 if they save nothing."""
     scores = np.zeros_like(costs)
     np.divide(costs, null_costs, out=scores, where=null_costs > 0.0)
     return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
@@ -216,7 +216,7 @@ class Intervals:
         A first cut point of -inf separates missing values from the rest.
     counts : float array, shape (n_levels of all columns, n_classes)
     missing : int array, shape (n_columns,)
-        The level of missing values; -1 where there are none.
+        The level of missing values; -1 if there are none.
     costs, null_costs : float arrays, shape (n_columns,)
         Of these intervals, and of a single one.
     """

@@ -17,12 +17,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteTable
 from bayesieve.discretize import scanned_columns
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
-from bayesieve.discretize.column_blocks import (
-    FittedColumns,
-    code_columns,
-    fit_columns,
-    fit_useful,
-)
+from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns, fit_useful
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
 from bayesieve.discretize.criterion import Intervals, Prior, check_prior, doubtful
 from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
@@ -67,15 +62,15 @@ class TableEncoder(TableCoder):
     numeric : {"modl", "mdlp", "equal-frequency", "equal-width"} or estimator, default="modl"
         Discretization of numeric columns: a name, or a discretizer of this package with its own options.
     categorical : {"modl", "values", "auto"} or estimator, default="modl"
-        ``"modl"`` groups values; ``"values"`` gives every value a level of its own; ``"auto"`` does in columns of 30
-        values or more where this clearly saves more nats of the labels than groups do. Such levels are for models that
+        ``"modl"`` groups values; ``"values"`` gives every value its own level; ``"auto"`` does in columns of 30
+        values or more if this clearly saves more nats of the labels than groups do. Such levels are for models that
         hold them together, as `SelectiveNB` does with fitted weights or evidence.
     prior : {"sizes", "published"}, default="sizes"
-        As `MODLDiscretizer` and `MODLGrouper` have it, for both kinds of ``"modl"``. By sizes, each level beyond the
+        See `MODLDiscretizer` and `MODLGrouper`; for both kinds of ``"modl"``. By sizes, each level beyond the
         first costs 2 log(min(K, N) / (5 sqrt(N))) nats more in a table of N rows and K > 5 sqrt(N) columns, some of
         which chance would cut.
     missing : {"level", "ignore"}, default="level"
-        ``"level"``: missing values seen in training are a level of their own (unless the feature is uninformative).
+        ``"level"``: missing values seen in training are a separate level (unless the feature is uninformative).
         ``"ignore"``: they add nothing to any class, in training and prediction.
     unseen : {"ignore"}, default="ignore"
         A category never seen in training, or a missing value in a column that had none, gets the code "number of
@@ -84,12 +79,12 @@ class TableEncoder(TableCoder):
     kinds : dict or None, default=None
         Kinds of columns by name, ``"numeric"`` or ``"categorical"``, to override the inferred ones.
     pairs : "auto", int or list of pairs of names, default=0
-        Pairs of columns to code as features of their own, after the columns: the cells of the grid of their levels,
+        Pairs of columns to code as further features, after the columns: the cells of the grid of their levels,
         grouped as the values of a category are. ``"auto"``: pairs that say more about the classes than their columns
-        do alone, up to 60, without counters, identifiers and dates; a number: up to so many of them; a list: these
+        do alone, up to 60, without counters, identifiers and dates; a number: up to this many; a list: these
         pairs. Cells without training rows are unseen.
     sums : RandomSums or None, default=None
-        Sums of columns to try as features of their own, after the columns. A few are made and coded at a time, and
+        Sums of columns to try as further features, after the columns. A few are made and coded at a time, and
         those of one level are dropped at once: memory follows the others.
     n_quantiles : int, default=65535
         Tables of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
@@ -178,7 +173,7 @@ class TableEncoder(TableCoder):
         ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files. Where it has several blocks,
         the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
         columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class;
-        ``verbose=1`` shows how far reading it has come. `ReadingTooSlow` is raised where reading would take longer than
+        ``verbose=1`` shows how far reading it has come. `ReadingTooSlow` is raised if reading would take longer than
         ``seconds_left()`` says. ``samples`` : how many rows of a scanned table will be asked for, given the
         numbers of columns and classes, by the seed that they are drawn by; these stay in memory.
         """
@@ -195,7 +190,7 @@ class TableEncoder(TableCoder):
             _listed(target, weights, isinstance(table, ScannedTable) and by_class),
             _engine_for(table, engine),
         )
-        fit = _Fit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
+        fit = _EncoderFit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
         fit.reading = {"verbose": verbose, "seconds_left": seconds_left}
         asked = {seed: rows_for(table.n_columns, target.n_classes) for seed, rows_for in (samples or {}).items()}
         fit.samples = asked | {0: max(MOST_JUDGED_ROWS, asked.get(0, 0))}
@@ -296,7 +291,7 @@ class TableEncoder(TableCoder):
 
 
 @dataclass
-class _Fit:
+class _EncoderFit:
     """The training rows of a `TableEncoder`, and how their levels and codes are found.
 
     Parameters
@@ -408,7 +403,7 @@ class _Fit:
         return marks(self.table, levels, self.drawn, self.counted, weight)
 
     def drawn(self, most: int, seed: int = 0) -> np.ndarray:
-        """Ascending positions in the table, or the source, of up to so many rows of positive weight."""
+        """Ascending positions in the table, or the source, of up to ``most`` rows of positive weight."""
         drawn, runs = self.prints.samples.drawn(most, seed), self.rows.runs
         return drawn if runs is None else np.sort(runs.in_source(drawn))
 
@@ -417,7 +412,7 @@ class _Fit:
         table.keep(reduce(np.union1d, (self.drawn(most, seed) for seed, most in self.samples.items())))
 
     def with_coders_of(self, sums: np.ndarray) -> list[ColumnCoder]:
-        """The coders of the columns and of so many sums."""
+        """The coders of the columns and of these sums."""
         return [*self.coders, *[self._numeric] * len(sums)]
 
     @property

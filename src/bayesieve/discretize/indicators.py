@@ -43,7 +43,7 @@ class IndicatorEncoder(TableCoder):
         of ``X``), or a dict from names to them: these are computed from ``X``, which may then be anything they
         understand.
     missing : {"level", "ignore"}, default="level"
-        ``"level"``: missing scores seen in training are a level of their own in every indicator of the score.
+        ``"level"``: missing scores seen in training are a separate level in every indicator of the score.
         ``"ignore"``: they add nothing to any class, in training and prediction.
     n_jobs : int or None, default=-1
         Threads that compare scores with thresholds; functions are called one after another. Results do not depend on
@@ -66,7 +66,7 @@ class IndicatorEncoder(TableCoder):
 
     Notes
     -----
-    ``transform`` gives the indicators themselves: 1 where the score is at most the threshold, else 0, also where it is
+    ``transform`` gives the indicators themselves: 1 if the score is at most the threshold, else 0, also where it is
     missing. ``fit_transform_coded`` and ``transform_coded`` give what this package learns from: codes of the levels in
     ``levels_``, where 0 is "at most the threshold".
     Infinite scores are accepted and compared like any number.
@@ -147,7 +147,7 @@ class IndicatorEncoder(TableCoder):
         Returns
         -------
         uint8 array, shape (n_rows, n_indicators)
-            1 where the score is at most the threshold; 0 where it is above or missing.
+            1 if the score is at most the threshold; 0 where it is above or missing.
         """
         return indicator_values(self.transform_coded(X))
 
@@ -181,7 +181,7 @@ class IndicatorEncoder(TableCoder):
         return pl.DataFrame({column.name: column.read_numbers("number")[0] for column in columns}, nan_to_null=True)
 
     def on_columns(self) -> IndicatorEncoder:
-        """A copy that reads the scores as columns, as `compute_scores` gives them, where this one calls functions."""
+        """A copy that reads the scores as columns, as `compute_scores` gives them, if this one calls functions."""
         encoder = copy(self)
         if self.scores is not None:
             names = list(self.thresholds_)
@@ -223,7 +223,7 @@ class IndicatorEncoder(TableCoder):
         return np.array(n_levels, dtype=np.int64)
 
     def _with_levels(self, coded: CodedTable) -> CodedTable:
-        """The same table with its levels, counted by class, each with the score of what it says about the classes."""
+        """The same table with its levels, counted by class, each with its level score."""
         counts = coded.counts
         self.level_scores_ = level_scores(counts, coded.n_levels)
         parts = [(score, threshold) for score, own in self.thresholds_.items() for threshold in own.tolist()]
@@ -389,7 +389,7 @@ def indicator_table(
 
 
 def indicator_values(coded: CodedTable) -> np.ndarray:
-    """1 where the score is at most the threshold, shape (n_rows, n_indicators)."""
+    """1 if the score is at most the threshold, shape (n_rows, n_indicators)."""
     return (coded.codes == 0).view(np.uint8).T
 
 
@@ -410,7 +410,7 @@ class ParametricScore:
     Parameters
     ----------
     function : callable
-        ``function(X, **parameters)`` gives one number per row, shape (n_rows,); NaN where there is none. ``X`` is
+        ``function(X, **parameters)`` gives one number per row, shape (n_rows,); NaN if there is none. ``X`` is
         the input of the encoder: a table, an array, a list of time series.
     name : str or None, default=None
         Name of the scores; None takes the name of the function.
@@ -491,7 +491,7 @@ class ParametricScore:
 
 
 def as_parametric_scores(scores: Any) -> tuple[ParametricScore, ...]:
-    """The ``scores`` parameter of the encoder as parametric scores with names of their own.
+    """The ``scores`` parameter of the encoder as parametric scores, each with its own name.
 
     Raises
     ------

@@ -202,7 +202,7 @@ class ValueCoder(GroupCoder):
         counts = table.with_missing
         present = np.flatnonzero(counts.sum(axis=1) > 0)  # not in rows of weight 0 only
         counts = counts[present].astype(float)
-        # The criterion for groups, with every value in a group of its own.
+        # The criterion for groups, with every value in its own group.
         n_values = present.size
         prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
         cost = total_costs(counts, np.array([n_values]), np.array([prior]))
@@ -211,7 +211,7 @@ class ValueCoder(GroupCoder):
 
 
 class GroupsOrValues(MODLGrouper):
-    """Groups as `MODLGrouper` finds them, or one level per value where the values of a column differ by degrees.
+    """Groups as `MODLGrouper` finds them, or one level per value if the values of a column differ by degrees.
 
     Values win if they save clearly more nats of the labels than groups do. The shares of the classes of a value are
     then drawn around those of the column, from a Dirichlet distribution whose strength is the most probable one
@@ -260,8 +260,8 @@ def search_intervals(
     method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until nothing falls; columns small enough
         are solved exactly) or ``"optimal"`` (exact).
     prior : how the cost announces intervals.
-    apart : False: missing is the smallest value and may share the lowest interval. True: missing values, where there
-        are any, always are an interval of their own.
+    apart : False: missing is the smallest value and may share the lowest interval. True: missing values, if there
+        are any, always are a separate interval.
     price : nats that each bound costs more.
     """
     most = int(np.diff(blocks.starts).max())
@@ -343,7 +343,7 @@ def group_values(
         classes and the published prior both methods take the values in order of their class ratio, ``"optimal"``
         always by dynamic programming.
     prior : how the cost announces groups.
-    apart : a value, if any, that always is a group of its own (unless all values end in one group).
+    apart : a value, if any, that always is a separate group (unless all values end in one group).
     price : nats that each group beyond the first costs more by sizes.
     least : nats that groups have to save to be of use. By sizes, the search ends early if its first groups save far
         less.

@@ -89,7 +89,7 @@ def check_pairs(pairs: Any) -> None:
 
 
 def grouper_of(categorical: ColumnCoder, prior: Prior) -> MODLGrouper:
-    """What groups cells where ``categorical`` codes categories; an optimal grouping of so many takes too long."""
+    """What groups cells if ``categorical`` codes categories; an optimal grouping of that many cells takes too long."""
     if isinstance(categorical, MODLGrouper):
         return MODLGrouper(prior=categorical.prior, n_jobs=categorical.n_jobs)
     return MODLGrouper(prior=prior)
@@ -251,7 +251,7 @@ class PairFinder:
         numbers_apart: bool,
         saved: Mapping[int, Callable[[], float]],
     ) -> list[_Grouped]:
-        """Pairs of positive gain, at most so many, the best first. ``saved`` : nats that the single values of columns
+        """At most ``most`` pairs of positive gain, the best first. ``saved`` : nats that the single values of columns
         with many save, which their levels may not show: groups join values, and levels of values cost their price.
         """
         columns = [i for i, part in parts.items() if part.n_levels > 1]

@@ -1,4 +1,4 @@
-"""`RandomSums`: sums of randomly chosen columns, which may say what no column says alone, and tables with sums."""
+"""`RandomSums`: sums of randomly chosen columns, which may tell what no column tells alone, and tables with sums."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return self
 
     def draw(self, table: Table) -> np.ndarray:
-        """Positions of the columns of different sums, (n, order): fewer than ``n_features`` where there are no more.
+        """Positions of the columns of different sums, (n, order): fewer than ``n_features`` if there are no more.
 
         ValueError if an option is wrong, or the table has too few columns of numbers.
         """
@@ -110,7 +110,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return columns[drawn]
 
     def transform(self, X: Any) -> np.ndarray:
-        """The sums of new rows, missing where a term is.
+        """The sums of new rows, missing if a term is.
 
         Returns
         -------
@@ -158,12 +158,12 @@ def _seed(random_state: Any) -> Any:
 
 
 def _combinations(n: int, order: int) -> np.ndarray:
-    """All ascending combinations of so many of n positions, in order, (n_combinations, order)."""
+    """All ascending combinations of ``order`` of n positions, in order, (n_combinations, order)."""
     return np.fromiter(combinations(range(n), order), dtype=np.dtype((np.int64, order)))
 
 
 class SummedTable(Table):
-    """A table with sums of its columns as further columns of numbers; a sum is missing where a term is.
+    """A table with sums of its columns as further columns of numbers; a sum is missing if a term is.
 
     Parameters
     ----------

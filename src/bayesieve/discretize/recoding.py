@@ -55,7 +55,7 @@ class RowPrints:
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
-    """Ascending positions of up to so many rows, drawn by what they contain, which is read if need be."""
+    """Ascending positions of up to ``most`` rows, drawn by what they contain, which is read if need be."""
     return RowPrints(table, Rows(target.codes, target.classes, weights), -1).samples.drawn(most)
 
 
@@ -173,7 +173,7 @@ class TableRecoder:
 
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
         """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all), with
-        the levels where they are those of all features.
+        the levels if they are those of all features.
         """
         every = np.arange(self.table.n_rows) if self.rows is None else self.rows
         others = every if rows is None else every[rows]
@@ -239,7 +239,7 @@ class TableRecoder:
 N_CELLS = 64
 """Cells of a numeric column, about as many rows each, apart from those that the cut points of its levels add."""
 LEAST_ROWS_OF_VALUE = 2
-"""Rows of a value that is a cell of its own; the other values of its group share one."""
+"""Rows of a value that is a separate cell; the other values of its group share one."""
 
 
 def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray) -> FeatureLevels:
@@ -254,7 +254,7 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray) -> Featu
     Returns
     -------
     FeatureLevels
-        Of the same column; ``level`` itself where it cannot be split.
+        Of the same column; ``level`` itself if it cannot be split.
     """
     if level.kind == "numeric":
         numbers, _ = column.read_numbers(level._number_type, [])
@@ -281,8 +281,8 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
 def merged_cells(
     cells: FeatureLevels, of_level: np.ndarray, rows: np.ndarray, n_intervals: int
 ) -> tuple[FeatureLevels, np.ndarray]:
-    """About so many intervals of as many rows each, apart from those that the cut points of the levels add; and which
-    of them each cell is part of, (n_cells,).
+    """About ``n_intervals`` intervals of as many rows each, besides those that the cut points of the levels add; and
+    which of them each cell is part of, (n_cells,).
 
     Parameters
     ----------

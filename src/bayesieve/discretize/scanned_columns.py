@@ -45,7 +45,7 @@ MOST_CATEGORIES = 1 << 18
 MOST_TEXTS = 1 << 19
 """Distinct categories of a column of more rows, beyond which only those that promise to be frequent are counted."""
 QUANTILES = (1 << 16) - 1
-"""Cells of the grid unless said otherwise."""
+"""Cells of the grid by default."""
 
 _BYTES_PER_CELL = 64  # of a grid, and of the sketch that it is made of, besides 24 for each class
 _BYTES_PER_NUMBER = 16  # while counts are added up, besides 8 for each class

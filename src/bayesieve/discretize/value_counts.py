@@ -217,7 +217,7 @@ class ValueBlocks:
     has_missing : bool array, shape (n_columns,)
         Whether the first block holds missing values; its value is -inf.
     n_values : int array, shape (n_columns,)
-        Distinct values; missing is one of them where the first block holds missing values.
+        Distinct values; missing is one of them if the first block holds missing values.
     class_totals : float array, shape (n_columns, n_classes)
     totals : float array, shape (n_columns,)
         Rows (or weight) by class, and of all classes.
@@ -240,7 +240,7 @@ class ValueBlocks:
 
         Parameters
         ----------
-        joined : neighbouring values of one class share a block in columns of at least so many distinct values.
+        joined : neighbouring values of one class share a block in columns of at least this many distinct values.
         apart : whether missing values never share one with others.
         ignore : whether missing values are left out, unless there are no others.
         """
@@ -341,7 +341,7 @@ class ValueBlocks:
 
 
 def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
-    """Counts of the distinct values, in one pass; None where there are too many of them, or too few rows."""
+    """Counts of the distinct values, in one pass, or None if there are too many of them, or too few rows."""
     from bayesieve.discretize._value_kernels import count_distinct
 
     n_rows, most = order.rows.size, order.rows.size // _ROWS_PER_DISTINCT
@@ -363,7 +363,7 @@ def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> b
 
 def _sort_by_class(values: np.ndarray, order: ClassOrder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every column listed class after class, each class sorted with missing values last; the weights in the same order,
-    (n_columns, 0) where every row counts once; (n_columns, n_classes) counts of missing values.
+    (n_columns, 0) if every row counts once; (n_columns, n_classes) counts of missing values.
     """
     by_class = np.take(values, order.rows, axis=1)
     weights = np.empty((len(values), order.weights.size))

@@ -125,7 +125,7 @@ class Grid:
         return bool(np.any(rows[low < high] * n_cells > _TOO_FULL * rows.sum()))
 
     def value_counts(self, n_distinct: int) -> ValueCounts:
-        """The counts of cells with rows, among so many distinct values."""
+        """The counts of cells with rows, of a column with ``n_distinct`` distinct values."""
         counts = whole_if_possible(self.counts)
         met = np.flatnonzero(counts[1:].any(axis=1)) + 1
         return ValueCounts(self.ends[0, met], counts[met], counts[0], self.ends[1, met], n_distinct)

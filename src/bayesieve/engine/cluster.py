@@ -48,7 +48,7 @@ class Cluster(Mapped):
     client : distributed.Client or str
         The cluster, or the address of its scheduler: ``"dask://host:8786"`` or ``"tcp://host:8786"``.
     block_rows : int, default=262144
-        Rows of a block; fewer where they are wide. Sums are added up in the order of the blocks, whoever has them.
+        Rows of a block; fewer if they are wide. Sums are added up in the order of the blocks, whoever has them.
 
     Attributes
     ----------

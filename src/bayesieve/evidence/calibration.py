@@ -41,9 +41,9 @@ _MOST_STEPS = 50  # halving alone gets there in 14
 
 
 @dataclass(frozen=True)
-class Calibration:
+class CalibratedWeights:
     """Weights (n_features,) in [0, 1], the common factor that their prior is centred on, and the smoothing of the
-    probabilities that they belong to; ``complete`` is False where the user or the end of the time ended the fit early.
+    probabilities that they belong to; ``complete`` is False if the user or the end of the time ended the fit early.
 
     A complete one has the ``loss`` that it minimised, over rows with the features of positive weight, and ``every`` row
     that these were drawn from.
@@ -67,7 +67,7 @@ def calibrate(
     smoothing: Smoothing,
     clock: Clock | None = None,
     seed: int = 0,
-) -> Calibration:
+) -> CalibratedWeights:
     """Refit the weights to leave-one-out predictions of the rows.
 
     The m-estimate is replaced by the smoothing of `SMOOTHINGS` that predicts the rows best with the averaged weights
@@ -83,7 +83,7 @@ def calibrate(
     seed : of the sample that stands for more rows than are looked at.
     """
     clock = Clock(None) if clock is None else clock
-    best, free = Calibration(averaged, 1.0, smoothing, complete=False), np.flatnonzero(averaged)
+    best, free = CalibratedWeights(averaged, 1.0, smoothing, complete=False), np.flatnonzero(averaged)
     if clock.is_up:
         return best
     try:
@@ -96,12 +96,12 @@ def calibrate(
                 value, by = candidate.least_by_factor(averaged[free])
                 if not value >= least:
                     least, loss, factor, smoothing = value, candidate, by, choice
-                best = Calibration(factor * averaged, factor, smoothing, complete=False)
+                best = CalibratedWeights(factor * averaged, factor, smoothing, complete=False)
                 if clock.is_up:
                     return best
             weights = np.zeros_like(averaged)
             weights[free] = fit_weights(loss, averaged[free], factor, prior_deviation(rows), clock)
-            return Calibration(weights, factor, smoothing, loss=loss, every=every)
+            return CalibratedWeights(weights, factor, smoothing, loss=loss, every=every)
     except (KeyboardInterrupt, _TimeUp):
         return best
 
@@ -110,7 +110,7 @@ class CalibrationRows:
     """Codes of some features, classes and weights of (a sample of) coded rows.
 
     Of more than `most_last_rows`, a sample, drawn by ``seed``, stands for all. Each row of it is believed as one row,
-    and stands for ``n_stood_for`` rows where rows are shown.
+    and stands for ``n_stood_for`` rows if rows are shown.
 
     Raises
     ------
@@ -137,7 +137,7 @@ class CalibrationRows:
 
     def _measure(self) -> None:
         # What leaving a row out takes from the counts: one of the rows that a weight of several stands for, so that a
-        # weight of 2 equals the row repeated; all of it where weights are below 1.
+        # weight of 2 equals the row repeated; all of it if weights are below 1.
         self.left_out = min(1.0, float(self.weights.mean()))
         self.n_stood_for = 1.0 if self.positions.size == self._coded.n_rows else self.total / float(self.weights.sum())
 
@@ -153,7 +153,7 @@ class CalibrationRows:
 
     @cached_property
     def few(self) -> CalibrationRows:
-        """Some of these rows, enough to choose by: 50,000, or fewer where they are wide."""
+        """Some of these rows, enough to choose by: 50,000, or fewer if they are wide."""
         few = copy(self)
         vars(few).pop("codes", None)
         few.positions = self._coded.drawn(self._most_few, self._seed)
@@ -241,7 +241,7 @@ class LeaveOneOutLoss:
         self._feature = np.repeat(np.arange(len(counts)), sizes)
         # Differences for the own class of a row, at the same positions.
         self._table, self._own = np.concatenate(whole), np.concatenate(without) - np.concatenate(whole)
-        if log_prior.size == 2:  # one number says all: what the second class has more than the first
+        if log_prior.size == 2:  # one number is enough: what the second class has more than the first
             self._own = np.diff(self._table, axis=1) + self._own * [-1.0, 1.0]
         self._table, self._own = self._table.ravel(), self._own.ravel()
 
@@ -391,7 +391,7 @@ def _without_a_row(counts: np.ndarray, left_out: float, total: float, smoothing:
 
 
 def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
-    """Positions in ``features`` of groups of values with few rows each, where they can be learnt again."""
+    """Positions in ``features`` of groups of values with few rows each, if they can be learnt again."""
     if coded.recoder is None or coded.levels is None:
         return np.zeros(0, dtype=np.int64)
     shares = coded.counts.class_counts / coded.counts.class_counts.sum()
@@ -432,7 +432,7 @@ def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray:
 
 
 def most_last_rows(n_columns: int, n_classes: int) -> int:
-    """How many rows of a table the evidence is fitted to in the end: fewer where they are wide."""
+    """How many rows of a table the evidence is fitted to in the end: fewer if they are wide."""
     return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
 
 

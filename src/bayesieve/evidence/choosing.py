@@ -1,4 +1,4 @@
-"""What a fit of evidence takes in, surfaces of features that say more together than apart, and what it leaves out,
+"""What a fit of evidence takes in, surfaces of features that tell more together than apart, and what it leaves out,
 features that the others make up for.
 """
 
@@ -31,7 +31,7 @@ _MOST_GROUPS = 8  # of a category
 _MOST_CELLS = 4096  # of a grid
 _CAUTION = 0.5  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
 _FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
-_AT_ONCE = 20  # one in so many features is dropped between two looks at the rows
+_AT_ONCE = 20  # one in 20 features is dropped between two looks at the rows
 _CURVATURE_ROWS = 3000  # enough to see which features are cheapest; all rows confirm it
 
 
@@ -113,7 +113,7 @@ class Surface:
         return self.first.level.n_levels, self.second.level.n_levels
 
     def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The cell of the grid of every row, from its bins; the number of cells where it is in none."""
+        """The cell of the grid of every row, from its bins; the number of cells if it is in none."""
         n_first, n_second = self.size
         inside = (first < n_first) & (second < n_second)
         cells = np.where(inside, first.astype(np.int64) * n_second + second, n_first * n_second)
@@ -298,7 +298,7 @@ def worth_keeping(
 
 
 def spread(n_rows: int, most: int) -> np.ndarray:
-    """Positions of at most so many rows, evenly spread."""
+    """Positions of at most ``most`` rows, evenly spread."""
     return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
 
 
@@ -316,7 +316,7 @@ def _inverse_curvature(centred: np.ndarray, joint: np.ndarray, weights: np.ndarr
 
 
 def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most so many features that cost less than their prices, and factors on all that make up for them."""
+    """At most ``most`` features that cost less than their prices, and factors on all that make up for them."""
     variances, factors = np.diag(inverse).copy(), np.ones(len(inverse))
     most = min(most, len(inverse) - 1)
     dropped: list[int] = []

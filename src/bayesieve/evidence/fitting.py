@@ -14,7 +14,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration import Calibration, CalibrationRows, LeaveOneOutLoss, calibrate
+from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.evidence.choosing import Surface, SurfacePart, find_surfaces, spread, worth_keeping
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
@@ -44,7 +44,7 @@ class FitOptions:
     fit : "weights", "levels", "cells", or None for nothing.
     signs : by position, 1 for features whose evidence must not fall, -1 for those whose evidence must not rise.
     drop : whether features that do not save their price drop out, and surfaces come in.
-    most_surfaces : at most so many.
+    most_surfaces : that may come in.
     without_surface : names of columns that surfaces leave out.
     seed : of samples of rows.
     n_jobs : threads.
@@ -139,7 +139,7 @@ def fit_evidence(
     intercept, fitted = class_log_prior(class_counts), dict[int, FeatureEvidence]()
     intercept_factors = no_factors(1, class_counts.size)[0]
     if calibration.loss is not None and calibration.every is not None and options.fit != "weights" and weights.any():
-        fit = _Fit(_terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor)
+        fit = _JointFit(_terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor)
         fit, solution = _solved(fit, levels, calibration.every, options, clock)
         weights, factor = fit.weights, fit.factor
         fitted, moved, intercept_factors = _evidence_of(fit, solution, levels, counts)
@@ -197,9 +197,9 @@ def _with_surfaces(levels: Sequence[FeatureLevels], fitted: Mapping[int, Feature
 
 def _calibrated(
     coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing, options: FitOptions, clock: Clock
-) -> Calibration:
+) -> CalibratedWeights:
     if options.fit is None or not averaged.any():
-        return Calibration(averaged, 1.0, smoothing)
+        return CalibratedWeights(averaged, 1.0, smoothing)
     calibration = calibrate(coded, averaged, smoothing, clock, options.seed)
     if not calibration.complete:
         factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
@@ -262,7 +262,7 @@ class _Term:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _JointFit:
     """Features to be fitted together.
 
     Parameters
@@ -309,7 +309,7 @@ class _Fit:
         rows = self.loss.rows
         return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, n_jobs)
 
-    def only(self, kept: np.ndarray) -> _Fit:
+    def only(self, kept: np.ndarray) -> _JointFit:
         """Without some terms, whose weight goes to those that are left, and surfaces."""
         n = len(self.terms)
         terms = [term for term, stays in zip(self.terms, kept, strict=False) if stays]
@@ -342,7 +342,7 @@ def _terms(
     coded: CodedTable,
     levels: Sequence[FeatureLevels],
     logs: Sequence[np.ndarray],
-    calibration: Calibration,
+    calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[_Term]:
     """The features of positive weight, and those that may come back through their cells."""
@@ -402,7 +402,7 @@ def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
     return apart_within(shapes, weights, n_classes)  # type: ignore[arg-type]
 
 
-def _parts(terms: Sequence[_Term], levels: Sequence[FeatureLevels], options: FitOptions) -> dict[int, SurfacePart]:
+def _surface_parts(terms: Sequence[_Term], levels: Sequence[FeatureLevels], options: FitOptions) -> dict[int, SurfacePart]:
     """The terms that may take part in surfaces, by position."""
     parts = {}
     if any(term.cells is not None for term in terms):
@@ -416,8 +416,8 @@ def _parts(terms: Sequence[_Term], levels: Sequence[FeatureLevels], options: Fit
 
 
 def _solved(
-    fit: _Fit, levels: Sequence[FeatureLevels], every: CalibrationRows, options: FitOptions, clock: Clock
-) -> tuple[_Fit, Solution]:
+    fit: _JointFit, levels: Sequence[FeatureLevels], every: CalibrationRows, options: FitOptions, clock: Clock
+) -> tuple[_JointFit, Solution]:
     """With surfaces that the rows pay for, the terms that stay and their evidence, fitted to ``every`` row in the end;
     all terms stay, and there are no surfaces, unless the options are to drop some.
     """
@@ -426,7 +426,7 @@ def _solved(
         return _on_every_row(fit, solve(problem, clock), every, options.n_jobs, clock)
     solution = solve(problem, clock, roughly=True)
     if solution.complete:
-        parts = _parts(fit.terms, levels, options)
+        parts = _surface_parts(fit.terms, levels, options)
         surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes)
         if surfaces:
             fit = replace(fit, surfaces=surfaces)
@@ -440,7 +440,7 @@ def _solved(
     return _on_every_row(fit, solve(problem.shaped(fit.shapes), clock, start), every, options.n_jobs, clock)
 
 
-def _are_worth_keeping(fit: _Fit, solution: Solution) -> np.ndarray:
+def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
     """(n,) bool, the terms and surfaces that save their price."""
     rows, n = fit.loss.rows, len(solution.tables)
     some = spread(rows.classes.size, max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
@@ -454,8 +454,8 @@ def _are_worth_keeping(fit: _Fit, solution: Solution) -> np.ndarray:
 
 
 def _on_every_row(
-    fit: _Fit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
-) -> tuple[_Fit, Solution]:
+    fit: _JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
+) -> tuple[_JointFit, Solution]:
     """Fitted once more, to the rows that were not looked at so far, too."""
     if not solution.complete or every.positions.size == fit.loss.rows.positions.size:
         return fit, solution
@@ -473,7 +473,7 @@ def _on_every_row(
 
 
 def _evidence_of(
-    fit: _Fit,
+    fit: _JointFit,
     solution: Solution,
     levels: Sequence[FeatureLevels],
     counts: Sequence[np.ndarray],

@@ -17,7 +17,7 @@ _MOST_STEPS = 64
 _LEAST_SLANT = 1e-6  # nats
 _MOST_CURVATURES = 1_900_000  # entries of the curvatures of all classes
 _MOST_APART = 1 << 20  # numbers of cells that deviate on their own, of which the descent keeps some 25 copies
-_MOST_IN_COLUMNS = 0.75  # of these directions, where pairs of numbers are left to surfaces
+_MOST_IN_COLUMNS = 0.75  # of these directions, if pairs of numbers are left to surfaces
 
 
 def _none() -> np.ndarray:
@@ -38,7 +38,7 @@ class Shape:
     cells, directions, values : (n_entries,) the entries, cell by cell.
     apart : whether each cell deviates on its own, too, all with one more variance.
     rising : cells over which evidence must not fall in this order, for the second class of two against the first.
-    counted : (n_cells, 2) evidence that deviations are added to, where ``rising`` has cells.
+    counted : (n_cells, 2) evidence that deviations are added to, if ``rising`` has cells.
     onward : (n_numbers,) which way the numbers of the last direction may lead; empty if that is free.
     """
 
@@ -183,14 +183,14 @@ def most_directions(n_classes: int) -> int:
 def leaves_room(levels: TableLevels, n_classes: int) -> bool:
     """Whether evidence within the levels of all columns leaves directions for surfaces.
 
-    Surfaces then serve pairs of numbers better than coarse pairs, which overlap where numbers depend smoothly.
+    Surfaces then serve pairs of numbers better than coarse pairs, which overlap if numbers depend smoothly.
     """
     directions = int(levels.n_levels.sum()) + N_WAVES * len(levels)
     return directions <= _MOST_IN_COLUMNS * most_directions(n_classes)
 
 
 def shapes_within(shapes: Sequence[Callable[[], Shape]], weights: np.ndarray, n_classes: int) -> list[Shape | None]:
-    """The shapes as far as `most_directions` allows, features of most weight first; None where it does not."""
+    """The shapes as far as `most_directions` allows, features of most weight first; None for the others."""
     result: list[Shape | None] = [None] * len(shapes)
     left = most_directions(n_classes)
     for k in np.argsort(-weights, kind="stable").tolist():

@@ -66,7 +66,7 @@ class Uncertainty:
 @dataclass(frozen=True)
 class Solution:
     """Deviations (n_cells, n_classes) of each feature and of the intercept (n_classes,), in nats, and the standard
-    deviations of their priors, feature after feature; ``complete`` is False where the fit was ended early.
+    deviations of their priors, feature after feature; ``complete`` is False if the fit was ended early.
 
     ``effective``: (n_features,) effective number of deviations of each feature, those that the rows determine.
     ``point``: parameters (n_parameters, n_numbers) at the end. ``loss``: log loss of the rows there, in nats.
@@ -211,7 +211,7 @@ class EvidenceProblem:
     """The penalised log loss of rows as a function of deviations.
 
     Parameters are the directions of all features, the intercept, and the cells that deviate on their own; each has one
-    number for each class. Of two classes one number says all: what the second has more than the first.
+    number for each class. Of two classes one number is enough: what the second has more than the first.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class EvidenceProblem:
 
     @property
     def _precision(self) -> type[np.floating[Any]]:
-        """Of the curvature: double where that takes no time to speak of, so that the order of sums makes no difference
+        """Of the curvature: double if that takes no time to speak of, so that the order of sums makes no difference
         to be seen.
         """
         return np.float64 if self.n_numbers * (self.intercept + 1) ** 2 <= _MOST_IN_DOUBLE else np.float32

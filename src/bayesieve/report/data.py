@@ -102,7 +102,7 @@ class FeatureSummary(ShortRepr):
         summing to 1 over the features
     note : one sentence that a reader should not miss, for example why the feature has a single level
     levels : tuple of LevelRow
-    curve : tuple of CurvePart, in the order of the values; empty where levels are not divided
+    curve : tuple of CurvePart, in the order of the values; empty if levels are not divided
     grid : the cells of a pair of columns
     values : tuple of ValueRow, those first that differ most on the whole from their group
     monotone : 1 if the evidence of the second class never falls, -1 if it never rises, 0 otherwise

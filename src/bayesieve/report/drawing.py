@@ -223,7 +223,7 @@ def evidence_limit(per_feature: Sequence[Sequence[float]]) -> float:
     """End of the evidence axis that all features share.
 
     A level without a single row of some class has an evidence of about log N, which would flatten every other bar:
-    the axis ends at four times the median of the largest evidence of a feature, or at the largest of all where that
+    the axis ends at four times the median of the largest evidence of a feature, or at the largest of all if that
     is less.
     """
     peaks = [

@@ -133,7 +133,7 @@ class Measure:
 
     @cached_property
     def _facts(self) -> Mapping[str, Any]:
-        # A criterion under a name of its own does not inherit the title of another.
+        # A criterion under its own name does not inherit the title of another.
         return vars(_described(self.name))
 
 

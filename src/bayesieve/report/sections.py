@@ -204,7 +204,7 @@ def feature_section(data: ReportData) -> FeatureSection:
 
 
 def kind_label(feature: FeatureSummary) -> str:
-    """The kind, with the type where the kind does not already say it, and the direction of monotone evidence."""
+    """The kind, with the type if the kind does not already say it, and the direction of monotone evidence."""
     usual = {"numeric": {"number"}, "categorical": {"text", "category"}, "pair": {"pair"}}
     kind = feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
     if not feature.monotone:

@@ -293,7 +293,7 @@ class _ValueReader:
             column = as_table(cell, feature_names=[self.name]).column(0)
             code = int(self._level.code(column, [])[0])
             return (code, self._level.texts(column)[0]) if code < self.n_levels else None
-        except ValueError:  # a table says it better
+        except ValueError:  # a table explains it better
             return None
 
 

@@ -49,7 +49,7 @@ class Feature(ShortRepr):
     standard_errors : float array, shape (n_cells, n_classes)
         Of the contributions, in nats.
     factors : float array, shape (n_cells, n_numbers, n_factors)
-        What these errors share with those of other features, in nats; of two classes one number says all, what the
+        What these errors share with those of other features, in nats; of two classes one number is enough, what the
         second has more than the first.
     weight, search_weight : float
         Where the feature comes from: its weight after calibration, and that of the search. Its contributions say
@@ -568,9 +568,9 @@ def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[in
 def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) -> Scorecard:
     """The scorecard of features whose contributions are not centred yet, and add nothing for unseen values.
 
-    What a cell adds to all classes alike says nothing, and goes. Centred over the training rows, a contribution is what
-    a cell adds beyond an average row; the rest moves into the intercept and unseen values, so that probabilities stay
-    as they are.
+    What a cell adds to all classes alike makes no difference, and goes. Centred over the training rows, a contribution
+    is what a cell adds beyond an average row; the rest moves into the intercept and unseen values, so that
+    probabilities stay as they are.
     """
     total = facts["class_counts"].sum()
     centred, intercept = [], intercept.copy()

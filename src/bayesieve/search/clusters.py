@@ -59,7 +59,7 @@ class FeatureClusters:
 
     @property
     def q(self) -> float:
-        """The share of clusters that give a feature: 0.4 where at least 20 % of the entries of M exceed 0.1, else
+        """The share of clusters that give a feature: 0.4 if at least 20 % of the entries of M exceed 0.1, else
         0.6.
         """
         entries = self.dependence  # of all features, also of those of one level
@@ -165,7 +165,7 @@ class ClusterSearch(Search):
     n_combinations : int
         Combinations at each cut; all if there are fewer.
     q : float or "auto"
-        Probability that a cluster gives a feature. "auto": 0.4 where at least 20 % of the entries of the matrix of
+        Probability that a cluster gives a feature. "auto": 0.4 if at least 20 % of the entries of the matrix of
         dependences exceed 0.1, else 0.6.
     diagonal : bool
         Whether the largest entry of the matrix, by which dissimilarities are scaled, may be on its diagonal.

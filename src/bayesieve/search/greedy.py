@@ -42,7 +42,7 @@ class GreedySearch(Search):
 
     ``"forward"`` adds from the empty subset on, ``"backward"`` drops from all candidates on. ``"forward-backward"`` and
     ``"backward-forward"`` are full floating searches: a phase runs to its end, the opposite phase starts from the best
-    subset met, and so on until a phase finds no better one. Better is a lower value on the validation rows, or where
+    subset met, and so on until a phase finds no better one. Better is a lower value on the validation rows, or if
     there are none a better criterion; or the same with fewer features. ``"fast"`` makes no full scans: it adds every
     feature that improves the criterion, in random order, then drops every one whose absence does, until nothing
     changes.

@@ -29,7 +29,7 @@ _MISSED = 1e-3  # added to what subsets miss their constraints by, so that those
 
 @dataclass(frozen=True)
 class Constraint:
-    """A bound that a measure must beat: more than ``bound``, or less where lower is better."""
+    """A bound that a measure must beat: more than ``bound``, or less if lower is better."""
 
     name: str
     measure: Criterion
@@ -299,7 +299,7 @@ def first_record(state: SearchState) -> TraceRecorder:
 class SearchState:
     """A subset of features with its cost; one pass over the rows scores a batch of moves, another applies one.
 
-    Costs are the values of the criterion, or their negatives where higher is better: lower is always better here.
+    Costs are the values of the criterion, or their negatives if higher is better: lower is always better here.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ Starts = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]  # more are a sign of 
 
 class _Walks(msgspec.Struct):
     """The totals and the accepted moves. Walks start from the empty subset, and their criterion is "map", unless
-    `_Guided` says otherwise; ``again`` and ``chosen`` are positions of moves and features.
+    `_Guided` holds other values; ``again`` and ``chosen`` are positions of moves and features.
     """
 
     null_criterion: Number

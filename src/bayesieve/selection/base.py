@@ -118,7 +118,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return ()
 
     def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> CodedTable:
-        """The rows as codes, with benefits where given, listed class after class where their order does not matter."""
+        """The rows as codes, with benefits if given, listed class after class if their order does not matter."""
         if self.encoder is None:
             self.encoder_ = None
             if y is None:

@@ -55,7 +55,7 @@ class CFSSelector(CodedSelector):
         one is more correlated with than the class is. The merit may fall.
     independent_as_redundant : bool, default=False
         Whether two features whose symmetrical uncertainty is below 1e-6 count as fully correlated (1). Weka does that;
-        it is what makes results equal to Weka's where features are independent, or constant.
+        it is what makes results equal to Weka's if features are independent, or constant.
     smoothing : "m-estimate" or float, default="m-estimate"
         Makes no difference here: no probabilities are needed.
 

@@ -50,7 +50,7 @@ def pair_statistics(
         ``"mutual_information"`` in nats; ``"symmetrical_uncertainty"``, 2 I(X; Y) / (H(X) + H(Y)), from 0 to 1;
         ``"pearson"`` or ``"spearman"`` of the raw values, from 0 to 1; any other measure of dependence, registered or
         given, or a function of two arrays of numbers.
-        `ValueDependence` says how categories become numbers.
+        see `ValueDependence` for how categories become numbers.
     given_class : bool, default=False
         All informations and entropies conditional on the class: I(X; Y | C) = sum P(c) I(X; Y | c).
     features, others : positions of features (list, array, slice or mask), or None for all
@@ -133,7 +133,7 @@ class DependenceClusterSelector(SubsetSelector):
     n_combinations : int, default=25
         Combinations at each cut; all if there are fewer.
     q : float or "auto", default="auto"
-        Probability that a cluster gives a feature; smaller values select fewer features. "auto": 0.4 where at least
+        Probability that a cluster gives a feature; smaller values select fewer features. "auto": 0.4 if at least
         20 % of the entries of the matrix of dependences exceed 0.1, else 0.6.
     linkage : "complete", "average", "single" or "weighted", default="complete"
         Dissimilarity of two clusters.
@@ -144,7 +144,7 @@ class DependenceClusterSelector(SubsetSelector):
         ``"recall:CLASS"``, ``"precision:CLASS"``, an object such as `ExpectedCost`, or a scorer of scikit-learn.
     constraints : mapping or None, default=None
         Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
-        below it where lower is better. If no candidate beats them, the nearest one is selected, with a warning.
+        below it if lower is better. If no candidate beats them, the nearest one is selected, with a warning.
     evaluation : str, int, splitter or pairs of row positions, default="holdout"
         ``"holdout"``: probabilities are learnt from two thirds of the rows, candidates are measured on the others.
         ``"train"``, ``"loo"``, folds and splitters as for `WrapperSelector`.
@@ -230,7 +230,7 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """By measure: AUC has kernels of its own."""
+        """By measure: AUC has its own kernels."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     def _search(self, coded: CodedTable, *, groups: Any = None) -> np.ndarray:

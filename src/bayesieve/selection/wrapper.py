@@ -169,7 +169,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         which the row is not in, with its own count taken out. Otherwise levels learnt from the classes of all
         rows make the criterion look better than it is, the more so the fewer rows a value has. "auto": if the raw
         table is at hand, levels depend on the classes, and rows x columns x folds stay below 10 million. The features
-        selected keep the levels of all rows; ``trace_.recoded`` says whether it was done.
+        selected keep the levels of all rows; ``trace_.recoded`` tells whether it was done.
     resume : SearchTrace or None, default=None
         ``trace_`` of a search that was stopped: its moves are made again without scanning, and the search goes on.
     search : Search or None, default=None
@@ -177,7 +177,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         that ``direction`` names; ``tol``, ``max_seconds`` and the like are then options of this object.
     constraints : mapping or None, default=None
         Bounds that other measures of the same rows must beat, such as ``{"recall:bad": 0.85}``: above the bound, or
-        below it where lower is better. Measures are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
+        below it if lower is better. Measures are names of criteria, ``"recall:CLASS"``, ``"precision:CLASS"`` or
         objects. If no subset met beats them, the one nearest to them is selected, with a warning.
     encoder : "modl", TableEncoder, IndicatorEncoder or None, default="modl"
         None: the table is coded already (integers from 0); then every column is a candidate, also a constant one.
@@ -279,7 +279,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """By criterion: AUC has kernels of its own."""
+        """By criterion: AUC has its own kernels."""
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
 

@@ -222,7 +222,7 @@ def _student(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.n
 
 
 def settled(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Differences of the known pairs without rounding errors, 0 where both are equal, even if infinite."""
+    """Differences of the known pairs without rounding errors, 0 if both are equal, even if infinite."""
     known = ~(np.isnan(first) | np.isnan(second))
     first, second = first[known], second[known]
     differences = np.zeros(first.size)

@@ -41,7 +41,7 @@ class Backend(ABC):
 
     @abstractmethod
     def columns(self, X: Any) -> tuple[list[str] | None, Any]:
-        """The names of the columns, None where they have none, and a list of the columns: NumPy arrays, or series of
+        """The names of the columns, or None if they have none, and a list of the columns: NumPy arrays, or series of
         polars, pandas or pyarrow.
 
         A table of numbers of a single type may be an array or a SciPy CSC matrix instead, shape (n_rows, n_columns).
@@ -219,7 +219,7 @@ _TYPES_OF_ARRAYS = {
 
 
 def type_of_dtype(dtype: Any) -> str | None:
-    """The `Column.type` of a narwhals data type, None where it depends on the values."""
+    """The `Column.type` of a narwhals data type, or None if it depends on the values."""
     if dtype.is_numeric():
         return "number"
     return _TYPES.get(type(dtype), "mixed")
@@ -398,7 +398,7 @@ def _plain_series(column: Any, type_: str) -> tuple[np.ndarray, np.ndarray | Non
 
 
 def _milliseconds_as_microseconds(counts: Any) -> Any:
-    """Polars itself panics, with a trace on the error stream, where the result does not fit into 64 bits."""
+    """Polars itself panics, with a trace on the error stream, if the result does not fit into 64 bits."""
     lowest, highest = counts.min(), counts.max()
     if lowest is not None and max(-lowest, highest) >= 2**63 // 1000:
         raise OverflowError("a moment or duration does not fit into 64 bits as microseconds")

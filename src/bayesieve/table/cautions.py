@@ -96,7 +96,7 @@ Mark = Literal["counter", "identifier", "date"]
 
 MOST_JUDGED_ROWS = 20_000
 """Rows in which numbers are looked at."""
-_FEWEST_ROWS = 20  # below, values of their own are no surprise
+_FEWEST_ROWS = 20  # below, unique values are no surprise
 _GLANCES = (64, 1000)  # rows that tell most columns of measurements from those that may be marks
 _CELLS_AT_ONCE = 1 << 20  # glanced at
 _MANY = 3  # rows a value, at most, in a glance at a counter or an identifier
@@ -134,7 +134,7 @@ def marks(
     Parameters
     ----------
     levels : of the columns, fitted to all rows.
-    drawn : gives ascending positions of up to so many of the rows that count.
+    drawn : gives ascending positions of up to a given number of the rows that count.
     counted : positions of the rows that count; None for all.
     weight : of all rows together; None for their number. A category of weight 2 is no identifier: two rows share it.
     """
@@ -195,7 +195,7 @@ def _n_categories(levels: TableLevels, i: int) -> int:
 
 
 def _at_a_glance(table: Table, rows: np.ndarray, positions: np.ndarray, n_rows: int) -> np.ndarray:
-    """The columns that hold whole numbers in these rows of so many, large enough for years with months, or many
+    """The columns that hold whole numbers in these of ``n_rows`` rows, large enough for years with months, or many
     different ones, over a range in which many more may be.
     """
     found = []

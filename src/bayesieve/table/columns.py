@@ -62,7 +62,7 @@ class ValueInRow(ValueError):
 
     Parameters
     ----------
-    before, after : what the sentence says before and after the place of the value
+    before, after : the sentence before and after the place of the value
     column : name of the column
     row : number of the row, from 0, among the rows that were given
     value : the raw value
@@ -168,7 +168,7 @@ class Column:
         return ValueInRow(before, after, self.name, number, self.value(row))
 
     def numbers(self) -> np.ndarray:
-        """The column as float64, NaN = missing; without a copy where the memory allows it.
+        """The column as float64, NaN = missing; without a copy if the memory allows it.
 
         Returns
         -------
@@ -358,7 +358,7 @@ class Column:
 
     @property
     def _of_objects(self) -> bool:
-        """Whether the values alone say what the column is, so that its type depends on which rows are here."""
+        """Whether the values alone tell what the column is, so that its type depends on which rows are here."""
         return self._raw.type is None
 
     def _converted(self, values: np.ndarray, natural: str, type_: str) -> np.ndarray:
@@ -436,7 +436,7 @@ class Table:
     Attributes
     ----------
     names : tuple of str
-        Column names; ``x0``, ``x1`` ... where the data has none.
+        Column names; ``x0``, ``x1`` ... if the data has none.
     named : bool
         Whether the names came with the data.
     n_rows, n_columns : int
@@ -516,7 +516,7 @@ class MatrixTable(Table):
     matrix : array of shape (n_rows, n_columns), or the result of `as_csc`
     names : sequence of str
     named : whether the names came with the data
-    kinds : how to read the columns at some positions, where that does not follow from their type
+    kinds : how to read the columns at some positions, if that does not follow from their type
     """
 
     def __init__(self, matrix: Any, names: Sequence[str], named: bool, kinds: Mapping[int, Kind] | None = None) -> None:
@@ -556,10 +556,10 @@ class MatrixTable(Table):
         values = np.array(part if self._is_dense else part.toarray(), dtype=np.float64, order="C")
         if self._matrix.dtype.kind in "iu" and self._matrix.dtype.itemsize == 8 and np.abs(values).max() >= 2**53:
             for i in range(first, stop):
-                self.column(i).numbers()  # warns where different numbers become one
+                self.column(i).numbers()  # warns if different numbers become one
         if not np.isfinite(values).all():
             for at in np.flatnonzero(np.isinf(values).any(axis=1)).tolist():
-                self.column(first + at).numbers()  # says which row
+                self.column(first + at).numbers()  # names the row
         return values
 
     def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:

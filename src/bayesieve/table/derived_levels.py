@@ -23,7 +23,7 @@ class PairLevels(FeatureLevels):
     Parameters
     ----------
     parts : two FeatureLevels
-        Levels of both columns: those of the features of the same names or, where these have one level, finer ones.
+        Levels of both columns: those of the features of the same names or, if these have one level, finer ones.
     grid : int array, shape (levels of the first, levels of the second)
         The level of each cell; `n_levels` where no training row was, which adds nothing to any class.
     cells : float array, shape (levels of the first, levels of the second, n_classes)
@@ -121,7 +121,7 @@ class PairLevels(FeatureLevels):
     def from_json(
         cls, data: Any, columns: Sequence[FeatureLevels] = (), shared: dict[str, FeatureLevels] | None = None
     ) -> PairLevels:
-        """The levels written by `to_json`, or by `features_to_json` where ``columns`` has the levels of the columns.
+        """The levels written by `to_json`, or by `features_to_json` if ``columns`` has the levels of the columns.
         Parts that are alike are those ``shared``, which grows.
         """
         with saved_levels(data, "pair"):
@@ -203,7 +203,7 @@ MISSING_LEVEL = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IndicatorLevels(FeatureLevels):
-    """Levels of one indicator: 0 "score <= threshold", 1 above, and 2 for missing scores where training had them.
+    """Levels of one indicator: 0 "score <= threshold", 1 above, and 2 for missing scores if training had them.
 
     Unlike the intervals of other numeric features, missing scores come last, so that the levels 0 and 1 mean the same
     in every indicator; and infinite scores are compared like any other.
@@ -246,12 +246,12 @@ class IndicatorLevels(FeatureLevels):
 
     @property
     def n_levels(self) -> int:
-        """2; 3 where missing scores are a level of their own."""
+        """2; 3 if missing scores are a separate level."""
         return MISSING_LEVEL if self.missing_code is None else MISSING_LEVEL + 1
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """``"<= 0.05"``, ``"> 0.05"`` and, where it is a level, ``"missing"``."""
+        """``"<= 0.05"``, ``"> 0.05"`` and, if it is a level, ``"missing"``."""
         text = number_text(self.threshold)
         return (f"<= {text}", f"> {text}", *(() if self.missing_code is None else ("missing",)))
 

@@ -21,7 +21,7 @@ _LAZY = (*QUERIES, "dask_dataframe")
 
 
 def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: Sequence[str] | None = None) -> Table:
-    """Read a dataframe, a 2-D array or a sparse matrix, without copying it where its memory can be read by columns.
+    """Read a dataframe, a 2-D array or a sparse matrix, without copying it if its memory can be read by columns.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None)
 
 
 def remember_features(estimator: Any, table: Table) -> None:
-    """Set ``n_features_in_`` and, where the data came with names, ``feature_names_in_``."""
+    """Set ``n_features_in_`` and, if the data came with names, ``feature_names_in_``."""
     _remember(estimator, table.n_columns, np.asarray(table.names, dtype=object) if table.named else None)
 
 

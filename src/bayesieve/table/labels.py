@@ -69,7 +69,7 @@ def _short_number(number: float, gap: float) -> str:
 
 
 def _plain_digits(text: str) -> str:
-    """Without an exponent where that reads better: 1e+04 is 10000."""
+    """Without an exponent if that reads better: 1e+04 is 10000."""
     if "e" not in text:
         return "0" if text == "-0" else text
     number = float(text)
@@ -110,7 +110,7 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
     ----------
     parts : the `FeatureLevels` of both columns.
     grid : (levels of the first, levels of the second) group of each cell; cells of no group, ``n_levels``, are passed
-        over where that makes a label shorter.
+        over if that makes a label shorter.
     """
     named = [functools.cache(functools.partial(_named_levels, part, full)) for part in parts]
     labels = []

@@ -193,7 +193,7 @@ class FeatureLevels(ShortRepr):
         if self.kind == "categorical":
             return self.code_categories(column.categories(merged=False))
         if self.n_levels == 1 and column.type not in (self.type, "text", "category", "mixed"):
-            # A column without values in training has no type of its own: any value is in its only level.
+            # A column without values in training has no type: any value is in its only level.
             return np.where(column.categories().codes < 0, self._code_of_missing, 0).astype(self.code_dtype)
         one_level = self.n_levels == 1  # anything is in it
         numbers, unreadable = column.read_numbers(self._number_type, [] if one_level else complaints)
@@ -212,7 +212,7 @@ class FeatureLevels(ShortRepr):
         return self.unseen_code if self.missing_code is None else self.missing_code
 
     def texts(self, column: Column) -> list[str | None]:
-        """The value of every row as `code` reads it, None where it is missing."""
+        """The value of every row as `code` reads it; None for a missing one."""
         if self.kind == "categorical":
             categories = column.categories(merged=False)
             read = [*(self._category(value) for value in categories.values), None]
@@ -326,7 +326,7 @@ def saved_levels(data: Any, what: str) -> Iterator[None]:
 
 
 def counts_of(rows: Counts) -> np.ndarray | None:
-    """Saved counts of levels by classes: whole numbers where all are."""
+    """Saved counts of levels by classes: whole numbers if all are."""
     if rows is None:
         return None
     counts = table(rows, (len(rows), len(rows[0]) if rows else 0), "counts")
@@ -349,7 +349,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     n_levels : int array, shape (n_features,)
     level_scores : float array, shape (n_features,)
     missing : int array, shape (n_features,)
-        Code of missing values; -1 where there is none.
+        Code of missing values; -1 if there is none.
     cuts : float array
         Cut points of all intervals of numbers, feature after feature.
     counts : float array, shape (levels of those features, n_classes), or None
@@ -365,7 +365,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     n_constant : int
         How many of the columns that levels were just learnt from have one value only, as far as the prior tells.
     doubtful : int array
-        Positions of columns that levels were just learnt from, which among so many may well be cut by chance.
+        Positions of columns that levels were just learnt from, which may well be cut by chance among that many columns.
     """
 
     n_constant = 0

@@ -81,7 +81,7 @@ def from_pandas(frame: Any) -> pl.DataFrame:
 
 
 def scan_dataset(dataset: Any, parent: Path | None) -> Source:
-    """The rows of a dataset of pyarrow: its own files where they are Parquet on this machine, else a copy."""
+    """The rows of a dataset of pyarrow: its own files if they are Parquet on this machine, else a copy."""
     from pyarrow import dataset as of_arrow, fs
 
     is_plain = isinstance(dataset, of_arrow.FileSystemDataset) and not getattr(dataset, "_scan_options", True)

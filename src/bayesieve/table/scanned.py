@@ -307,7 +307,7 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
             kind = type(name).__name__
             raise ValueError(f"{role} must be the name of a column of the scanned table, got {kind}.")
     names = [name for name in source.names if name not in given.values()]
-    source.select(list(dict.fromkeys(given.values())))  # says which column does not exist
+    source.select(list(dict.fromkeys(given.values())))  # names the column that does not exist
     labels, known, columns = _labels(source, target, [name for name in (weight, groups) if name is not None])
     table = ScannedTable(source.select(names), known)
     return ScannedRows(table, labels, columns.get(weight), columns.get(groups))

@@ -1,4 +1,4 @@
-"""The parts of a `SelectiveNB`: which options each of them takes from the model, and which contradict each other."""
+"""The steps of `SelectiveNB.fit` before and around the search, in their order, and the checks of its options."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check_monotone(model: SelectiveNB) -> None:
 
 
 def signs_of(monotone: Mapping[str, int] | None, levels: Sequence[FeatureLevels], n_classes: int) -> dict[int, int]:
-    """The signs of ``monotone`` by position of the feature; ValueError, which names the column, where one cannot be."""
+    """The signs of ``monotone`` by position of the feature; ValueError, which names the column, if one cannot be."""
     if not monotone:
         return {}
     if n_classes != 2:
@@ -92,7 +92,7 @@ def signs_of(monotone: Mapping[str, int] | None, levels: Sequence[FeatureLevels]
 
 
 def new_selector_of(model: SelectiveNB) -> CodedSelector:
-    """The selector with the options of the model: all of them where it was given by name, else those that it leaves at
+    """The selector with the options of the model: all of them if it was given by name, else those that it leaves at
     their defaults, except the smoothing.
     """
     options = {name: getattr(model, name) for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
@@ -367,7 +367,7 @@ def _check_text(where: str, texts: Any) -> None:
 
 
 def _with_options(part: Any, options: dict[str, Any]) -> Any:
-    """A part of the model with these options, where it has such and leaves them at their defaults."""
+    """A part of the model with these options, if it has such and leaves them at their defaults."""
     known = arguments(type(part))  # type: ignore[arg-type]
     for name, value in options.items():
         if name in known and _same(getattr(part, name), known[name]):
