@@ -170,12 +170,16 @@ class TableEncoder(TableCoder):
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
-        ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files. Where it has several blocks,
-        the values of one block of rows are converted at a time, unless there are fractional weights. ``single`` names
-        columns that no pair is looked for with. ``by_class`` lists the rows of a scanned table class after class;
-        ``verbose=1`` shows how far reading it has come. `ReadingTooSlow` is raised if reading would take longer than
-        ``seconds_left()`` says. ``samples`` : how many rows of a scanned table will be asked for, given the
-        numbers of columns and classes, by the seed that they are drawn by; these stay in memory.
+        Parameters
+        ----------
+        engine : where the codes live, such as `bayesieve.engine.Mapped` for files. If it has several blocks, the values
+            of one block of rows are converted at a time, unless there are fractional weights.
+        single : columns that are in no pair.
+        by_class : whether to list the rows of a scanned table class after class.
+        verbose : 1 shows the progress of reading a scanned table.
+        seconds_left : `ReadingTooSlow` is raised if reading would take longer than it returns.
+        samples : by seed, a function of the numbers of columns and classes that returns how many rows of a scanned
+            table to draw; they stay in memory for later steps of a fit.
         """
         if is_scan(X, y):
             scan = scanned_rows(X, y, sample_weight)
@@ -297,18 +301,22 @@ class _EncoderFit:
     Parameters
     ----------
     encoder : its options.
-    table : the columns; ``sums`` : (n_sums, n_terms) positions of those whose sums are tried.
+    table : the columns.
+    sums : (n_sums, n_terms) positions of the columns whose sums are tried.
     coders : of each column; ``grouper`` : of the cells of pairs.
     target, weights, order : classes and weights of the rows, as they come and class by class.
     rows : the rows as they are coded.
     engine : where the codes live.
-    single : columns that no pair is looked for with.
+    single : columns that are in no pair.
+    reading : the options ``verbose`` and ``seconds_left`` of `TableEncoder.fit_transform_coded`.
 
     Attributes
     ----------
     cautions, marked : of the columns, once they are read and fitted; None if the engine had kept their codes.
-    samples : how many rows of a scanned table are asked for later, by seed.
-    prints : of the rows.
+    values : counts of the values of a scanned table, once it is read; None for other tables.
+    samples : how many rows of a scanned table later steps need, by seed.
+    prints : fingerprints of the rows, by which samples are drawn.
+    weighing : positions of the rows of positive weight; None for all.
     """
 
     encoder: TableEncoder
@@ -332,10 +340,10 @@ class _EncoderFit:
         self.prints = RowPrints(self.table, self.rows, self.encoder.n_jobs, self.engine)
         bounds = self.engine.blocks(np.array([0, self.table.n_rows]))
         self.blocks = [slice(*block.tolist()) for block in bounds]
-        self.counted = None if self.weights is None else np.flatnonzero(self.weights > 0)
+        self.weighing = None if self.weights is None else np.flatnonzero(self.weights > 0)
 
     def facts(self) -> Iterator[Any]:
-        """Everything that the codes depend on, as bytes."""
+        """Everything that the codes depend on, as bytes: a cached table with the same facts is used again."""
         encoder = self.encoder
         yield repr(
             [encoder.missing, encoder.pairs, *self.single, encoder._numbers_apart is not None, encoder.n_quantiles]
@@ -400,7 +408,7 @@ class _EncoderFit:
     def marks_of(self, levels: TableLevels) -> dict[str, Mark]:
         """Columns that mark rows or moments."""
         weight = None if self.weights is None else float(self.weights.sum())
-        return marks(self.table, levels, self.drawn, self.counted, weight)
+        return marks(self.table, levels, self.drawn, self.weighing, weight)
 
     def drawn(self, most: int, seed: int = 0) -> np.ndarray:
         """Ascending positions in the table, or the source, of up to ``most`` rows of positive weight."""

@@ -102,7 +102,7 @@ class Grid:
         return rows[met], self.ends[0, 1:][met], self.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
-        """Cuts into at most so many cells of about as many rows, were these spread evenly over each present cell.
+        """Cuts into at most ``n_cells`` cells of about as many rows, were these spread evenly over each present cell.
         Cells of many more rows are cut off on both sides: they may hold one frequent value.
         """
         rows, low, high = self._filled()

@@ -121,13 +121,15 @@ def fit_evidence(
     options: FitOptions,
     clock: Clock,
 ) -> Evidence:
-    """Fit what ``options`` ask for, with a warning if that was ended early.
+    """Fit the weights and the evidence as far as ``options.fit`` asks for; warn if this was ended early.
 
     Parameters
     ----------
     coded : the rows, coded by ``levels``.
     averaged : (n_features,) weights of the search.
     smoothing : of the probabilities.
+    options : what to fit.
+    clock : of the whole fit; when its time is up, the best so far is kept.
     """
     if options.fit is not None:  # blocks of rows are summed in any order: what follows must not depend on the last bits
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
@@ -175,7 +177,7 @@ def counting_errors(counts: np.ndarray, weight: float) -> np.ndarray:
 
 
 def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
-    """(n_cells, n_numbers, 0)."""
+    """No errors that are shared with other features, (n_cells, n_numbers, 0)."""
     return np.zeros((n_cells, 1 if n_classes == 2 else n_classes, 0))
 
 
@@ -227,9 +229,9 @@ class _Term:
     codes : (n_rows,) its cells.
     rows : (n_cells,) number (or weight) of the rows of each cell.
     counted : (n_cells, n_classes) evidence as counted, without weight.
-    learnt_again : whether its levels are learnt again for the rows of each fold: those of all rows know the rows.
+    learnt_again : whether its levels are learnt again for each fold, as those of all rows would overfit.
     shape : how its evidence may deviate.
-    correction : what of ``counted`` the loss of counting does not know, if anything.
+    correction : (n_cells, n_classes) what ``counted`` has beyond the evidence in the loss of counting, or None.
     """
 
     feature: int
@@ -248,13 +250,13 @@ class _Term:
         return self.of_level.size
 
     def weighted(self, weight: float) -> _Term:
-        """With another weight."""
+        """The same term with another weight."""
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
         return replace(self, weight=weight, shape=shape)
 
     def rising(self, sign: int, levels: FeatureLevels, logs: np.ndarray) -> _Term:
-        """With evidence that must not fall, of ``levels`` with log P(level | class), from the first of the cells in the
-        order of ``sign`` to the last.
+        """The same term with evidence that must not fall from the first of its cells to the last, in the order of
+        ``sign``; ``logs`` : log P(level | class) of its ``levels``.
         """
         counted = merged_evidence(logs, rising_cells(levels, sign))[self.of_level]
         shape = replace(self.shape, rising=rising_cells(self.cells or levels, sign))
@@ -282,7 +284,7 @@ class _JointFit:
 
     @property
     def weights(self) -> np.ndarray:
-        """(n_features of the table,)."""
+        """(n_features of the table,) weights, 0 for features that are no term."""
         weights = np.zeros(self.averaged.size)
         weights[[term.feature for term in self.terms]] = [term.weight for term in self.terms]
         return weights
@@ -305,12 +307,12 @@ class _JointFit:
         return offset
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
-        """To be solved by the evidence."""
+        """The problem whose solution is the evidence."""
         rows = self.loss.rows
         return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, n_jobs)
 
     def only(self, kept: np.ndarray) -> _JointFit:
-        """Without some terms, whose weight goes to those that are left, and surfaces."""
+        """Only the terms and surfaces marked in ``kept``; the weights of the terms are refitted."""
         n = len(self.terms)
         terms = [term for term, stays in zip(self.terms, kept, strict=False) if stays]
         surfaces = dict(own for own, stays in zip(self.surfaces.items(), kept[n:], strict=True) if stays)
@@ -402,7 +404,9 @@ def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
     return apart_within(shapes, weights, n_classes)  # type: ignore[arg-type]
 
 
-def _surface_parts(terms: Sequence[_Term], levels: Sequence[FeatureLevels], options: FitOptions) -> dict[int, SurfacePart]:
+def _surface_parts(
+    terms: Sequence[_Term], levels: Sequence[FeatureLevels], options: FitOptions
+) -> dict[int, SurfacePart]:
     """The terms that may take part in surfaces, by position."""
     parts = {}
     if any(term.cells is not None for term in terms):
@@ -418,8 +422,8 @@ def _surface_parts(terms: Sequence[_Term], levels: Sequence[FeatureLevels], opti
 def _solved(
     fit: _JointFit, levels: Sequence[FeatureLevels], every: CalibrationRows, options: FitOptions, clock: Clock
 ) -> tuple[_JointFit, Solution]:
-    """With surfaces that the rows pay for, the terms that stay and their evidence, fitted to ``every`` row in the end;
-    all terms stay, and there are no surfaces, unless the options are to drop some.
+    """The surfaces that the rows pay for, the terms that stay, and the solution, fitted to ``every`` row in the end.
+    Unless ``options.drop``, all terms stay and there are no surfaces.
     """
     problem = fit.problem(options.n_jobs)
     if not options.drop or len(fit.terms) == 1:
@@ -456,7 +460,7 @@ def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
 def _on_every_row(
     fit: _JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
 ) -> tuple[_JointFit, Solution]:
-    """Fitted once more, to the rows that were not looked at so far, too."""
+    """The fit and its solution once more, on ``every`` row; as they are if they know all rows, or if time is up."""
     if not solution.complete or every.positions.size == fit.loss.rows.positions.size:
         return fit, solution
     cells = {term.feature: term.cells for term in fit.terms}
@@ -541,7 +545,7 @@ def _null(rows: CalibrationRows) -> float:
 
 
 def _lines(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The line of each code, zeros for codes of no cell."""
+    """The row of ``table`` for each code, zeros for codes of no cell."""
     return np.append(table, np.zeros((1, table.shape[1])), axis=0)[np.minimum(codes, len(table))]
 
 

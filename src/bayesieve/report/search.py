@@ -663,7 +663,7 @@ def _marks(
         return ()
     step, x = chosen
     label = shown.text(value)
-    if shown.on_validation or search.validation_name is None:  # only one panel says the size, that of the choice
+    if shown.on_validation or search.validation_name is None:  # only one panel shows the size, that of the choice
         label = f"{plural(step.n_features, 'feature')}, {label}"
     return (draw.labelled_mark(draw.Point(x, scale(value)), label, lines, above=not shown.lower_is_better),)
 
