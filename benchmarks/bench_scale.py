@@ -96,16 +96,16 @@ def grid_losses(path: str) -> list[list[str]]:
     """What cells of a grid lose against single values: MODL cost of the levels of columns of many distinct numbers."""
     import bayesieve
     from bayesieve import TableEncoder
-    from bayesieve.discretize import scanned_columns
+    from bayesieve.discretize import row_blocks
     from bayesieve.discretize.criterion import interval_costs
 
     names = ["number_02", "number_05", "number_11", "number_14"]
     source = bayesieve.scan(path, columns=[*names, TARGET])
     exact = TableEncoder().fit(source, TARGET).levels_
-    scanned_columns.EXACT_ROWS, most = 0, scanned_columns.MOST_NUMBERS
-    scanned_columns.MOST_NUMBERS = 1000
+    row_blocks.EXACT_ROWS, most = 0, row_blocks.MOST_NUMBERS
+    row_blocks.MOST_NUMBERS = 1000
     on_grid = TableEncoder().fit(source, TARGET).levels_
-    scanned_columns.EXACT_ROWS, scanned_columns.MOST_NUMBERS = 1 << 20, most
+    row_blocks.EXACT_ROWS, row_blocks.MOST_NUMBERS = 1 << 20, most
     lines = []
     for name, one, other in zip(names, exact, on_grid, strict=True):
         n_values = pl.read_parquet(path, columns=[name])[name].n_unique()

@@ -46,7 +46,7 @@ count : "distinct" or "evaluations", default={default}
 max_seconds : float or None, default={default}
     The search stops after this many seconds and keeps the best so far; so does Ctrl-C.
 smoothing : "m-estimate" or float, default={default}
-    See `DiscreteNB`.
+    As `DiscreteNB` takes it.
 encoder : "modl", TableEncoder, IndicatorEncoder or None, default={default}
     None: the table is coded already (integers from 0).
 random_state : int, RandomState, Generator or None, default={default}

@@ -27,8 +27,8 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.criteria import Benefit
-from bayesieve.discretize import scanned_columns, value_sums
-from bayesieve.discretize.scanned_columns import ScannedBlocks
+from bayesieve.discretize import row_blocks, value_sums
+from bayesieve.discretize.row_blocks import ScannedBlocks
 from bayesieve.engine import Cache, Mapped
 from bayesieve.engine.files import bytes_of
 from bayesieve.search import greedy
@@ -155,8 +155,8 @@ def test_too_many_numbers_are_counted_in_cells_of_a_grid(tmp_path: Path, monkeyp
     frame = claims(4000).select("amount", "age", "paid")
     source = bayesieve.scan(written(frame, tmp_path, 3))
     exact = TableEncoder().fit(source, "paid")
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.EXACT_ROWS", 100)
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_NUMBERS", 1000)
+    monkeypatch.setattr("bayesieve.discretize.row_blocks.EXACT_ROWS", 100)
+    monkeypatch.setattr("bayesieve.discretize.row_blocks.MOST_NUMBERS", 1000)
     on_grid = TableEncoder(n_quantiles=500)
     coded = on_grid.fit_transform_coded(source, "paid")
     assert exact.levels_[1].to_json() == on_grid.levels_[1].to_json()
@@ -167,8 +167,8 @@ def test_too_many_numbers_are_counted_in_cells_of_a_grid(tmp_path: Path, monkeyp
 
 def test_too_many_categories_count_as_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = claims(2000).select("town", "age", "paid")
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.EXACT_ROWS", 100)
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_CATEGORIES", 20)
+    monkeypatch.setattr("bayesieve.discretize.row_blocks.EXACT_ROWS", 100)
+    monkeypatch.setattr("bayesieve.discretize.row_blocks.MOST_CATEGORIES", 20)
     source = written(frame, tmp_path, 4)
     for _ in range(2):  # the second fit finds the codes
         with pytest.warns(UserWarning, match="Only the most frequent 20 different values count in 'town'"):
@@ -234,7 +234,7 @@ def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypat
     assert model.n_rows_ == 3000
     monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 100)
     now = [0.0]
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("bayesieve.discretize.row_blocks.time.perf_counter", lambda: now[0])
     count = value_sums.count_values
 
     def slow(*arguments: Any) -> Any:
@@ -334,7 +334,7 @@ def read_in_small_blocks(setattr: Callable[..., None]) -> None:
     setattr(files, "_IN_MEMORY_BYTES", 0)
     limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20, "MOST_TEXTS": 30}
     for name, value in {**limits, "_SECONDS_BETWEEN_NOTES": 0.0, "_PAUSE": 0.0}.items():
-        setattr(scanned_columns, name, value)
+        setattr(row_blocks, name, value)
 
 
 @pytest.mark.parametrize(("values", "cells"), [(26, 999), (999, 3)])

@@ -19,7 +19,7 @@ from bayesieve import (
     TableEncoder,
     WrapperSelector,
 )
-from bayesieve.discretize import column_blocks
+from bayesieve.discretize import fitted_columns
 from bayesieve.discretize.random_sums import SummedTable, sum_names
 from bayesieve.table import FeatureLevels, as_table
 from bayesieve.table.derived_levels import features_from_json, features_to_json
@@ -119,7 +119,7 @@ def test_bad_input(options: dict[str, Any], X: Any, message: str) -> None:
 def test_levels_are_those_of_a_table_with_the_sums(
     monkeypatch: Any, missing: Any, numeric: Any, weighted: bool, block: int
 ) -> None:
-    monkeypatch.setattr(column_blocks, "_BLOCK_CELLS", block)
+    monkeypatch.setattr(fitted_columns, "_BLOCK_CELLS", block)
     frame, y = mixed()
     weights = np.random.default_rng(1).choice([0.0, 1.0, 2.5], y.size) if weighted else None
     sums = RandomSums(6)

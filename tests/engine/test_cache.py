@@ -18,7 +18,7 @@ import pytest
 
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
-from bayesieve.discretize import scanned_columns, value_sums
+from bayesieve.discretize import row_blocks, value_sums
 from bayesieve.engine import Cache, files
 from tests.classifier.test_scanned import claims, read_in_small_blocks, written
 from tests.processes import CONTEXT
@@ -191,7 +191,7 @@ def fit_and_wait(connection: Connection, place: str, number: int, source: str, f
         setattr(owner, name, called)
 
     if place in ("rows", "cells"):
-        scanned_columns._SECONDS_BETWEEN_NOTES = 10.0  # as in a real fit: none here
+        row_blocks._SECONDS_BETWEEN_NOTES = 10.0  # as in a real fit: none here
     if place == "start":
         wait()
     else:

@@ -36,7 +36,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteTable
 from bayesieve.counts.row_content import fingerprints
 from bayesieve.criteria import LogLoss
-from bayesieve.discretize import scanned_columns
+from bayesieve.discretize import row_blocks
 from bayesieve.engine import Cluster, Mapped
 from bayesieve.engine.cluster import Keeper
 from bayesieve.table import as_table
@@ -337,7 +337,7 @@ def test_workers_read_count_and_code_scanned_tables(
         frame[begin : begin + 700].write_parquet(tmp_path / f"{number}.parquet", row_group_size=300)
     if on_grid:
         for name, most in (("EXACT_ROWS", 100), ("MOST_NUMBERS", 500)):
-            monkeypatch.setattr(f"bayesieve.discretize.scanned_columns.{name}", most)
+            monkeypatch.setattr(f"bayesieve.discretize.row_blocks.{name}", most)
     source, options = bayesieve.scan(tmp_path), {"by_class": by_class}
     alone, remote = TableEncoder(pairs=3, n_quantiles=400), TableEncoder(pairs=3, n_quantiles=400)
     with pytest.warns(UserWarning, match="missing in 26 rows"):
@@ -366,7 +366,7 @@ def test_workers_tell_rows_apart_as_tables_in_memory_do(
     frame = claims().drop("whole", "fractional")
     table = source.select(frame.columns)
     order = np.argsort(frame["target"].to_numpy(), kind="stable")
-    monkeypatch.setattr(scanned_columns, "_VALUES_AT_ONCE", 6000)  # a few columns at a time
+    monkeypatch.setattr(row_blocks, "_VALUES_AT_ONCE", 6000)  # a few columns at a time
     for by_class, block_rows in ((True, 200), (False, 600)):
         with Cluster(client, block_rows=block_rows) as engine:
             coded = TableEncoder().fit_transform_coded(table, "target", engine=engine, by_class=by_class)
@@ -383,7 +383,7 @@ def test_many_rows_give_the_same_model_in_memory_on_disk_from_a_scan_and_on_a_cl
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bayesieve.evidence.calibration._MOST_LAST_ROWS", 200_000)
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_CATEGORIES", 20_000)
+    monkeypatch.setattr("bayesieve.discretize.row_blocks.MOST_CATEGORIES", 20_000)
     rng, n = np.random.default_rng(0), 1_500_000
     y = rng.integers(0, 2, n)
     users, towns = (pl.Series([f"{letter}{i}" for i in range(300_000)]) for letter in "ut")
@@ -424,8 +424,8 @@ def test_the_most_frequent_of_too_many_categories_count(
     )
     for number, begin in enumerate(range(0, 3000, 800)):
         frame[begin : begin + 800].write_parquet(tmp_path / f"{number}.parquet")
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.EXACT_ROWS", 100)
-    monkeypatch.setattr("bayesieve.discretize.scanned_columns.MOST_CATEGORIES", 20)
+    monkeypatch.setattr("bayesieve.discretize.row_blocks.EXACT_ROWS", 100)
+    monkeypatch.setattr("bayesieve.discretize.row_blocks.MOST_CATEGORIES", 20)
     rows = frame["town"].value_counts(sort=True)["count"]
     left_out = 3000 - rows.head(20).sum()
     for block_rows in (400, 1500):
@@ -499,7 +499,7 @@ def test_a_model_of_a_scan_is_that_in_memory(
 def lower_limits(setattr: Any) -> None:
     """Let few rows be many: numbers are counted in cells, and every sample leaves rows out."""
     for module, limits in {
-        "discretize.scanned_columns": {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60},
+        "discretize.row_blocks": {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60},
         "discretize.encoder": {"MOST_JUDGED_ROWS": 200},
         "table.cautions": {"MOST_JUDGED_ROWS": 200},
         "discretize.pairs": {"_MOST_RANKED_ROWS": 350, "_MOST_GROUPED": 20},

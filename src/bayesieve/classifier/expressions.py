@@ -61,7 +61,7 @@ Reference = Callable[[str], Any]
 
 
 def expressions_of(model: SelectiveNB, frame: Any, outputs: str) -> list[Any]:
-    """What `SelectiveNB.expressions` gives."""
+    """Expressions of the predictions; see `SelectiveNB.expressions`."""
     if not is_choice(outputs, OUTPUTS):
         raise ValueError(f"outputs must be one of {', '.join(map(repr, OUTPUTS))}, got {outputs!r}.")
     stages = Stages.of(model, frame)

@@ -1,4 +1,4 @@
-"""The steps of `SelectiveNB.fit` before and around the search, in their order, and the checks of its options."""
+"""Steps of `SelectiveNB.fit`: checks of its options, its encoder and selector, and its rows from reading to codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
-from bayesieve.discretize.scanned_columns import ReadingTooSlow
+from bayesieve.discretize.row_blocks import ReadingTooSlow
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
@@ -171,7 +171,7 @@ class TrainingRows(NamedTuple):
         return isinstance(self.table, ScannedTable)
 
     def part(self, n_rows: int) -> TrainingRows:
-        """Evenly spread pieces of a scan, about as many rows."""
+        """The rows of evenly spread pieces of a scan, about ``n_rows``."""
         table, kept = self.table.part(n_rows, self.target.codes)
         target = Target(self.target.codes[kept], self.target.classes)
         weights, groups = (None if of_rows is None else of_rows[kept] for of_rows in (self.weights, self.groups))

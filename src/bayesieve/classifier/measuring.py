@@ -67,7 +67,7 @@ class JudgedRows:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRows:
     """Rows, their predicted probabilities, and the figures that follow."""
 
     rows: JudgedRows
@@ -131,7 +131,7 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     return False
 
 
-def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Measured | None:
+def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> MeasuredRows | None:
     """Figures of this model on the rows, or of models like it on folds of them; None if ``cv`` is 0.
 
     ValueError if ``cv`` cannot split the rows; Unmeasured if there are too few rows, or the models of some folds
@@ -172,7 +172,7 @@ def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_
     return f"This very model, measured on {n_rows}{caution}", f"this model on {n_rows}"
 
 
-def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> Measured:
+def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> MeasuredRows:
     if rows.weights is not None and not rows.weights.all() and (cv is None or is_number_of_folds(cv)):
         rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
     largest = int(np.bincount(rows.codes).max())
@@ -228,7 +228,7 @@ def _performance(
     probability: np.ndarray,
     protocol: str,
     measured: str,
-) -> Measured:
+) -> MeasuredRows:
     n_rows, predicted = rows.n_rows, probability
     codes, weights = rows.codes, rows.weights
     if weights is not None and not weights.all():
@@ -260,7 +260,7 @@ def _performance(
         roc=tuple((labels[j], tuple(metrics.roc_points(probability[:, j], codes == j, weights))) for j in curves),
         measured=measured,
     )
-    return Measured(rows, predicted, performance)
+    return MeasuredRows(rows, predicted, performance)
 
 
 class Deciding:
@@ -279,7 +279,7 @@ class Deciding:
         self._constant = values if values.ndim == 2 else None
         self.rows = replace(rows, benefits=np.broadcast_to(values, (rows.n_rows, *values.shape[-2:])))
 
-    def summary(self, measured: Measured) -> DecisionSummary:
+    def summary(self, measured: MeasuredRows) -> DecisionSummary:
         """What the decisions bring in the rows measured, and in those of other thresholds."""
         codes, weights = measured.rows.codes, self._weights(measured)
         benefits = Benefits(np.asarray(measured.rows.benefits))
@@ -324,7 +324,7 @@ class Deciding:
         )
         return DecisionSummary(lines, of_score, steps, at.index(own), words)
 
-    def _weights(self, measured: Measured) -> np.ndarray:
+    def _weights(self, measured: MeasuredRows) -> np.ndarray:
         """Weights of the rows, which have the shares of the classes where decisions are taken."""
         codes, weights = measured.rows.codes, measured.rows.weights
         weights = np.ones(codes.size) if weights is None else weights

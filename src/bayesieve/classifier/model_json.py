@@ -34,7 +34,7 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.recoding import coarser_codes
-from bayesieve.discretize.scanned_columns import QUANTILES
+from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.evidence.fitting import counting_errors
 from bayesieve.evidence.solver import N_FACTORS
 from bayesieve.parts import Registry, arguments, options_of

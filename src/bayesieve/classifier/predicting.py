@@ -537,7 +537,7 @@ def prediction_names(model: SelectiveNB, outputs: str = "all") -> list[str]:
 
 
 def with_predictions(model: SelectiveNB, frame: Any) -> Any:
-    """What `SelectiveNB.with_predictions` gives."""
+    """The frame with its predictions; see `SelectiveNB.with_predictions`."""
     native, depends = nw.to_native(frame, pass_through=True), nw.dependencies
     if isinstance(native, (str, os.PathLike, list, Source)):
         raise TypeError(f"with_predictions takes a dataframe or a query, got {type(native).__name__}; see predict_to.")

@@ -42,7 +42,7 @@ def predict_to(
     memory_limit: Any,
     verbose: int,
 ) -> int:
-    """What `SelectiveNB.predict_to` does."""
+    """Write predictions of a source; see `SelectiveNB.predict_to`."""
     rows = scan_for(model, source)
     refuse_own_file(path, source, rows)
     scored = ScoredRows.of(model, rows, keep, memory_limit)

@@ -24,7 +24,7 @@ from bayesieve.cli.files import amounts_of, shown
 from bayesieve.cli.models import show_summary
 from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize.recoding import drawn_from_scan
-from bayesieve.discretize.scanned_columns import QUANTILES
+from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.engine.files import bytes_of
 from bayesieve.selection import SELECTORS
 from bayesieve.table import as_table, as_target

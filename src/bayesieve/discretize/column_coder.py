@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesieve.discretize.column_blocks import code_columns, fit_columns
 from bayesieve.discretize.criterion import Groups, Intervals, Prior, interval_costs, pays
+from bayesieve.discretize.fitted_columns import code_columns, fit_columns
 from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.parts import with_shared_docs
 from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_target

@@ -15,16 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteTable
-from bayesieve.discretize import scanned_columns
+from bayesieve.discretize import row_blocks
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
-from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns, fit_useful
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
 from bayesieve.discretize.criterion import Intervals, Prior, check_prior, doubtful
+from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns, fit_useful
 from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
 from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import RowPrints, TableRecoder
-from bayesieve.discretize.scanned_columns import (
+from bayesieve.discretize.row_blocks import (
     QUANTILES,
     Blocks,
     CountedColumns,
@@ -394,7 +394,7 @@ class _EncoderFit:
         """Levels and, if they are to be ``coded``, codes of some columns; ``known`` : intervals of the last ones."""
         missing, n_jobs = self.encoder.missing, self.encoder.n_jobs
         in_one_piece = len(self.blocks) == 1 or not self.order.integral
-        if self.values is None and in_one_piece and table.n_rows <= scanned_columns.EXACT_ROWS:
+        if self.values is None and in_one_piece and table.n_rows <= row_blocks.EXACT_ROWS:
             return fit_columns(table, coders, self.order, missing, n_jobs, self.engine, known)
         if self.values is not None:
             values, positions = self.values, list(map(self.table.names.index, table.names))

@@ -27,7 +27,7 @@ from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import TableLevels
 
 if TYPE_CHECKING:
-    from bayesieve.discretize.column_blocks import FittedColumns
+    from bayesieve.discretize.fitted_columns import FittedColumns
 
 Finer = Callable[[list[int], list[ColumnCoder], bool], "tuple[FittedColumns, Any]"]
 """Levels and, if asked for, codes of all rows, of the columns at some positions by other coders."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.row_content import Content, RowSamples, fingerprints
-from bayesieve.discretize.column_blocks import FittedColumns, code_columns, fit_columns
+from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder
-from bayesieve.discretize.scanned_columns import Places
+from bayesieve.discretize.row_blocks import Places
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Rows, Table, Target

@@ -28,7 +28,7 @@ def stage(title: str, verbose: int) -> Iterator[None]:
     if not verbose:
         yield
         return
-    clock = _Clock(title)
+    clock = _RunningClock(title)
     _clocks.append(clock)
     try:
         yield
@@ -37,7 +37,7 @@ def stage(title: str, verbose: int) -> Iterator[None]:
         clock.stop()
 
 
-class _Clock:
+class _RunningClock:
     """A clock in a thread, from the first second on."""
 
     def __init__(self, title: str) -> None:
@@ -88,7 +88,7 @@ class _Clock:
             self._bar = None
 
 
-_clocks: list[_Clock] = []
+_clocks: list[_RunningClock] = []
 
 
 def elapsed(began: float) -> str:
@@ -183,7 +183,7 @@ class SearchProgress:
         self._bar: Any = None
         self._task: Any = None
         self._began = self._written = time.perf_counter()
-        self._hiding: list[_Clock] = []
+        self._hiding: list[_RunningClock] = []
 
     def __enter__(self) -> Progress | None:
         return self if self._verbose else None

@@ -45,8 +45,8 @@ class CalibratedWeights:
     """Weights (n_features,) in [0, 1], the common factor that their prior is centred on, and the smoothing of the
     probabilities that they belong to; ``complete`` is False if the user or the end of the time ended the fit early.
 
-    A complete one has the ``loss`` that it minimised, over rows with the features of positive weight, and ``every`` row
-    that these were drawn from.
+    If complete: ``loss`` is what they minimise, over a sample of rows with the features of positive weight; ``every``
+    holds all rows of the last fit, which the sample is part of.
     """
 
     weights: np.ndarray
@@ -107,10 +107,10 @@ def calibrate(
 
 
 class CalibrationRows:
-    """Codes of some features, classes and weights of (a sample of) coded rows.
+    """Codes of some features, classes and weights of coded rows, or of a sample of them.
 
-    Of more than `most_last_rows`, a sample, drawn by ``seed``, stands for all. Each row of it is believed as one row,
-    and stands for ``n_stood_for`` rows if rows are shown.
+    Of more than `most_last_rows` rows, a sample drawn by ``seed`` stands for all. A row of it counts once in a fit, and
+    ``n_stood_for`` times in counts that are shown.
 
     Raises
     ------
@@ -143,7 +143,7 @@ class CalibrationRows:
 
     @cached_property
     def codes(self) -> np.ndarray:
-        """(n_features, n_rows)."""
+        """(n_features, n_rows) codes, those of levels learnt again included."""
         codes = self._coded.codes_at(self.features, self.positions)
         highest = max((int(own.max()) for own in self._learnt_again.values()), default=0)
         codes = codes.astype(max(codes.dtype, smallest_unsigned(highest)), copy=False)
@@ -153,7 +153,7 @@ class CalibrationRows:
 
     @cached_property
     def few(self) -> CalibrationRows:
-        """Some of these rows, enough to choose by: 50,000, or fewer if they are wide."""
+        """A sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
         few = copy(self)
         vars(few).pop("codes", None)
         few.positions = self._coded.drawn(self._most_few, self._seed)

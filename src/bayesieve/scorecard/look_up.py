@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri, softmax
 
-from bayesieve.discretize.column_blocks import code_columns
+from bayesieve.discretize.fitted_columns import code_columns
 from bayesieve.discretize.indicators import code_families, indicator_table, make_family
 from bayesieve.discretize.random_sums import with_sums
 from bayesieve.table import FeatureLevels, Table

@@ -11,7 +11,7 @@ import pytest
 
 import bayesieve
 from bayesieve import TableEncoder
-from bayesieve.discretize import scanned_columns, value_sums
+from bayesieve.discretize import row_blocks, value_sums
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.discretize.value_sums import (
     BlockRows,
@@ -66,7 +66,7 @@ def test_engines_blocks_files_and_orders_give_the_same_levels(
     seed: int, weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in LIMITS.items():
-        monkeypatch.setattr(scanned_columns, name, value)
+        monkeypatch.setattr(row_blocks, name, value)
     frame = table(2000, seed)
     frame = frame if weighted else frame.drop("weight")
 

@@ -1,4 +1,4 @@
-"""All columns of a table fitted, or coded, block after block, many columns of numbers at once."""
+"""The levels of all columns of a table in memory, and codes by levels: many columns of numbers at once."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather, put
 from bayesieve.counts.row_content import fingerprints
 from bayesieve.discretize import value_sums
-from bayesieve.discretize.column_blocks import FittedColumns, code_in_blocks, fit_counts
 from bayesieve.discretize.column_coder import ColumnCoder
+from bayesieve.discretize.fitted_columns import FittedColumns, code_in_blocks, fit_counts
 from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, map_in_threads
