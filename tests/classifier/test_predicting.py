@@ -231,14 +231,14 @@ def test_tables_of_others_are_never_replaced(by_year: Path, tmp_path: Path) -> N
 
 def dies_while_scoring(model: Path, source: Path, target: Path) -> None:
     """Predictions that are killed after the fourth block of 50 rows."""
-    blocks, dying = scored_files.ScoredRows.blocks, dies_at(4, lambda: None)
+    blocks, dying = scored_files.PredictedRows.blocks, dies_at(4, lambda: None)
 
     def killed(*arguments: Any) -> Iterator[Any]:
         for block in blocks(*arguments):
             yield block
             dying()
 
-    scored_files.ScoredRows.blocks, scored_files._BLOCK_ROWS = killed, 50  # type: ignore[method-assign]
+    scored_files.PredictedRows.blocks, scored_files._BLOCK_ROWS = killed, 50  # type: ignore[method-assign]
     bayesieve.load(model).predict_to(target, source)
 
 

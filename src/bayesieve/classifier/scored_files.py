@@ -45,7 +45,7 @@ def predict_to(
     """Write predictions of a source; see `SelectiveNB.predict_to`."""
     rows = scan_for(model, source)
     refuse_own_file(path, source, rows)
-    scored = ScoredRows.of(model, rows, keep, memory_limit)
+    scored = PredictedRows.of(model, rows, keep, memory_limit)
     with RowProgress("Predicting", rows.n_rows, rows.n_bytes, verbose) as progress:
         if is_folder(path):
             scored.write_folder(Path(path), progress)
@@ -56,7 +56,7 @@ def predict_to(
 
 
 @dataclass(frozen=True)
-class ScoredRows:
+class PredictedRows:
     """The rows of a source, with columns to keep and their predictions, a block at a time.
 
     Attributes
@@ -88,7 +88,7 @@ class ScoredRows:
         memory_limit: Any,
         also: Sequence[str] = (),
         **options: Any,
-    ) -> ScoredRows:
+    ) -> PredictedRows:
         """The rows of a source, read so that memory stays within a limit; ``also`` names further columns to read."""
         import polars as pl
 

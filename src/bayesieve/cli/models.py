@@ -32,7 +32,7 @@ _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 def predict(given: Any) -> None:
     """Predict every row of a table."""
-    from bayesieve.classifier.scored_files import ScoredRows
+    from bayesieve.classifier.scored_files import PredictedRows
     from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.writing import is_folder
@@ -48,7 +48,7 @@ def predict(given: Any) -> None:
         add = {"add": partial(decision_columns, rule, model, table), "add_key": repr(rule)}
         add["also"] = [rule.amount] if rule.amount in source.names else []
     kept = "all" if given.keep == ["all"] and "all" not in source.names else given.keep
-    scored = ScoredRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
+    scored = PredictedRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
     unfinished = "no predictions were written"
     if to_folder:
         unfinished = f"finished files are in {output}; run the same command to continue from there"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.report.drawing import Box, Column, Point, Scale, Table, Tick, drawable, value_ticks
+from bayesieve.report.drawing import Box, Head, Point, Scale, TextTable, Tick, drawable, value_ticks
 from bayesieve.report.figure import Figure
 from bayesieve.report.search import measures_of, summarise_trace
 from bayesieve.words import format_number
@@ -105,12 +105,12 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     )
 
 
-def _table(frame: Any) -> Table:
+def _table(frame: Any) -> TextTable:
     measured = [name for name in frame.columns if name not in ("cut", "features", "n_features", "feasible")]
     best = frame.sort("violation", frame.columns[3], descending=[False, True]).head(12)
-    return Table(
+    return TextTable(
         title="Candidates",
-        columns=(Column("Features", False), Column("Number", True), *(Column(name, True) for name in measured)),
+        columns=(Head("Features", False), Head("Number", True), *(Head(name, True) for name in measured)),
         rows=tuple(
             (", ".join(row["features"]), str(row["n_features"]), *(format_number(row[name], 4) for name in measured))
             for row in best.iter_rows(named=True)

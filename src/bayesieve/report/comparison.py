@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
-from bayesieve.report.drawing import Column, Point, Scale, Table, Tick, drawable, value_ticks
+from bayesieve.report.drawing import Head, Point, Scale, TextTable, Tick, drawable, value_ticks
 from bayesieve.report.figure import Figure
 from bayesieve.report.render import fill
 from bayesieve.report.search import Measure
@@ -422,7 +422,7 @@ class RankPart:
     title: str
     figure: Figure
     friedman: str
-    pairs: Table
+    pairs: TextTable
     note: str
 
 
@@ -520,12 +520,12 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
     return RankPart(measure.capitalised, figure, "", table, "")
 
 
-def _pairs_table(measure: Measure, titles: Sequence[str], rows: Sequence[tuple[str, ...]], n_pairs: int) -> Table:
+def _pairs_table(measure: Measure, titles: Sequence[str], rows: Sequence[tuple[str, ...]], n_pairs: int) -> TextTable:
     """Pairs of methods with the lowest p-values; of each their names, then what ``titles`` say."""
-    columns = (Column("Method", False), Column("against", False), *(Column(title, True) for title in titles))
+    columns = (Head("Method", False), Head("against", False), *(Head(title, True) for title in titles))
     cells = tuple(
         (*(shorten(not_blank(name), 60) for name in row[:2]), row[2], *(text.removeprefix("p ") for text in row[3:]))
         for row in rows
     )
     cap = f"The {len(rows)} lowest p-values of {plural(n_pairs, 'pair')}." if len(rows) < n_pairs else None
-    return Table(f"Pairs of methods by {measure.title}", columns, cells, cap=cap)
+    return TextTable(f"Pairs of methods by {measure.title}", columns, cells, cap=cap)

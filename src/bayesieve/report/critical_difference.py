@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesieve import words
-from bayesieve.report.drawing import Column, Scale, Table, Tick, tick_values
+from bayesieve.report.drawing import Head, Scale, TextTable, Tick, tick_values
 from bayesieve.report.figure import Figure
 from bayesieve.statistics import cliques, groups_not_apart
 
@@ -230,11 +230,11 @@ def _bars_in_words(n_methods: int, groups: Sequence[Sequence[int]], test: str) -
     return f"Bars join methods that do not differ significantly ({test})."
 
 
-def _table(names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequence[int]], tested: bool) -> Table:
+def _table(names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequence[int]], tested: bool) -> TextTable:
     order = sorted(range(len(names)), key=lambda i: (ranks[i], i))
-    columns = [Column("Method", False), Column("Average rank", True)]
+    columns = [Head("Method", False), Head("Average rank", True)]
     if tested:
-        columns.append(Column("Not significantly different from", False))
+        columns.append(Head("Not significantly different from", False))
     rows = []
     for i in order:
         cells = [words.shorten(words.not_blank(names[i]), 80), words.format_number(ranks[i], 2)]
@@ -244,7 +244,7 @@ def _table(names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequen
             listed = ", ".join(words.shorten(words.not_blank(names[j]), 40) for j in alike)
             cells.append("every other method" if all_others else listed or "none")
         rows.append(tuple(cells))
-    return Table("Average ranks", tuple(columns), tuple(rows))
+    return TextTable("Average ranks", tuple(columns), tuple(rows))
 
 
 def rank_drawing(

@@ -452,7 +452,7 @@ def _clipped(left: tuple[float, ...], right: tuple[float, ...], scale: Scale) ->
 
 
 @dataclass(frozen=True)
-class Column:
+class Head:
     """Head of a column; numbers stand to the right."""
 
     title: str
@@ -460,11 +460,11 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Cells as texts; `marked` is the row that stands out, `cap` mentions lines left out."""
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[Head, ...]
     rows: tuple[tuple[str, ...], ...]
     marked: int | None = None
     cap: str | None = None

@@ -57,7 +57,7 @@ class Figure:
     title: str
     caption: str
     drawing: Any
-    table: draw.Table | None = None
+    table: draw.TextTable | None = None
     template: str = "path"
     parts: str = ""
 
@@ -350,7 +350,7 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
         title or "Profit of contacting the best rows",
         f"The largest profit, {label}, comes from contacting {format_percent(best_share)} of the rows.",
         _drawing([panel], "share of rows contacted", share, texts, best_share),
-        draw.Table("Profit by share contacted", tuple(draw.Column(head, True) for head in heads), rows),
+        draw.TextTable("Profit by share contacted", tuple(draw.Head(head, True) for head in heads), rows),
     )
 
 
@@ -405,8 +405,8 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
         title or "Cumulative gains and lift",
         f"{format_percent(best_tenth)} of the positive rows are among the best 10% of the rows.",
         _drawing(panels, "share of rows contacted", share, texts, None),
-        draw.Table(
-            "Gains by share contacted", tuple(draw.Column(head, True) for head in ("Contacted", "Gains", "Lift")), rows
+        draw.TextTable(
+            "Gains by share contacted", tuple(draw.Head(head, True) for head in ("Contacted", "Gains", "Lift")), rows
         ),
     )
 
@@ -462,7 +462,7 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
         "Share of rows that turned out to be of the class, against its predicted probability; on the faint line, "
         "probabilities can be taken at their word. Bands: confidence intervals.",
         draw.PathDrawing(tuple(panels), SHARES, "predicted probability"),
-        draw.Table("Bins", tuple(draw.Column(head, head != "Model") for head in heads), tuple(rows)),
+        draw.TextTable("Bins", tuple(draw.Head(head, head != "Model") for head in heads), tuple(rows)),
     )
 
 

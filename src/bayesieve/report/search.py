@@ -17,7 +17,7 @@ from bayesieve.criteria import CRITERIA, Criterion
 from bayesieve.parts import Score
 from bayesieve.report import drawing as draw
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.drawing import Column, Table, drawable, thinned
+from bayesieve.report.drawing import Head, TextTable, drawable, thinned
 from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.words import (
     few_digits,
@@ -236,7 +236,7 @@ def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
     return None
 
 
-def moves_table(search: SearchSummary) -> Table:
+def moves_table(search: SearchSummary) -> TextTable:
     """The moves in order; of more than `MAX_MOVES` those around the chosen subset."""
     measures = measures_of(search)
     steps = [step for walk in steps_by_start(search.path).values() for step in walk]
@@ -246,33 +246,33 @@ def moves_table(search: SearchSummary) -> Table:
     if len(steps) > MAX_MOVES:
         first = min(max(0, (chosen or 0) - MAX_MOVES // 2), len(steps) - MAX_MOVES)
     shown = steps[first : first + MAX_MOVES]
-    columns = [Column("Step", True), Column("Move", False), Column("Feature", False), Column("Features", True)]
-    columns += [Column(measure.heading, True) for measure in measures]
+    columns = [Head("Step", True), Head("Move", False), Head("Feature", False), Head("Features", True)]
+    columns += [Head(measure.heading, True) for measure in measures]
     rows = [_move_row(step, measures) for step in shown]
     if several:
-        columns.insert(0, Column("Phase" if alternates(search) else "Start", True))
+        columns.insert(0, Head("Phase" if alternates(search) else "Start", True))
         rows = [(format_count(step.start + 1), *row) for step, row in zip(shown, rows, strict=True)]
     cap = None
     if len(shown) < len(steps):
         cap = f"{len(shown)} of {len(steps):,} lines" + (", those around the chosen subset." if chosen else ".")
     marked = None if chosen is None else chosen - first
-    return Table("Moves of the search", tuple(columns), tuple(rows), marked, cap)
+    return TextTable("Moves of the search", tuple(columns), tuple(rows), marked, cap)
 
 
-def sizes_table(summaries: Sequence[SearchSummary]) -> Table:
+def sizes_table(summaries: Sequence[SearchSummary]) -> TextTable:
     """Mean and standard deviation at every size."""
     searches = [by_size(summary) for summary in summaries]
     met = sizes_of(searches)
     sizes = [met[i] for i in thinned(len(met), MAX_SIZES)]
     measures = measures_of(*summaries)
     spreads = [spread(searches, sizes, on_validation=measure.on_validation) for measure in measures]
-    columns = [Column(title, True) for title in ("Features", "Searches", *(measure.heading for measure in measures))]
+    columns = [Head(title, True) for title in ("Features", "Searches", *(measure.heading for measure in measures))]
     rows = []
     for i, size in enumerate(sizes):
         cells = [own[i].text(measure) for measure, own in zip(measures, spreads, strict=True)]
         rows.append((format_count(size), format_count(spreads[0][i].n_searches), *cells))
     cap = f"{len(sizes)} of {plural(len(met), 'size')}." if len(sizes) < len(met) else None
-    return Table("Means by number of features", tuple(columns), tuple(rows), cap=cap)
+    return TextTable("Means by number of features", tuple(columns), tuple(rows), cap=cap)
 
 
 def _move_row(step: PathStep, measures: Sequence[Measure]) -> tuple[str, ...]:
@@ -799,7 +799,7 @@ class SearchSection:
     moves: tuple[PathStep, ...] = ()
     moves_cap: str | None = None
     drawing: draw.PathDrawing | None = None
-    table: draw.Table | None = None
+    table: draw.TextTable | None = None
 
 
 def search_section(search: SearchSummary | None) -> SearchSection | None:

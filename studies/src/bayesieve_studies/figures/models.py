@@ -10,7 +10,7 @@ from bayesieve import words as formats
 from bayesieve.report.critical_difference import WIDTH
 from bayesieve.report.drawing import (
     Box,
-    Column,
+    Head,
     Line,
     Mark,
     Panel,
@@ -18,7 +18,7 @@ from bayesieve.report.drawing import (
     Point,
     Scale,
     Strip,
-    Table,
+    TextTable,
     Tick,
     thinned,
     tick_step,
@@ -31,7 +31,7 @@ _LEFT, _RIGHT, _TOP = 76, 112, 28
 
 
 @dataclass(frozen=True)
-class Head:
+class FeatureHead:
     """Name of a feature, over its column; `marked` if the best model contains it."""
 
     x: float
@@ -54,7 +54,7 @@ class ModelDrawing:
     """Features of the models: a matrix in black and white, whose boxes are runs of models that contain a feature."""
 
     runs: tuple[Box, ...]
-    heads: tuple[Head, ...]
+    heads: tuple[FeatureHead, ...]
     ticks: tuple[RankTick, ...]
     bottom: float = _TOP + float(HEIGHT)
     height: float = _TOP + float(HEIGHT) + 20
@@ -167,9 +167,9 @@ def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, ca
         ),
         chosen_x=None,
     )
-    table = Table(
+    table = TextTable(
         title="Distribution",
-        columns=(Column("Share of the subsets", True), Column("Power of ten below the best", True)),
+        columns=(Head("Share of the subsets", True), Head("Power of ten below the best", True)),
         rows=tuple((f"{shares[at]:.0f} %", formats.format_number(quantiles[at], 1)) for at in shown),
     )
     return Figure(title or "Posterior probability of all subsets", caption, drawing, table)
@@ -188,7 +188,7 @@ def _drawing(names: Sequence[str], models: Sequence[Collection[int]], below_best
                 runs.append(Box(x, round(_TOP + line * first, 2), width, round(line * (end - first), 2)))
             first = end
         text = f"{name}: in {sum(held)} of {formats.plural(len(models), 'model')}"
-        heads.append(Head(round(_LEFT + step * (k + 0.5), 2), name, held[0], text))
+        heads.append(FeatureHead(round(_LEFT + step * (k + 0.5), 2), name, held[0], text))
     ranks = range(round_step := max(1, round(tick_step(0, len(models), 10))), len(models) + 1, round_step)
     ticks = [
         RankTick(round(_TOP + line * (rank - 0.5), 2), rank, _exponent(below_best[rank - 1]))
@@ -202,10 +202,10 @@ def _exponent(below_best: float) -> str:
     return "" if text == "0.0" else text
 
 
-def _shares(names: Sequence[str], models: Sequence[Collection[int]]) -> Table:
+def _shares(names: Sequence[str], models: Sequence[Collection[int]]) -> TextTable:
     counts = [sum(k in model for model in models) for k in range(len(names))]
-    return Table(
+    return TextTable(
         title="How many of these subsets hold each feature",
-        columns=(Column("Feature", False), Column("Subsets", True), Column("Best subset", False)),
+        columns=(Head("Feature", False), Head("Subsets", True), Head("Best subset", False)),
         rows=tuple((name, str(counts[k]), "yes" if k in models[0] else "") for k, name in enumerate(names)),
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.critical_difference import WIDTH
-from bayesieve.report.drawing import Column, Scale, Table, Tick, value_ticks
+from bayesieve.report.drawing import Head, Scale, TextTable, Tick, value_ticks
 from bayesieve.report.figure import Figure
 from bayesieve.words import format_number
 
@@ -186,11 +186,11 @@ def _overlap(a: _Box, b: _Box) -> float:
     return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
-def _table(values: Mapping[str, Mapping[str, float]], better: Mapping[str, str | None]) -> Table:
+def _table(values: Mapping[str, Mapping[str, float]], better: Mapping[str, str | None]) -> TextTable:
     criteria = list(next(iter(values.values())))
-    return Table(
+    return TextTable(
         title="Methods",
-        columns=(Column("Method", False), *(Column(c, True) for c in criteria), Column("Beaten by", False)),
+        columns=(Head("Method", False), *(Head(c, True) for c in criteria), Head("Beaten by", False)),
         rows=tuple(
             (name, *(format_number(mine[c], 4) for c in criteria), better.get(name) or "")
             for name, mine in values.items()

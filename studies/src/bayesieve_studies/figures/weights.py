@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.critical_difference import WIDTH
-from bayesieve.report.drawing import Box, Column, Table, Tick
+from bayesieve.report.drawing import Box, Head, TextTable, Tick
 from bayesieve.report.figure import Figure
 from bayesieve.words import format_number, plural
 
@@ -101,10 +101,10 @@ def _drawing(names: Sequence[str], weights: Mapping[str, Sequence[float]]) -> We
     return WeightDrawing(tuple(rows), columns, BAR, _TOP + ROW * len(rows) + 36.0)
 
 
-def _table(names: Sequence[str], weights: Mapping[str, Sequence[float]]) -> Table:
-    return Table(
+def _table(names: Sequence[str], weights: Mapping[str, Sequence[float]]) -> TextTable:
+    return TextTable(
         title="Weights",
-        columns=(Column("Feature", False), *(Column(method, True) for method in weights)),
+        columns=(Head("Feature", False), *(Head(method, True) for method in weights)),
         rows=tuple(
             (name, *(format_number(values[k], 2) for values in weights.values())) for k, name in enumerate(names)
         ),
