@@ -174,7 +174,7 @@ class TableEncoder(TableCoder):
         ----------
         engine : where the codes live, such as `bayesieve.engine.Mapped` for files. If it has several blocks, the values
             of one block of rows are converted at a time, unless there are fractional weights.
-        single : columns that are in no pair.
+        single : columns that are in no pair unless it is named.
         by_class : whether to list the rows of a scanned table class after class.
         verbose : 1 shows the progress of reading a scanned table.
         seconds_left : `ReadingTooSlow` is raised if reading would take longer than it returns.
@@ -201,7 +201,7 @@ class TableEncoder(TableCoder):
         levels, codes = engine.remembered(fit.facts, fit.code)
         if isinstance(table, ScannedTable) and fit.values is None:
             fit.keep_rows(table)
-            for _ in table.blocks():  # codes came from a cache
+            for _ in table.blocks():  # codes came from a cache: reading all blocks keeps the rows
                 pass
         self.scan_cautions_ = _noted_cautions(engine, fit.cautions)
         self.marks_ = fit.marks_of(levels) if fit.marked is None else fit.marked
@@ -307,7 +307,7 @@ class _EncoderFit:
     target, weights, order : classes and weights of the rows, as they come and class by class.
     rows : the rows as they are coded.
     engine : where the codes live.
-    single : columns that are in no pair.
+    single : columns that are in no pair unless it is named.
     reading : the options ``verbose`` and ``seconds_left`` of `TableEncoder.fit_transform_coded`.
 
     Attributes

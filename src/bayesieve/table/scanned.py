@@ -26,8 +26,8 @@ _BLOCK_COPIES = 8  # blocks that would fit in the memory for reading: a block, w
 
 @dataclass
 class _Kept:
-    """Rows that stay in memory when their block is read, for those who ask for them later; and how much is read at a
-    time.
+    """What views of one scanned table share: the rows ``wanted`` that stay in memory when their block is read, the
+    ``frames`` that hold them once ``complete``, and how much is read at a time.
     """
 
     wanted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -81,7 +81,7 @@ class ScannedTable(Table):
 
     def blocks(self, n_before: int = 0) -> Iterator[tuple[slice, Table]]:
         """The rows of the source, in its order, in blocks: where they are among all, and their values; without the
-        first ``n_before`` blocks.
+        first ``n_before`` blocks. Going through all blocks also keeps the rows that `keep` asked for.
         """
         first_row = min(n_before * self.block_rows, self.source.n_rows)
         begin = first_row if self.known is None else int(np.count_nonzero(self.known[:first_row]))
@@ -159,12 +159,12 @@ class ScannedTable(Table):
         self._kept.wanted, self._kept.frames, self._kept.complete = rows, [], False
 
     def take_over(self, frames: list[pl.DataFrame]) -> None:
-        """The rows to be kept, which were read in all columns."""
+        """Keep these frames, which hold the rows that `keep` asked for, with all columns."""
         self._kept.frames, self._kept.complete = frames, True
 
     @property
     def wanted(self) -> np.ndarray:
-        """The rows of the source to be kept."""
+        """The rows of the source that `keep` asked for."""
         return self._kept.wanted
 
     def column(self, i: int) -> Column:
@@ -185,7 +185,7 @@ class ScannedTable(Table):
         return self._in_memory(self.frame(np.flatnonzero(picked) if picked.dtype == bool else picked))
 
     def frame(self, positions: np.ndarray) -> pl.DataFrame:
-        """The rows at these positions as a dataframe."""
+        """The rows at these positions as a dataframe: those kept, if they are, or read again."""
         import polars as pl
 
         if not self.names:
@@ -252,7 +252,7 @@ class TablePart:
     kinds: Mapping[str, str]
 
     def frame(self, positions: Sequence[int]) -> pl.DataFrame:
-        """These columns."""
+        """The columns at these positions, of the rows that count, as a dataframe."""
         import polars as pl
 
         frame = pl.concat([piece.read([self.names[i] for i in positions]) for piece in self.pieces])
