@@ -63,7 +63,7 @@ def test_what_a_fit_sets(selector: str) -> None:
     if selector == "compression":  # its weights are fitted once more
         assert np.all((model.selector_.weights_ > 0) | (model.feature_weights_ == 0))
     else:
-        np.testing.assert_array_equal(model.feature_weights_, model.selector_.weights_)
+        np.testing.assert_allclose(model.feature_weights_, model.selector_.weights_, rtol=0, atol=1e-9)
     assert model.trace_ is model.selector_.trace_
     assert model.score(frame(), labels()) > 0.7
 
@@ -299,12 +299,13 @@ def test_an_interrupted_calibration_keeps_the_search(monkeypatch: pytest.MonkeyP
     assert caught[0].filename == __file__
     assert model.trace_.complete
     expected = SelectiveNB(calibrate=False).fit(frame(), labels())
-    np.testing.assert_array_equal(model.predict_proba(frame()), expected.predict_proba(frame()))
+    np.testing.assert_allclose(model.predict_proba(frame()), expected.predict_proba(frame()), rtol=0, atol=1e-8)
     monkeypatch.setattr(calibration, "fit_weights", interrupt)
     with pytest.warns(UserWarning, match=r"search times 0\.\d+, and may be overconfident"):
         model = SelectiveNB().fit(frame(), labels())
     assert 0 < model.weight_factor_ < 1
-    np.testing.assert_array_equal(model.feature_weights_, model.weight_factor_ * expected.feature_weights_)
+    weights = model.weight_factor_ * expected.feature_weights_
+    np.testing.assert_allclose(model.feature_weights_, weights, rtol=0, atol=1e-9)
 
 
 def test_calibration_has_no_more_time_than_the_search_left_it(monkeypatch: pytest.MonkeyPatch) -> None:
