@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,10 +11,10 @@ import polars as pl
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.test_process import surroundings
+from tests.processes import CONTEXT, run_command
 
-KNOWN = ("--target", "ziel", "--folds", "25", "--selectors", "all,map,compression,accuracy", "--output")
-N_RESULTS = 25 * 4
+KNOWN = ("--target", "ziel", "--folds", "15", "--selectors", "all,map,compression,accuracy", "--output")
+N_RESULTS = 15 * 4
 
 
 def results(folder: Path) -> int:
@@ -25,43 +23,46 @@ def results(folder: Path) -> int:
     return kept.read_bytes().count(b'"result"') if kept.exists() else 0
 
 
+@pytest.fixture(scope="module")
+def straight() -> list[pl.DataFrame]:
+    """The results of the comparison without an interruption, once there are any."""
+    return []
+
+
 @pytest.mark.skipif(os.name == "nt", reason="processes end otherwise there")
 @pytest.mark.parametrize(("end", "jobs"), [("SIGINT", 2), ("SIGKILL", 1)])
 def test_a_process_that_ends_in_the_middle_goes_on(
-    succeeds: Run, toy: Path, tmp_path: Path, end: str, jobs: int
+    succeeds: Run, toy: Path, tmp_path: Path, straight: list[pl.DataFrame], end: str, jobs: int
 ) -> None:
     known = (*KNOWN, "found", "--jobs", str(jobs))
-    with subprocess.Popen(
-        [sys.executable, "-m", "bayesieve", "compare", str(toy), *known],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        env=surroundings(),
-    ) as first:
-        patience = time.monotonic() + 240
-        while results(tmp_path / "found") < 3 and first.poll() is None and time.monotonic() < patience:
-            time.sleep(0.005)
-        first.send_signal(getattr(signal, end))
-        _, stderr = first.communicate(timeout=60)
+    first = CONTEXT.Process(target=run_command, args=(tmp_path, ("compare", toy, *known)))
+    first.start()
+    patience = time.monotonic() + 240
+    while results(tmp_path / "found") < 3 and first.is_alive() and time.monotonic() < patience:
+        time.sleep(0.005)
+    os.kill(first.pid, getattr(signal, end))
+    first.join(60)
     n_kept = results(tmp_path / "found")
     assert 3 <= n_kept < N_RESULTS
     assert not (tmp_path / "found" / "folds.csv").exists()
     if end == "SIGINT":
-        assert first.returncode == 130
-        assert stderr.splitlines()[-1] == (
+        assert first.exitcode == 130
+        assert (tmp_path / "stderr").read_text(encoding="utf-8").splitlines()[-1] == (
             "error: Interrupted: finished folds are in found/results.jsonl; "
             "run the same command to continue from there."
         )
     else:
-        assert first.returncode == -signal.SIGKILL
+        assert first.exitcode == -signal.SIGKILL
         with (tmp_path / "found" / "results.jsonl").open("ab") as file:
             file.write(b'{"result": {"data": "toy", "meth')  # as when it is killed while it writes
     resumed = succeeds("compare", toy, *known)
     assert f"{n_kept} of {N_RESULTS} folds of methods were already finished." in resumed.stderr
-    succeeds("compare", toy, *KNOWN, "straight")
-    found, other = (pl.read_csv(tmp_path / name / "folds.csv") for name in ("found", "straight"))
+    if not straight:
+        succeeds("compare", toy, *KNOWN, "straight")
+        straight.append(pl.read_csv(tmp_path / "straight" / "folds.csv"))
+    found = pl.read_csv(tmp_path / "found" / "folds.csv")
     assert found.height == N_RESULTS
-    assert found.drop("fit_seconds", "predict_seconds").equals(other.drop("fit_seconds", "predict_seconds"))
+    assert found.drop("fit_seconds", "predict_seconds").equals(straight[0].drop("fit_seconds", "predict_seconds"))
 
 
 @pytest.mark.parametrize("there", [False, True])
