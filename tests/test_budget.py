@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-import io
-import json
-import subprocess
 import sys
-import tokenize
-from functools import cache
+import warnings
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.processes import in_a_process
 
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
@@ -22,32 +23,31 @@ LONGEST_FUNCTION = 60
 MOST_VISITED = {"fit": 40, "predict_proba": 10}
 """Files of the library that a call visits, those of compiled code not counted."""
 
-_TRACE = """
-import json, sys, warnings
-warnings.simplefilter("ignore")
-import numpy as np, polars as pl
-from bayesieve import SelectiveNB
 
-rng = np.random.default_rng(0)
-y = rng.integers(0, 2, 400)
-frame = pl.DataFrame({"a": rng.normal(size=400) + y, "b": rng.integers(0, 9, 400)})
-frame = frame.with_columns(c=pl.Series(rng.choice(list("abcdef"), 400)), d=pl.Series(rng.choice(list("uvw"), 400)))
-SelectiveNB().fit(frame, y).predict_proba(frame)  # imports and compiled code do not count
-visited = {}
+def visited_files() -> dict[str, set[str]]:
+    """The files of the library that each call visits, in a process that did nothing else before."""
+    import numpy as np
+    import polars as pl
 
-def visits(call):
-    seen = set()
-    sys.setprofile(lambda at, *_: seen.add(at.f_code.co_filename))
-    try:
-        return call(), seen
-    finally:
-        sys.setprofile(None)
+    from bayesieve import SelectiveNB
 
-model, visited["fit"] = visits(lambda: SelectiveNB(n_jobs=1).fit(frame, y))
-_, visited["predict_proba"] = visits(lambda: model.predict_proba(frame))
-ours = lambda path: "/bayesieve/" in path and not path.endswith("_kernels.py")
-print(json.dumps({name: sorted(filter(ours, seen)) for name, seen in visited.items()}))
-"""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    frame = pl.DataFrame({"a": rng.normal(size=400) + y, "b": rng.integers(0, 9, 400)})
+    frame = frame.with_columns(c=pl.Series(rng.choice(list("abcdef"), 400)), d=pl.Series(rng.choice(list("uvw"), 400)))
+    SelectiveNB().fit(frame, y).predict_proba(frame)  # imports and compiled code do not count
+
+    def visits(call: Callable[[], Any]) -> tuple[Any, set[str]]:
+        seen: set[str] = set()
+        sys.setprofile(lambda at, *_: seen.add(at.f_code.co_filename))
+        try:
+            return call(), {path for path in seen if "/bayesieve/" in path and not path.endswith("_kernels.py")}
+        finally:
+            sys.setprofile(None)
+
+    model, fit = visits(lambda: SelectiveNB(n_jobs=1).fit(frame, y))
+    return {"fit": fit, "predict_proba": visits(lambda: model.predict_proba(frame))[1]}
 
 
 @cache
@@ -63,12 +63,8 @@ def code() -> dict[Path, tuple[ast.Module, frozenset[int]]]:
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
             for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
         }
-        passed_over = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
         lines = {
-            number
-            for token in tokenize.generate_tokens(io.StringIO(text).readline)
-            if token.type not in (*passed_over, tokenize.ENDMARKER)
-            for number in range(token.start[0], token.end[0] + 1)
+            number for number, line in enumerate(text.split("\n"), 1) if line.strip(" ") and line.lstrip()[0] != "#"
         }
         found[path] = tree, frozenset(lines - texts)
     return found
@@ -99,13 +95,9 @@ def test_no_function_is_long() -> None:
     assert not long
 
 
+visited = cache(partial(in_a_process, visited_files))
+
+
 @pytest.mark.parametrize("call", MOST_VISITED)
 def test_a_call_visits_few_files(call: str) -> None:
-    assert len(visited()[call]) <= MOST_VISITED[call]
-
-
-@cache
-def visited() -> dict[str, list[str]]:
-    done = subprocess.run([sys.executable, "-c", _TRACE], capture_output=True, text=True, check=True)
-    found: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    assert 1 < len(visited()[call]) <= MOST_VISITED[call]
