@@ -23,11 +23,10 @@ def in_a_process(function: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(function, *arguments).result()
 
 
-def run_command(folder: Path, arguments: Sequence[object]) -> None:
-    """`bayesieve` as a process: the working folder, with files for its two outputs, and the arguments."""
-    os.chdir(folder)
+def run_command(outputs: Path, arguments: Sequence[object]) -> None:
+    """`bayesieve` as a process, where it is, with files in the folder for its two outputs."""
     for number, name in enumerate(("stdout", "stderr"), 1):
-        with open(name, "wb") as file:
+        with open(outputs / name, "wb") as file:
             os.dup2(file.fileno(), number)
     sys.argv = ["bayesieve", *map(str, arguments)]
     from bayesieve.cli import main

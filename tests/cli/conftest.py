@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +26,22 @@ def plain_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def invoke(*arguments: object) -> Any:
+def invoke(*arguments: object, app: Any = app, charset: str = "utf-8") -> Any:
     """Run a command; no exception but SystemExit may leave it."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="bayesieve")
+    words = [str(argument) for argument in arguments]
+    result = CliRunner(charset=charset).invoke(app, words, prog_name="bayesieve")
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
+
+
+def app_of_now() -> Any:
+    """The command line as a new process makes it, of the packages that are installed now."""
+    found = importlib.util.find_spec("bayesieve.cli.app")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module.app
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ import pytest
 
 from bayesieve.cli import compiling, main
 from bayesieve.cli.commands import Screen
-from tests.cli.conftest import GERMAN
+from tests.cli.conftest import GERMAN, app_of_now, invoke
+from tests.processes import CONTEXT, run_command
 
 SOURCES = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("src", "studies/src"))
 COMMAND = (sys.executable, "-m", "bayesieve")
@@ -50,10 +51,9 @@ def test_from_table_to_predictions(toy: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1] == f"report    {Path('ausgabe', 'report.html')}"
     # Predictions are data: UTF-8 whatever the terminal speaks.
-    ascii_only = surroundings(PYTHONIOENCODING="ascii")
-    result = process(*COMMAND, "predict", "ausgabe/model.json", toy, env=ascii_only)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[0] == "prediction,P(nein),P(да)"
+    result = invoke("predict", "ausgabe/model.json", toy, charset="ascii")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout_bytes.decode("utf-8").splitlines()[0] == "prediction,P(nein),P(да)"
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -87,11 +87,16 @@ def test_a_full_disk_behind_standard_output(model: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there are no devices as files")
-def test_endless_input_that_is_no_table_ends_and_leaves_nothing() -> None:
-    with Path("/dev/zero").open("rb") as endless:
-        result = process(*COMMAND, "fit", "-", "-t", "y", stdin=endless)
-    assert result.returncode == 2
-    assert "binary data" in result.stderr
+def test_endless_input_that_is_no_table_ends_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["bayesieve", "fit", "-", "-t", "y"])
+    with Path("/dev/zero").open(encoding="utf-8") as endless:
+        monkeypatch.setattr("sys.stdin", endless)
+        with pytest.raises(SystemExit) as end:
+            main()
+    assert end.value.code == 2
+    assert "binary data" in capsys.readouterr().err
     assert not Path("bayesieve-output").exists()
 
 
@@ -167,13 +172,21 @@ def test_an_empty_cache_is_noticed(tmp_path: Path, fitted: Path, monkeypatch: py
     assert compiling.kernels_are_compiled()
 
 
+def predict_in_a_folder_that_is_gone(folder: Path, kept: Path) -> None:
+    os.chdir(folder)
+    folder.rmdir()
+    run_command(kept, ("predict", "model.json", "rows.csv"))
+
+
 @posix
 def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
-    command = f"cd {tmp_path}/gone && rmdir ../gone && exec {sys.executable} -m bayesieve predict model.json rows.csv"
-    result = process("sh", "-c", command)
-    assert (result.returncode, "Traceback" in result.stderr) == (2, False)
-    assert "There is no model file model.json" in result.stderr or "working folder does not exist" in result.stderr
+    running = CONTEXT.Process(target=predict_in_a_folder_that_is_gone, args=(tmp_path / "gone", tmp_path))
+    running.start()
+    running.join(60)
+    stderr = (tmp_path / "stderr").read_text(encoding="utf-8")
+    assert (running.exitcode, "Traceback" in stderr) == (2, False)
+    assert "There is no model file model.json" in stderr or "working folder does not exist" in stderr
 
 
 @pytest.mark.parametrize(
@@ -183,9 +196,11 @@ def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
         (("compare", GERMAN, "-t", "class", "--peers", "ebm"), "--peers"),
     ],
 )
-def test_without_the_studies_a_line_says_how_to_install_them(arguments: tuple[object, ...], what: str) -> None:
-    code = "from importlib import metadata; metadata.entry_points = lambda **_: (); from bayesieve.cli import main"
-    result = process(sys.executable, "-c", f"{code}; main()", *arguments)
-    assert result.returncode == 2
+def test_without_the_studies_a_line_says_how_to_install_them(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], what: str
+) -> None:
+    monkeypatch.setattr("bayesieve.cli.commands.entry_points", lambda **_: ())
+    result = invoke(*arguments, app=app_of_now())
+    assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {what} needs the studies; run pip install bayesieve-studies")
     assert not list(Path().iterdir())
