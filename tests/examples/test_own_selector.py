@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from bayesieve import SelectiveNB, WrapperSelector
 from bayesieve.criteria import CRITERIA
 from bayesieve.report.search import Measure
 from bayesieve.selection import SELECTORS, FilterSelector
+from tests.cli.conftest import app_of_now, invoke
 from tests.examples.pages import ROOT, blocks, install, names_of
 
 GERMAN = ROOT / "examples" / "data" / "german_credit.csv"
@@ -148,19 +148,14 @@ def test_a_broken_package_is_left_out(site: Path, source: str, entry_point: str,
     assert "genetic" not in SELECTORS  # without a second warning
 
 
-def test_the_command_line_finds_it(registered: Path, tmp_path: Path) -> None:
-    def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join([str(registered), str(Path(bayesieve.__file__).parents[1])])
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1", "COLUMNS": "200"}
-        command = [sys.executable, "-m", "bayesieve", *map(str, arguments)]
-        return subprocess.run(
-            command, capture_output=True, text=True, encoding="utf-8", env=environment, cwd=tmp_path, check=False
-        )
-
+def test_the_command_line_finds_it(registered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    run = partial(invoke, app=app_of_now())
     help_text = run("fit", "--help")
     assert "cfs (filter by correlations); cramers-v" in " ".join(help_text.stdout.replace("│", " ").split())
     done = run("fit", GERMAN, "--target", "class", "--selector", "cramers-v", "--folds", 0, "--output", "out")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert re.search(r"selector 'cramers-v', 20 features ranked", done.stdout)
     assert "Cramér 1946" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "selector 'cramers-v'" in run("info", tmp_path / "out" / "model.json").stdout
