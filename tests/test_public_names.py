@@ -51,22 +51,12 @@ def test_names_listed_are_the_names_there_are() -> None:
     assert set(bayesieve.__all__) <= set(names)
 
 
-def loaded_by(code: str) -> set[str]:
-    """Which of the heavy libraries a fresh interpreter has loaded after running this code."""
-    code += f"\nimport sys; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+def loaded_by(*steps: str) -> list[set[str]]:
+    """Which of the heavy libraries a fresh interpreter has loaded after each of these steps."""
+    report = f"\nimport sys; print(*[name for name in {HEAVY!r} if name in sys.modules])\n"
+    code = report.join([*steps, ""])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
-
-
-def test_importing_the_package_loads_next_to_nothing() -> None:
-    assert loaded_by("import bayesieve") == set()
-
-
-def test_importing_everything_compiles_nothing() -> None:
-    loaded = loaded_by("from bayesieve import *")
-    assert not {"numba", "polars", "jinja2", "typer"} & loaded
-    # What scikit-learn itself loads cannot be helped: recent versions load pandas where it is installed.
-    assert loaded <= loaded_by("import sklearn.feature_selection") | {"narwhals"}
+    return [set(line.split()) for line in done.stdout.split("\n")[:-1]]
 
 
 def modules() -> list[str]:
@@ -74,9 +64,16 @@ def modules() -> list[str]:
     return sorted(module.name for module in found if not module.name.endswith(("_kernels", "__main__", "saved_code")))
 
 
-def test_kernels_aside_no_module_needs_numba_to_be_imported() -> None:
-    code = f"import importlib\nfor name in {modules()!r}: importlib.import_module(name)"
-    assert "numba" not in loaded_by(code)
+def test_importing_loads_and_compiles_next_to_nothing() -> None:
+    every = f"import importlib\nfor name in {modules()!r}: importlib.import_module(name)"
+    package, needed, names, everything = loaded_by(
+        "import bayesieve", "import sklearn.feature_selection", "from bayesieve import *", every
+    )
+    assert package == set()
+    assert not {"numba", "polars", "jinja2", "typer"} & names
+    # What scikit-learn itself loads cannot be helped: recent versions load pandas where it is installed.
+    assert names <= needed | {"narwhals"}
+    assert "numba" not in everything
 
 
 EXAMPLES = [
