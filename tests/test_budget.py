@@ -51,22 +51,20 @@ def visited_files() -> dict[str, set[str]]:
 
 
 @cache
-def code() -> dict[Path, tuple[ast.Module, frozenset[int]]]:
-    """The tree of every file, and the numbers of its lines that hold code."""
+def code() -> dict[Path, tuple[list[ast.stmt], frozenset[int]]]:
+    """The statements of every file, and the numbers of its lines that hold code."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        tree = ast.parse(text)
+        statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
         texts = {
             number
-            for node in ast.walk(tree)
+            for node in statements
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            for number in span(node)
         }
-        lines = {
-            number for number, line in enumerate(text.split("\n"), 1) if line.strip(" ") and line.lstrip()[0] != "#"
-        }
-        found[path] = tree, frozenset(lines - texts)
+        lines = {number for number, line in enumerate(text.split("\n"), 1) if line.strip() and line.lstrip()[0] != "#"}
+        found[path] = statements, frozenset(lines - texts)
     return found
 
 
@@ -79,7 +77,7 @@ def test_files_and_lines() -> None:
     assert len(code()) <= MOST_FILES
     assert n_lines <= MOST_LINES
     imports = [
-        len(span(node)) for tree, _ in code().values() for node in ast.walk(tree)
+        len(span(node)) for statements, _ in code().values() for node in statements
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]  # fmt: skip
     assert sum(imports) <= MOST_IMPORTS * n_lines
@@ -88,8 +86,8 @@ def test_files_and_lines() -> None:
 def test_no_function_is_long() -> None:
     long = {
         f"{path.name}: {node.name}": size
-        for path, (tree, lines) in code().items()
-        for node in ast.walk(tree)
+        for path, (statements, lines) in code().items()
+        for node in statements
         if isinstance(node, ast.FunctionDef) and (size := len(lines.intersection(span(node)))) > LONGEST_FUNCTION
     }
     assert not long
