@@ -51,7 +51,7 @@ def test_from_table_to_predictions(toy: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1] == f"report    {Path('ausgabe', 'report.html')}"
     # Predictions are data: UTF-8 whatever the terminal speaks.
-    result = invoke("predict", "ausgabe/model.json", toy, charset="ascii")
+    result = invoke("predict", "ausgabe/model.json", toy, charset="cp1252")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout_bytes.decode("utf-8").splitlines()[0] == "prediction,P(nein),P(да)"
 
