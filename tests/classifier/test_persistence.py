@@ -202,9 +202,16 @@ def test_files_of_every_version_predict_the_same(file: Path, tmp_path: Path) -> 
     else:
         changed |= {"version", "features", "intercept", "class_log_prior"}
     for key in set(written) - changed:
-        assert again[key] == written[key], key
+        assert _without_later_options(again[key], written[key]) == written[key], key
     reread = bayesieve.load(tmp_path / "model.json")
     np.testing.assert_array_equal(reread.predict_proba(table), model.predict_proba(table))
+
+
+def _without_later_options(again: Any, written: Any) -> Any:
+    """What is ``written`` again, less options that came after the file."""
+    if not (isinstance(again, dict) and isinstance(written, dict)):
+        return again
+    return {key: _without_later_options(again.get(key), written[key]) for key in written}
 
 
 class Mine(CodedSelector):

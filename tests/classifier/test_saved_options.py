@@ -195,6 +195,7 @@ VALUES: dict[str, list[Any]] = {
     "random_state": [None, 0, 2**32 - 1, np.int64(3), np.uint8(7)],
     "recode": [*FLAGS, "auto"],
     "refit": FLAGS,
+    "replacement": FLAGS[:2],
     "s": [1.0, 0.5, np.float64(2.0)],
     "seed": [0, 5],
     "smoothing": ["m-estimate", 0.5, 1, np.float32(0.25), np.float64(2.0), np.str_("m-estimate")],
