@@ -382,10 +382,8 @@ class RatioTables:
         if self._logs is None and self._fits:
             logs = self._all()
             factors = _factors_of(logs)
-            self._flat, self._log_steps = (
-                np.concatenate([factors, 1.0 / factors]),
-                self._steps_of(logs).astype(np.int64),
-            )
+            self._flat = np.concatenate([factors, 1.0 / factors])
+            self._log_steps = self._steps_of(logs).astype(np.int64)
             self._logs = logs
         return self._fits
 

@@ -158,7 +158,7 @@ def find_surfaces(
     lines, n_levels = [part.directions for part in every], np.array([part.level.n_levels for part in every])
     slopes = problem.slopes(point)
     ways = [partial(surface_gains, lines, bins, *slopes), partial(grid_gains, n_levels, bins, *slopes)]
-    gains = np.maximum(*map_in_threads(lambda gains: gains(), ways, problem.n_jobs))
+    gains = np.maximum(*map_in_threads(lambda way: way(), ways, problem.n_jobs))
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if every[i].is_smooth or every[j].is_smooth]
     price = _CAUTION * math.log(100.0 * max(1, len(pairs)))
     found: dict[Surface, np.ndarray] = {}
