@@ -510,13 +510,13 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     log_table = _table_for(counts)
     table, row = _distinct_counts(counts)
     frequency = table[:, :-1].sum(axis=1, dtype=float) / table[:, -1]
-    alone = part_cost(counts).sum() + prior[len(counts)]
+    alone, hopeless = part_cost(counts).sum() + prior[len(counts)], useful + _HOPELESS
     most_frequent = frequency.max()
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
     while threshold < most_frequent:
         units, place = _sums(table, _coarse(table, frequency, threshold))
         cheapest = _cheapest_groups(units, prior, log_table)
-        if threshold == 0 and min(alone, _settle(table, cheapest[place], prior, log_table)) > useful + _HOPELESS:
+        if threshold == 0 and alone > hopeless and _settle(table, cheapest[place], prior, log_table) > hopeless:
             return np.zeros(len(counts), dtype=int)
         for start in (cheapest, *_groups_alike(units, prior, log_table)):
             cost = _settle(units, start, prior, log_table)
