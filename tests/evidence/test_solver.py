@@ -431,7 +431,7 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
     kept, (offset, classes, weights) = np.array([True, False, True]), known(whole)
     wanted, steepness, rough = whole.loss(point), whole.curvature(point), solve(whole, roughly=True)
     smaller, start = whole.without(rough, kept, offset)
-    monkeypatch.setattr(solver, "_BLOCK_ROWS", 64)
+    monkeypatch.setattr("bayesieve.engine.base._MOST_ROWS_AT_ONCE", 64)
     one, two = (EvidenceProblem(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
     assert len(one._blocks) == 8
     for ours, theirs in ((one.loss(point), two.loss(point)), (one.slopes(point), two.slopes(point))):

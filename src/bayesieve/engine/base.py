@@ -24,6 +24,7 @@ from threadpoolctl import ThreadpoolController
 
 from bayesieve.table.levels import TableLevels
 
+_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE = 1 << 14, 1 << 17  # summed over in one go, whatever the threads
 GRAIN = 512
 """Rows that the kernels work on at once. Blocks end at multiples of it, counted from the start of a segment, so that
 sums are taken in the same order however rows are cut."""
@@ -227,6 +228,12 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
             for future in futures:
                 future.cancel()
             raise
+
+
+def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
+    """Slices of rows with so many numbers each, for sums that do not depend on the number of threads."""
+    size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_numbers))
+    return [slice(at, min(at + size, n_rows)) for at in range(0, max(1, n_rows), size)]
 
 
 def map_in_abandonable_threads(

@@ -30,8 +30,8 @@ _BEGIN_SECONDS = 60.0  # until a worker must have begun
 _SCHEDULER_SECONDS = 10.0  # until which a scheduler must answer
 _BLOCK_BYTES = 64 << 20  # codes of a block that is sent
 _MESSAGE_BYTES = 64 << 20  # from which on the blocks that follow go with another message
-_ROWS_AT_ONCE = 25_000_000  # rows times candidates that a thread passes over in the time of a round trip
-_FEWEST_AHEAD, _MOST_AHEAD = 16, 256
+_ROWS_AT_ONCE = 2_000_000  # rows times candidates that a thread passes over in the time of a round trip
+_FEWEST_AHEAD, _MOST_AHEAD = 2, 256
 _MOST_LOSSES = 8  # of workers in one round trip; more have another reason
 
 

@@ -10,27 +10,27 @@ _ROWS, _FEWEST_ROWS = 2048, 32  # numbers, or rows, summed at a time, so that su
 
 
 @jit
-def add_log_probabilities(codes, n_levels, starts, table, joint):
-    """joint[i, j] += table[starts[k] + code * J + j] over the features k in order; codes of no level add nothing.
+def add_log_probabilities(codes, first, n_levels, starts, table, joint):
+    """joint[i, j] += table[starts[k] + code * J + j] over the features k in order, by the codes of rows from ``first``
+    on; codes of no level add nothing.
 
     ``table`` ends with J zeros, which such codes read. Four features at a time: the sum of a row is read and written
     less often. Loops over slices are compiled to vector instructions, those over positions in the table are not.
     """
-    n_features, n_rows = codes.shape
-    last = n_features - 1
-    n_classes = joint.shape[1]
+    last = len(codes) - 1
+    n_rows, n_classes = joint.shape
     nothing = table.size - n_classes
     rows = max(_FEWEST_ROWS, _ROWS // n_classes)
     for begin in range(0, n_rows, rows):
         stop = min(begin + rows, n_rows)
-        for k in range(0, n_features, 4):
+        for k in range(0, last + 1, 4):
             k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)  # beyond the last: it, without levels
             n1, n2, n3 = n_levels[k1] * (k < last), n_levels[k2] * (k1 < last), n_levels[k3] * (k2 < last)
             for i in range(begin, stop):
-                at = starts[k] + codes[k, i] * n_classes if codes[k, i] < n_levels[k] else nothing
-                at1 = starts[k1] + codes[k1, i] * n_classes if codes[k1, i] < n1 else nothing
-                at2 = starts[k2] + codes[k2, i] * n_classes if codes[k2, i] < n2 else nothing
-                at3 = starts[k3] + codes[k3, i] * n_classes if codes[k3, i] < n3 else nothing
+                at = starts[k] + codes[k, first + i] * n_classes if codes[k, first + i] < n_levels[k] else nothing
+                at1 = starts[k1] + codes[k1, first + i] * n_classes if codes[k1, first + i] < n1 else nothing
+                at2 = starts[k2] + codes[k2, first + i] * n_classes if codes[k2, first + i] < n2 else nothing
+                at3 = starts[k3] + codes[k3, first + i] * n_classes if codes[k3, first + i] < n3 else nothing
                 if n_classes == 1:  # without a loop: a fifth less time
                     joint[i, 0] = joint[i, 0] + table[at] + table[at1] + table[at2] + table[at3]
                     continue
@@ -41,27 +41,27 @@ def add_log_probabilities(codes, n_levels, starts, table, joint):
 
 
 @jit
-def sum_by_level(codes, n_levels, starts, values, sums):
-    """sums[starts[k] + code * J + j] += values[i, j] over the rows with each code of each feature k.
+def sum_by_level(codes, first, n_levels, starts, values, sums):
+    """sums[starts[k] + code * J + j] += values[i, j] over the rows with each code of each feature k; the codes are
+    those from row ``first`` on.
 
     ``sums`` ends with J numbers that codes of no level are added to. Four features at a time: the rows of one level
     often follow each other, and a sum waits for the one before.
     """
-    n_features, n_rows = codes.shape
-    last = n_features - 1
-    n_classes = values.shape[1]
+    last = len(codes) - 1
+    n_rows, n_classes = values.shape
     nothing = sums.size - n_classes
     rows = max(_FEWEST_ROWS, _ROWS // n_classes)
     for begin in range(0, n_rows, rows):
         stop = min(begin + rows, n_rows)
-        for k in range(0, n_features, 4):
+        for k in range(0, last + 1, 4):
             k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)  # beyond the last: it, without levels
             n1, n2, n3 = n_levels[k1] * (k < last), n_levels[k2] * (k1 < last), n_levels[k3] * (k2 < last)
             for i in range(begin, stop):
-                at = starts[k] + codes[k, i] * n_classes if codes[k, i] < n_levels[k] else nothing
-                at1 = starts[k1] + codes[k1, i] * n_classes if codes[k1, i] < n1 else nothing
-                at2 = starts[k2] + codes[k2, i] * n_classes if codes[k2, i] < n2 else nothing
-                at3 = starts[k3] + codes[k3, i] * n_classes if codes[k3, i] < n3 else nothing
+                at = starts[k] + codes[k, first + i] * n_classes if codes[k, first + i] < n_levels[k] else nothing
+                at1 = starts[k1] + codes[k1, first + i] * n_classes if codes[k1, first + i] < n1 else nothing
+                at2 = starts[k2] + codes[k2, first + i] * n_classes if codes[k2, first + i] < n2 else nothing
+                at3 = starts[k3] + codes[k3, first + i] * n_classes if codes[k3, first + i] < n3 else nothing
                 if n_classes == 1:
                     value = values[i, 0]
                     sums[at] += value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from scipy.optimize import minimize
@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import class_log_prior, log_probabilities, smoothed_logs
 from bayesieve.counts.row_content import mixed
-from bayesieve.engine.base import one_blas_thread
+from bayesieve.engine.base import map_in_threads, one_blas_thread, row_slices
 from bayesieve.engine.progress import Clock
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import TableLevels, smallest_unsigned
@@ -67,6 +67,7 @@ def calibrate(
     smoothing: Smoothing,
     clock: Clock | None = None,
     seed: int = 0,
+    n_jobs: int | None = None,
 ) -> CalibratedWeights:
     """Refit the weights to leave-one-out predictions of the rows.
 
@@ -81,6 +82,7 @@ def calibrate(
     clock : time limit; when it is over, as after Ctrl-C, the best weights so far are returned: the averaged ones,
         possibly times a common factor.
     seed : of the sample that stands for more rows than are looked at.
+    n_jobs : threads.
     """
     clock = Clock(None) if clock is None else clock
     best, free = CalibratedWeights(averaged, 1.0, smoothing, complete=False), np.flatnonzero(averaged)
@@ -92,7 +94,7 @@ def calibrate(
             rows, least, log_prior = every.few, np.nan, class_log_prior(coded.counts.class_counts)
             kept = [coded.counts.feature(k) for k in free.tolist()]
             for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
-                candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
+                candidate = LeaveOneOutLoss(rows, kept, log_prior, choice, n_jobs)
                 value, by = candidate.least_by_factor(averaged[free])
                 if not value >= least:
                     least, loss, factor, smoothing = value, candidate, by, choice
@@ -224,12 +226,20 @@ class LeaveOneOutLoss:
     counts : per feature of the rows, (n_levels, n_classes).
     log_prior : (n_classes,).
     smoothing : smoothing of the counts.
+    n_jobs : threads that sum over slices of rows; results do not depend on it.
     """
 
     def __init__(
-        self, rows: CalibrationRows, counts: Sequence[np.ndarray], log_prior: np.ndarray, smoothing: Smoothing
+        self,
+        rows: CalibrationRows,
+        counts: Sequence[np.ndarray],
+        log_prior: np.ndarray,
+        smoothing: Smoothing,
+        n_jobs: int | None = None,
     ) -> None:
-        self.rows, self.log_prior = rows, log_prior
+        self.rows, self.log_prior, self.n_jobs = rows, log_prior, n_jobs
+        self._codes, self._codes_of_classes = rows.codes, rows.codes_of_classes  # before several threads ask for them
+        self._slices = row_slices(rows.classes.size, log_prior.size)
         self._counts, self._smoothing = counts, smoothing
         whole = [log_probabilities(table, rows.total, smoothing) for table in counts]
         without = [_without_a_row(table, rows.left_out, rows.total, smoothing) for table in counts]
@@ -249,45 +259,51 @@ class LeaveOneOutLoss:
         """Sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
         from bayesieve.evidence._kernels import residuals, sum_by_level
 
-        rows, n_classes = self.rows, self.log_prior.size
-        if n_classes == 2:
-            residual = self._of_own_classes(weights) + np.diff(self.log_prior)
-            loss = residuals(residual, rows.classes, rows.weights)
-            own, parts = residual, np.zeros(self._own.size)
-        else:
-            residual = self.evidence(weights) + self.log_prior
-            loss = residuals(residual, rows.classes, rows.weights)
-            own, sums = residual[np.arange(rows.classes.size), rows.classes, None], np.zeros(self._own.size + n_classes)
-            sum_by_level(rows.codes, self._n_levels, self._starts, residual, sums)
-            parts = self._table * sums[:-n_classes]
-        sums = np.zeros(self._own.size + 1)
-        sum_by_level(rows.codes_of_classes, self._n_levels * n_classes, self._starts, own, sums)
-        parts += self._own * sums[:-1]
-        return loss, np.bincount(self._feature, weights=parts, minlength=weights.size)
+        rows, n_classes, lines = self.rows, self.log_prior.size, self._lines(weights)
+        prior = np.diff(self.log_prior) if n_classes == 2 else self.log_prior
+
+        def of_slice(own: slice) -> tuple[float, np.ndarray]:
+            classes = rows.classes[own]
+            residual = self._evidence(own, lines) + prior
+            loss = residuals(residual, classes, rows.weights[own])
+            of_class, parts = residual, np.zeros(self._own.size)
+            if n_classes > 2:
+                of_class, sums = residual[np.arange(classes.size), classes, None], np.zeros(self._own.size + n_classes)
+                sum_by_level(self._codes, own.start, self._n_levels, self._starts, residual, sums)
+                parts = self._table * sums[:-n_classes]
+            sums = np.zeros(self._own.size + 1)
+            sum_by_level(self._codes_of_classes, own.start, self._n_levels * n_classes, self._starts, of_class, sums)
+            return loss, parts + self._own * sums[:-1]
+
+        losses, parts = zip(*map_in_threads(of_slice, self._slices, self.n_jobs), strict=True)
+        return sum(losses), np.bincount(self._feature, weights=reduce(np.add, parts), minlength=weights.size)
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features; of two classes, those
         of the second less those of the first, after zeros.
         """
+        lines = self._lines(weights)
+        evidence = np.concatenate(map_in_threads(lambda own: self._evidence(own, lines), self._slices, self.n_jobs))
+        return np.pad(evidence, ((0, 0), (1, 0))) if self.log_prior.size == 2 else evidence
+
+    def _lines(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted log probabilities, and differences for the own class of a row, with zeros at their ends."""
+        of_entries = np.append(weights[self._feature] * self._table, np.zeros(self.log_prior.size))
+        return of_entries, np.append(weights[self._feature] * self._own, 0.0)
+
+    def _evidence(self, rows: slice, lines: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """(n_rows, n_numbers) sums of ``lines`` over the features."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
-        own, n_classes = self._of_own_classes(weights), self.log_prior.size
+        classes, n_classes = self.rows.classes[rows], self.log_prior.size
+        sums, (table, own) = np.zeros((classes.size, 1)), lines
+        add_log_probabilities(self._codes_of_classes, rows.start, self._n_levels * n_classes, self._starts, own, sums)
         if n_classes == 2:
-            return np.pad(own, ((0, 0), (1, 0)))
-        evidence = np.zeros((len(own), n_classes))
-        table = np.append(weights[self._feature] * self._table, np.zeros(n_classes))
-        add_log_probabilities(self.rows.codes, self._n_levels, self._starts, table, evidence)
-        evidence[np.arange(len(own)), self.rows.classes] += own[:, 0]
+            return sums
+        evidence = np.zeros((classes.size, n_classes))
+        add_log_probabilities(self._codes, rows.start, self._n_levels, self._starts, table, evidence)
+        evidence[np.arange(classes.size), classes] += sums[:, 0]
         return evidence
-
-    def _of_own_classes(self, weights: np.ndarray) -> np.ndarray:
-        """(n_rows, 1) weighted differences for the own class of each row, summed over the features."""
-        from bayesieve.evidence._kernels import add_log_probabilities
-
-        rows, sums = self.rows, np.zeros((self.rows.classes.size, 1))
-        table = np.append(weights[self._feature] * self._own, 0.0)
-        add_log_probabilities(rows.codes_of_classes, self._n_levels * self.log_prior.size, self._starts, table, sums)
-        return sums
 
     def joint(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) log joint with these weights of all features of the table."""
@@ -296,7 +312,7 @@ class LeaveOneOutLoss:
     def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
         """(some rows, n_classes) as `evidence`, unweighted, of the feature at ``k`` among those of the rows."""
         first, n_classes = int(self._starts[k]), self.log_prior.size
-        codes, classes = self.rows.codes[k, some].astype(np.int64), self.rows.classes[some]
+        codes, classes = self._codes[k, some].astype(np.int64), self.rows.classes[some]
         known = np.flatnonzero(codes < self._n_levels[k])
         result = np.zeros((some.size, n_classes))
         at = first + codes[known] * n_classes
@@ -310,7 +326,7 @@ class LeaveOneOutLoss:
     def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
         """The same over other rows, with some of the features, at these ascending positions, only."""
         counts = [self._counts[k] for k in kept.tolist()]
-        return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
+        return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing, self.n_jobs)
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
         """Weights of all features of the table from these averaged ones, and the common factor on them."""

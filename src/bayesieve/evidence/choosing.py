@@ -233,7 +233,7 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
         codes = np.where(known[i] & known[i + 1 :], codes, n_cells[:, None].astype(own.dtype))
         starts = np.append(0, np.cumsum(n_cells))
         sums = np.zeros((starts[-1] + 1, 2 * n_numbers))
-        sum_by_level(codes, n_cells, starts[:-1] * 2 * n_numbers, slopes, sums.ravel())
+        sum_by_level(codes, 0, n_cells, starts[:-1] * 2 * n_numbers, slopes, sums.ravel())
         gradient, steepness = sums[:-1, :n_numbers], sums[:-1, n_numbers:]
         nats = [np.add.reduceat(_nats(gradient, steepness, v).sum(axis=1), starts[:-1]) for v in _VARIANCES]
         gains[i, i + 1 :] = np.max(nats, axis=0)
@@ -271,25 +271,27 @@ def worth_keeping(
     """
     centred = contributions - contributions.mean(axis=2, keepdims=True)
     others = joint - centred.sum(axis=0)
-    n_rows = classes.size
-    some = slice(None) if n_rows <= _CURVATURE_ROWS else spread(n_rows, _CURVATURE_ROWS)
+    some = spread(classes.size, _CURVATURE_ROWS)
     share = float(weights[some].sum() / max(float(weights.sum()), 1e-300))
-    left, prices = np.arange(len(centred)), prices.astype(np.float64)
+    few, prices = centred[:, some], prices.astype(np.float64)
+    left, factors = np.arange(len(centred)), np.ones(len(centred))
     loss, at_once = _loss(joint, classes, weights), max(1, left.size // _AT_ONCE)
     inverse: np.ndarray | None = None
     with one_blas_thread():  # sums come in one order
         while left.size > 1:
             if inverse is None:
-                inverse = _inverse_curvature(centred[:, some], joint[some], weights[some], share)
-            dropped, factors = _cheapest(inverse, prices[left], at_once)
+                scaled = few[left] * factors[left, None, None].astype(few.dtype)
+                inverse = _inverse_curvature(scaled, joint[some], weights[some], share)
+            dropped, changes = _cheapest(inverse, prices[left], at_once)
             if dropped.size == 0:
                 break
-            without = others + np.tensordot(factors.astype(centred.dtype), centred, axes=1)
+            following = factors.copy()
+            following[left] *= changes
+            without = others + np.tensordot(following.astype(few.dtype), centred, axes=1)
             higher = _loss(without, classes, weights)
             if higher - loss <= prices[left[dropped]].sum():
-                joint, loss, inverse = without, higher, None
-                stay = np.delete(np.arange(left.size), dropped)
-                left, centred = left[stay], centred[stay] * factors[stay, None, None].astype(centred.dtype)
+                joint, loss, inverse, factors = without, higher, None, following
+                left = np.delete(left, dropped)
             elif dropped.size == 1:
                 prices[left[dropped]] = 0.0  # it stays
             else:

@@ -202,7 +202,7 @@ def _calibrated(
 ) -> CalibratedWeights:
     if options.fit is None or not averaged.any():
         return CalibratedWeights(averaged, 1.0, smoothing)
-    calibration = calibrate(coded, averaged, smoothing, clock, options.seed)
+    calibration = calibrate(coded, averaged, smoothing, clock, options.seed, options.n_jobs)
     if not calibration.complete:
         factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
         _warn_of_end(

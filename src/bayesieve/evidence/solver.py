@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, softmax
 
 from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
-from bayesieve.engine.base import map_in_threads, one_blas_thread
+from bayesieve.engine.base import map_in_threads, one_blas_thread, row_slices
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.shapes import Shape
 
@@ -32,7 +32,6 @@ _INTERCEPT_PRECISION = 1.0
 _LEAST_FACTOR = 0.3  # on all evidence
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
-_BLOCK_ROWS = 1 << 15  # that are summed over in one go, whatever the number of threads
 _LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
 _SETTLING_STEPS = 50  # without a line search
 _MOST_IN_DOUBLE = 250_000  # entries of the curvatures of all classes
@@ -237,8 +236,8 @@ class EvidenceProblem:
         self._square = 0.5 if self.n_numbers == 1 else 1.0  # of the deviations of the classes that a number of 1 means
         self.n_jobs, self._n_rows, self._total = n_jobs, classes.size, float(weights.sum())
         offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
-        cuts = [slice(at, at + _BLOCK_ROWS) for at in range(0, max(1, classes.size), _BLOCK_ROWS)]
-        self._blocks = [_Block.of(codes[:, own], offset[own], classes[own], weights[own]) for own in cuts]
+        self._slices = row_slices(classes.size, self.n_numbers)
+        self._blocks = [_Block.of(codes[:, own], offset[own], classes[own], weights[own]) for own in self._slices]
         self._take_shapes(shapes)
 
     def _take_shapes(self, shapes: Sequence[Shape]) -> None:
@@ -318,7 +317,7 @@ class EvidenceProblem:
             salts = self._salts()
             keys = self._in_blocks(lambda block: keys_of(block.codes, np.zeros(block.classes.size), salts=salts))
             rows = drawn_by_content(np.concatenate(keys), _CURVATURE_ROWS)
-        of_block = [rows[rows // _BLOCK_ROWS == k] % _BLOCK_ROWS for k in range(len(self._blocks))]
+        of_block = [rows[(own.start <= rows) & (rows < own.stop)] - own.start for own in self._slices]
         return _Block.joined([block.take(own) for block, own in zip(self._blocks, of_block, strict=True)])
 
     @cached_property
@@ -373,11 +372,7 @@ class EvidenceProblem:
         """The problem with further features after its own, which ``codes`` and ``shapes`` begin with; and where its fit
         may start.
         """
-
-        def of_block(_: _Block, number: int) -> np.ndarray:
-            return np.ascontiguousarray(codes[:, number * _BLOCK_ROWS : (number + 1) * _BLOCK_ROWS])
-
-        more = self._with(shapes, of_block)
+        more = self._with(shapes, lambda _, k: np.ascontiguousarray(codes[:, self._slices[k]]))
         added = more.intercept - self.intercept
         point = np.zeros((more.n_parameters, self.n_numbers))
         point[np.r_[: self.intercept, more.intercept : self.n_parameters + added]] = fitted.point
@@ -391,8 +386,7 @@ class EvidenceProblem:
         fewer = self.shaped([shape for shape, stays in zip(self.shapes, kept, strict=True) if stays], kept)
         offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
         fewer._blocks = [
-            replace(block, offset=offset[k * _BLOCK_ROWS : (k + 1) * _BLOCK_ROWS])
-            for k, block in enumerate(fewer._blocks)
+            replace(block, offset=offset[own]) for own, block in zip(self._slices, fewer._blocks, strict=True)
         ]
         deviations = fitted.deviations[of_group]
         deviations = np.where(deviations > 0, deviations, _FIRST_DEVIATION)
@@ -438,7 +432,7 @@ class EvidenceProblem:
 
         joint = block.offset + point[self.intercept]
         lines = np.append(table.ravel(), np.zeros(self.n_numbers))
-        add_log_probabilities(block.codes, self._n_cells, self._starts, lines, joint)
+        add_log_probabilities(block.codes, 0, self._n_cells, self._starts, lines, joint)
         return joint
 
     def _by_cell(self, values: np.ndarray, block: _Block) -> np.ndarray:
@@ -446,7 +440,7 @@ class EvidenceProblem:
         from bayesieve.evidence._kernels import sum_by_level
 
         sums = np.zeros((int(self._first_cell[-1]) + 1, self.n_numbers))
-        sum_by_level(block.codes, self._n_cells, self._starts, values, sums.ravel())
+        sum_by_level(block.codes, 0, self._n_cells, self._starts, values, sums.ravel())
         return sums[:-1]
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
@@ -498,13 +492,18 @@ class EvidenceProblem:
             own = reduce(np.add, of_blocks)[self._own_cells]
         dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=self._precision)
         scale = self._total / float(some.weights.sum())
-        for block, of_class in zip(dense, of_rows.T, strict=True):
+        design = self._design
+
+        def fill(number: int) -> None:
+            of_class, block = of_rows[:, number], dense[number]
             largest = max(float(of_class.max()), 1e-300)  # so that single precision holds any weight
-            design = self._design * np.sqrt(of_class / largest).astype(self._precision)[:, None]
-            np.multiply(design.T @ design, self._precision(scale * largest), out=block)
+            scaled = design * np.sqrt(of_class / largest).astype(self._precision)[:, None]
+            np.multiply(scaled.T @ scaled, self._precision(scale * largest), out=block)
             if self._lower.size:
                 steep = self._rises[self._falls(table) < 0]
                 block += (self._stiffness * (steep.T @ steep)).astype(self._precision)
+
+        map_in_threads(fill, range(self.n_numbers), self.n_jobs)
         return Curvature(dense, own)
 
     def metric(self, curvature: Curvature, variances: np.ndarray) -> Metric:

@@ -60,7 +60,7 @@ class CellTables:
         joint = np.tile(self.intercept, (codes.shape[1], 1))
         if self.n_lines.size:
             starts = self.first * self.intercept.size
-            add_log_probabilities(np.ascontiguousarray(codes), self.n_lines, starts, self.lines.ravel(), joint)
+            add_log_probabilities(np.ascontiguousarray(codes), 0, self.n_lines, starts, self.lines.ravel(), joint)
         return joint
 
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:

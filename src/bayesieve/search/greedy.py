@@ -31,7 +31,7 @@ DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fa
 _TIE = 1e-12
 _MOST_PASSES = 50  # of the fast search; it stops by itself when a round changes nothing
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
-_PARALLEL_WORK = 2_000_000  # rows x candidates below which threads cost more than they bring
+_PARALLEL_WORK = 2_000_000  # rows x candidates x other classes below which threads cost more than they bring
 
 
 @dataclass(frozen=True)
@@ -393,9 +393,10 @@ class MultiStart(Search):
         rows = problem.rows
         if rows.engine.is_remote:
             return _WAVE  # threads that wait together
-        if rows.n_rows * max(1, problem.candidates.size) < _PARALLEL_WORK:
+        n_ratios = rows.n_rows * max(1, rows.n_classes - 1)
+        if n_ratios * max(1, problem.candidates.size) < _PARALLEL_WORK:
             return 1
-        state_bytes = 8 * rows.n_rows * max(1, rows.n_classes - 1)
+        state_bytes = 8 * n_ratios
         most = rows.engine.most_state_bytes // state_bytes
         return max(1, min(effective_jobs(self.n_jobs), _WAVE, most))
 
