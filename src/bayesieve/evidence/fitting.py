@@ -28,8 +28,9 @@ _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviati
 _LEAST_SHARE = 3e-4  # of what all features could save, if that is less
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _LEAST_DEVIATION = 0.03  # of evidence that did not deviate in fewer rows
-_LEAST_EVIDENCE = 0.05  # mean deviation in nats below which a feature without weight stays out
+_LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
+_TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these rows make the steps largest
 _DIGITS = 4  # of errors that features share, in nats
 _DIGITS_OF_WEIGHTS = 9
 _FEWEST_ROWS = 500  # that show which features are worth keeping
@@ -249,6 +250,12 @@ class _Term:
     def n_cells(self) -> int:
         return self.of_level.size
 
+    @property
+    def trust(self) -> float:
+        if self.learnt_again:
+            return 1.0
+        return _TRUST_IN_CUTS if self.cells is not None and self.cells.kind == "numeric" else _TRUST
+
     def weighted(self, weight: float) -> _Term:
         """The same term with another weight."""
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
@@ -324,6 +331,10 @@ class _JointFit:
         averaged[left] = self.averaged[left]
         weights, factor = self.loss.refitted(averaged)
         return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
+
+    def trusted(self) -> _JointFit:
+        """The same with as much of the counted evidence as is to be trusted; deviations make up for the rest."""
+        return replace(self, terms=[term.weighted(term.trust * term.weight) for term in self.terms])
 
     def contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
         """(n, some rows, n_classes) nats: counted evidence and deviations."""
@@ -425,9 +436,11 @@ def _solved(
     """The surfaces that the rows pay for, the terms that stay, and the solution, fitted to ``every`` row in the end.
     Unless ``options.drop``, all terms stay and there are no surfaces.
     """
-    problem = fit.problem(options.n_jobs)
     if not options.drop or len(fit.terms) == 1:
+        fit = fit.trusted()
+        problem = fit.problem(options.n_jobs)
         return _on_every_row(fit, solve(problem, clock), every, options.n_jobs, clock)
+    problem = fit.problem(options.n_jobs)
     solution = solve(problem, clock, roughly=True)
     if solution.complete:
         parts = _surface_parts(fit.terms, levels, options)
@@ -439,7 +452,7 @@ def _solved(
     if not solution.complete:
         return fit, solution
     kept = _are_worth_keeping(fit, solution)
-    fit = fit.only(kept)
+    fit = fit.only(kept).trusted()
     problem, start = problem.without(solution, kept, fit.offset())
     return _on_every_row(fit, solve(problem.shaped(fit.shapes), clock, start), every, options.n_jobs, clock)
 
@@ -489,33 +502,29 @@ def _evidence_of(
     seen = [_counts(own, len(table), rows) for own, table in zip(fit.codes, tables, strict=True)]
     used = np.array([_makes_a_difference(*one) for one in zip(tables, seen, strict=True)])
     used[:n] |= np.array([term.weight > 0 for term in fit.terms], dtype=bool)
-    factor = solution.factor(_null(rows), used)
     fitted: dict[int, FeatureEvidence] = {}
     for i, term in enumerate(fit.terms):
         if used[i]:
             k = term.feature
             own = counts[k] if term.cells is None else seen[i]
             cells = levels[k] if term.cells is None else replace(term.cells, counts=own)
-            table = factor * (term.weight * term.counted + tables[i])
+            table = term.weight * term.counted + tables[i]
             counting = term.weight**2 * counting_variances(counts[k])[term.of_level]
             errors, factors = _errors(solution.uncertainty, i, counting)
-            fitted[k] = FeatureEvidence(cells, table, own, factor * errors, _rounded(factor * factors), term.weight)
+            fitted[k] = FeatureEvidence(cells, table, own, errors, _rounded(factors), term.weight)
     pairs: list[PairLevels] = []
     for i, surface in enumerate(fit.surfaces, n):
         if used[i]:
             names = {*TableLevels.of(levels).names, *(pair.name for pair in pairs)}
             pair, with_rows = surface.levels(seen[i], names)
-            own = np.asarray(pair.counts)
             errors, factors = _errors(solution.uncertainty, i, np.zeros_like(tables[i]))
-            errors, factors = factor * errors[with_rows], _rounded(factor * factors[with_rows])
-            fitted[len(levels) + len(pairs)] = FeatureEvidence(
-                pair, factor * tables[i][with_rows], own, errors, factors, 0.0
-            )
+            own = errors[with_rows], _rounded(factors[with_rows])
+            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, tables[i][with_rows], np.asarray(pair.counts), *own, 0.0)
             pairs.append(pair)
     shared = no_factors(1, rows.n_classes)[0]
     if solution.uncertainty is not None:
-        shared = _rounded(factor * solution.uncertainty.intercept)
-    return fitted, factor * solution.intercept, shared
+        shared = _rounded(solution.uncertainty.intercept)
+    return fitted, solution.intercept, shared
 
 
 def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ _STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _MOST_CHANGE = 5.0  # factor on a variance in one round, as deviations are not at their optimum yet
 _INTERCEPT_PRECISION = 1.0
-_LEAST_FACTOR = 0.3  # on all evidence
+_EXPECTED_VARIANCE, _EXPECTED_NUMBERS = 0.0625, 1.0  # of deviations of each group, and how many it counts for
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
 _LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
@@ -81,26 +81,6 @@ class Solution:
     loss: float
     uncertainty: Uncertainty | None = None
 
-    def factor(self, null: float, used: np.ndarray) -> float:
-        """By how much to shrink all evidence, so that other rows are predicted with no more confidence than is right; 1
-        after an early end.
-
-        What the rows seem to save includes about half a nat for each number fitted to them. The expected slope of a new
-        fit to the evidence is 1 less the share of these (van Houwelingen and le Cessie 1990, the heuristic shrinkage
-        factor). Each feature and, as priors have shrunk them, each second deviation count for every class but one. That
-        keeps the slope on new rows near 1 (benchmarks/results/evidence_rows.md).
-
-        Parameters
-        ----------
-        null : log loss of the rows without any feature, in nats.
-        used : (n_features,) bool, those that make a difference.
-        """
-        if not self.complete:
-            return 1.0
-        n_classes = self.intercept.size
-        fitted = (n_classes - 1) * (np.count_nonzero(used) + 0.5 * float(self.effective[used].sum()))
-        return min(max(1.0 - 0.5 * fitted / max(null - self.loss, 1e-300), _LEAST_FACTOR), 1.0)
-
 
 Start = tuple[np.ndarray, np.ndarray]
 """Parameters (n_parameters, n_numbers), and standard deviations (n_groups,), 0 for groups that do not deviate."""
@@ -118,8 +98,10 @@ def solve(
 
     Deviations are normal around 0, with one variance for each group of directions of a feature. Variances maximise
     the marginal likelihood in its Laplace approximation, without rows held out: s^2 = sum of squared deviations /
-    effective number of deviations, again and again (MacKay 1992, Wood and Fasiolo 2017). Groups whose counted evidence
-    is good as it is head for a variance of 0, and are left out as soon as it is negligible.
+    effective number of deviations, again and again (MacKay 1992, Wood and Fasiolo 2017). In a rough fit, groups whose
+    counted evidence is good as it is head for a variance of 0, and are left out as soon as it is negligible. Otherwise
+    variances have a prior themselves, as if one more deviation had been seen: with few rows, many weak features
+    together tell more than the few that stand out.
 
     Parameters
     ----------
@@ -154,7 +136,7 @@ def solve(
                 metric = rest.metric(curvature, variances)
                 point = rest.descend(point, variances, metric, _STEPS_NEARBY if nearby else _STEPS_OF_ROUND, slope)
                 of_groups = rest.by_group(metric.effective)
-                following = rest.better_variances(point, variances, of_groups)
+                following = rest.better_variances(point, variances, of_groups, 0.0 if roughly else _EXPECTED_NUMBERS)
                 effective[:] = 0.0
                 effective[groups] = of_groups
                 worth = (following > _NEGLIGIBLE_VARIANCE) | (following > variances)
@@ -600,10 +582,14 @@ class EvidenceProblem:
                 share /= 2.0
         return point + metric.move(flat.reshape(point.shape))
 
-    def better_variances(self, point: np.ndarray, variances: np.ndarray, effective: np.ndarray) -> np.ndarray:
-        """Sum of squares of the deviations of each group over their effective number, and somewhat further."""
-        squares = self._square * self.by_group((point * point).sum(axis=1))
-        best = np.maximum(squares / np.maximum(effective, 1e-9), 1e-9)
+    def better_variances(
+        self, point: np.ndarray, variances: np.ndarray, effective: np.ndarray, expected: float
+    ) -> np.ndarray:
+        """Sum of squares of the deviations of each group, and of ``expected`` more, over their effective number, and
+        somewhat further.
+        """
+        squares = self._square * self.by_group((point * point).sum(axis=1)) + expected * _EXPECTED_VARIANCE
+        best = np.maximum(squares / np.maximum(effective + expected, 1e-9), 1e-9)
         change = np.clip((best / variances) ** _LONGER_STEPS, 1.0 / _MOST_CHANGE, _MOST_CHANGE)
         following = np.minimum(variances * change, _MOST_VARIANCE)
         return np.where(best < _NEGLIGIBLE_VARIANCE, np.minimum(best, following), following)
