@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MEMORY, DISK = "memory", "disk"
 _SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "inproc://")
-_MOST_SURFACES = 30
+_MOST_SURFACES = 60
 CALIBRATIONS = ("auto", "weights", "levels", "cells")
 
 

@@ -24,12 +24,12 @@ from bayesieve.table.levels import smallest_unsigned
 _VARIANCES = (0.003, 0.03, 0.3)
 """Of the priors that are tried for each pair."""
 _MOST_PRODUCTS = 1e10  # rows x directions x directions that are looked at
-_N_BINS = 12
+_N_BINS = 20
 """Intervals of a number, about as many rows each, that a surface tells apart."""
-_N_WAVES = 3
+_N_WAVES = 5
 _MOST_GROUPS = 8  # of a category
 _MOST_CELLS = 4096  # of a grid
-_CAUTION = 0.5  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
+_CAUTION = 0.3  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
 _FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
 _AT_ONCE = 20  # one in 20 features is dropped between two looks at the rows
 _CURVATURE_ROWS = 3000  # enough to see which features are cheapest; all rows confirm it

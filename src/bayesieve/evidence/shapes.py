@@ -15,7 +15,7 @@ N_WAVES = 8
 """Cosines that a curve is made of."""
 _MOST_STEPS = 64
 _LEAST_SLANT = 1e-6  # nats
-_MOST_CURVATURES = 1_900_000  # entries of the curvatures of all classes
+_MOST_CURVATURES = 3_000_000  # entries of the curvatures of all classes
 _MOST_APART = 1 << 20  # numbers of cells that deviate on their own, of which the descent keeps some 25 copies
 _MOST_IN_COLUMNS = 0.75  # of these directions, if pairs of numbers are left to surfaces
 
