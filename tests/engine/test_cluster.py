@@ -506,7 +506,7 @@ def lower_limits(setattr: Any) -> None:
         "classifier.describing": {"_SAMPLES": (50, 120)},
         "evidence.calibration": {"_MOST_ROWS": 250, "_MOST_LAST_ROWS": 500},
         "evidence.solver": {"_CURVATURE_ROWS": 150},
-        "evidence.choosing": {"_CURVATURE_ROWS": 150},
+        "evidence.fitting": {"CURVATURE_ROWS": 150},
     }.items():
         for name, value in limits.items():
             setattr(f"bayesieve.{module}.{name}", value)

@@ -145,10 +145,12 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     odds = np.array([-1.0, 1.0, -1.0, 1.0])[codes[0]]
     classes = (rng.random(3000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     shapes = [Shape.free(4), Shape.free(4)]
-    fitted = solve(EvidenceProblem(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000)))
+    noisy = EvidenceProblem(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000))
+    assert solve(noisy, roughly=True).deviations[1] < 0.05
+    fitted = solve(noisy)
     assert fitted.complete
     assert fitted.deviations[0] > 0.3
-    assert fitted.deviations[1] < 0.05
+    assert fitted.deviations[1] < 0.2
     contrast = fitted.tables[0][:, 1] - fitted.tables[0][:, 0]
     np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
     apart = EvidenceProblem(codes, [Shape.apart_only(4)] * 2, np.zeros((3000, 2)), classes, np.ones(3000))
@@ -156,33 +158,41 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
 
 
-def test_the_factor_on_all_evidence_is_the_share_of_what_rows_save_beyond_the_fit() -> None:
+def test_the_loss_of_a_solution_is_that_of_its_rows() -> None:
     of = problem(3, 2, n_rows=300)
     fitted = solve(of)
-    joint = log_joint(of, fitted.point)
-    own = log_softmax(joint, axis=1)[np.arange(300), rows_of(of).classes]
+    own = log_softmax(log_joint(of, fitted.point), axis=1)[np.arange(300), rows_of(of).classes]
     assert fitted.loss == pytest.approx(-own.sum(), rel=1e-6)
-    used = np.array([True, True, False, True])
-    numbers = fitted.effective[used].sum() / 2 + 3
-    assert fitted.factor(fitted.loss + 5 * numbers, used) == pytest.approx(0.9)
-    assert fitted.factor(fitted.loss + 1e9, used) == pytest.approx(1.0)
-    assert fitted.factor(fitted.loss - 1.0, used) == fitted.factor(fitted.loss, used) == 0.3
 
 
-def test_small_tables_are_predicted_with_less_confidence_and_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    losses: dict[float, list[float]] = {}
-    for least in (0.3, 1.0):
-        monkeypatch.setattr(solver, "_LEAST_FACTOR", least)
+def test_small_tables_are_predicted_better_by_less_trust_and_a_prior_of_variances(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    losses: list[list[float]] = []
+    for trust, expected in ((0.4, 1.0), (1.0, 0.0)):
+        monkeypatch.setattr("bayesieve.evidence.fitting._TRUST_IN_CUTS", trust)
+        monkeypatch.setattr(solver, "_EXPECTED_NUMBERS", expected)
+        losses.append([])
         for seed in range(12):
             rng = np.random.default_rng(seed)
             y = rng.integers(0, 2, 1100)
             X = pl.DataFrame({f"x{k}": 0.7 * y * (k < 4) + rng.normal(size=1100) for k in range(8)})
             model = SelectiveNB(pairs=0).fit(X[:100], y[:100])
             log_proba = model.predict_log_proba(X[100:])
-            losses.setdefault(least, []).append(-log_proba[np.arange(1000), y[100:]].mean())
-    better = np.subtract(losses[1.0], losses[0.3])
+            losses[-1].append(-log_proba[np.arange(1000), y[100:]].mean())
+    better = np.subtract(losses[1], losses[0])
     assert better.mean() > 0.005
     assert (better > 0).sum() >= 8
+
+
+def test_levels_learnt_for_each_fold_are_trusted_and_cuts_least() -> None:
+    rng = np.random.default_rng(0)
+    x, few, many = rng.normal(size=2000), rng.integers(0, 3, 2000), rng.integers(0, 60, 2000)
+    odds = x + rng.normal(size=3)[few] + np.where(many % 2, 1.0, -1.0)
+    y = rng.random(2000) < 1 / (1 + np.exp(-odds))
+    X = pl.DataFrame({"cuts": x, "values": few.astype(str), "rare": many.astype(str)})
+    trusted, refitted = (SelectiveNB(pairs=0, calibrate=fit).fit(X, y).feature_weights_ for fit in ("cells", "weights"))
+    np.testing.assert_allclose(trusted, refitted * [0.4, 0.9, 1.0], rtol=1e-6)
 
 
 def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +311,7 @@ def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
     weightless = [k for k in model.scorecard_.used.tolist() if model.feature_weights_[k] == 0]
     used = {rare.columns[k] for k in model.scorecard_.used.tolist()}
     assert set(model.selected_features_) == used
-    assert "wave" not in used
+    assert "noise" not in used
     for k in weightless:
         assert model.feature_importances_[k] > 0
 

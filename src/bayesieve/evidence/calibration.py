@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 
 import numpy as np
 from scipy.optimize import minimize
@@ -90,11 +90,11 @@ def calibrate(
         return best
     try:
         with one_blas_thread():
-            every = CalibrationRows(coded, free, coded.n_classes, seed)
+            every = CalibrationRows(coded, free, seed, n_jobs)
             rows, least, log_prior = every.few, np.nan, class_log_prior(coded.counts.class_counts)
             kept = [coded.counts.feature(k) for k in free.tolist()]
             for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
-                candidate = LeaveOneOutLoss(rows, kept, log_prior, choice, n_jobs)
+                candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
                 value, by = candidate.least_by_factor(averaged[free])
                 if not value >= least:
                     least, loss, factor, smoothing = value, candidate, by, choice
@@ -120,13 +120,14 @@ class CalibrationRows:
         If the rows have no classes.
     """
 
-    def __init__(self, coded: CodedTable, features: np.ndarray, n_classes: int, seed: int = 0) -> None:
+    def __init__(self, coded: CodedTable, features: np.ndarray, seed: int = 0, n_jobs: int | None = None) -> None:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
-        self._most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * n_classes)))
-        rows = coded.drawn(max(self._most_few, most_last_rows(n_columns, n_classes)), seed)
-        self._coded, self._seed, self.positions, self.features, self.n_classes = coded, seed, rows, features, n_classes
+        self._most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
+        rows = coded.drawn(max(self._most_few, most_last_rows(n_columns, coded.n_classes)), seed)
+        self._coded, self._seed, self.n_jobs, self.positions = coded, seed, n_jobs, rows
+        self.features, self.n_classes = features, coded.n_classes
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
         self.total = float(coded.n_rows if coded.weights is None else coded.weights.sum())
@@ -158,11 +159,14 @@ class CalibrationRows:
         """A sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
         few = copy(self)
         vars(few).pop("codes", None)
-        few.positions = self._coded.drawn(self._most_few, self._seed)
-        drawn = np.searchsorted(self.positions, few.positions)
-        few.classes, few.weights = self.classes[drawn], self.weights[drawn]
+        drawn = self.drawn(self._most_few)
+        few.positions, few.classes, few.weights = self.positions[drawn], self.classes[drawn], self.weights[drawn]
         few._measure()
         return few
+
+    def drawn(self, most: int) -> np.ndarray:
+        """Positions among these of at most ``most`` rows, by what they contain."""
+        return np.searchsorted(self.positions, self._coded.drawn(min(most, self.positions.size), self._seed))
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
         """Codes (n_rows,) of features of the table by these cells, or by their levels if None."""
@@ -226,18 +230,12 @@ class LeaveOneOutLoss:
     counts : per feature of the rows, (n_levels, n_classes).
     log_prior : (n_classes,).
     smoothing : smoothing of the counts.
-    n_jobs : threads that sum over slices of rows; results do not depend on it.
     """
 
     def __init__(
-        self,
-        rows: CalibrationRows,
-        counts: Sequence[np.ndarray],
-        log_prior: np.ndarray,
-        smoothing: Smoothing,
-        n_jobs: int | None = None,
+        self, rows: CalibrationRows, counts: Sequence[np.ndarray], log_prior: np.ndarray, smoothing: Smoothing
     ) -> None:
-        self.rows, self.log_prior, self.n_jobs = rows, log_prior, n_jobs
+        self.rows, self.log_prior = rows, log_prior
         self._codes, self._codes_of_classes = rows.codes, rows.codes_of_classes  # before several threads ask for them
         self._slices = row_slices(rows.classes.size, log_prior.size)
         self._counts, self._smoothing = counts, smoothing
@@ -264,7 +262,7 @@ class LeaveOneOutLoss:
 
         def of_slice(own: slice) -> tuple[float, np.ndarray]:
             classes = rows.classes[own]
-            residual = self._evidence(own, lines) + prior
+            residual = self._evidence(lines, own) + prior
             loss = residuals(residual, classes, rows.weights[own])
             of_class, parts = residual, np.zeros(self._own.size)
             if n_classes > 2:
@@ -275,15 +273,15 @@ class LeaveOneOutLoss:
             sum_by_level(self._codes_of_classes, own.start, self._n_levels * n_classes, self._starts, of_class, sums)
             return loss, parts + self._own * sums[:-1]
 
-        losses, parts = zip(*map_in_threads(of_slice, self._slices, self.n_jobs), strict=True)
+        losses, parts = zip(*map_in_threads(of_slice, self._slices, self.rows.n_jobs), strict=True)
         return sum(losses), np.bincount(self._feature, weights=reduce(np.add, parts), minlength=weights.size)
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features; of two classes, those
         of the second less those of the first, after zeros.
         """
-        lines = self._lines(weights)
-        evidence = np.concatenate(map_in_threads(lambda own: self._evidence(own, lines), self._slices, self.n_jobs))
+        of_slice = partial(self._evidence, self._lines(weights))
+        evidence = np.concatenate(map_in_threads(of_slice, self._slices, self.rows.n_jobs))
         return np.pad(evidence, ((0, 0), (1, 0))) if self.log_prior.size == 2 else evidence
 
     def _lines(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -291,7 +289,7 @@ class LeaveOneOutLoss:
         of_entries = np.append(weights[self._feature] * self._table, np.zeros(self.log_prior.size))
         return of_entries, np.append(weights[self._feature] * self._own, 0.0)
 
-    def _evidence(self, rows: slice, lines: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    def _evidence(self, lines: tuple[np.ndarray, np.ndarray], rows: slice) -> np.ndarray:
         """(n_rows, n_numbers) sums of ``lines`` over the features."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
@@ -326,7 +324,7 @@ class LeaveOneOutLoss:
     def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
         """The same over other rows, with some of the features, at these ascending positions, only."""
         counts = [self._counts[k] for k in kept.tolist()]
-        return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing, self.n_jobs)
+        return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
         """Weights of all features of the table from these averaged ones, and the common factor on them."""

@@ -5,7 +5,7 @@ features that the others make up for.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -32,7 +32,8 @@ _MOST_CELLS = 4096  # of a grid
 _CAUTION = 0.3  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
 _FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
 _AT_ONCE = 20  # one in 20 features is dropped between two looks at the rows
-_CURVATURE_ROWS = 3000  # enough to see which features are cheapest; all rows confirm it
+CURVATURE_ROWS = 3000
+"""Rows that are enough to see which features are cheapest; all rows confirm it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +139,12 @@ class Surface:
 
 
 def find_surfaces(
-    parts: Mapping[int, SurfacePart], most: int, problem: EvidenceProblem, point: np.ndarray, codes: np.ndarray
+    parts: Mapping[int, SurfacePart],
+    most: int,
+    problem: EvidenceProblem,
+    point: np.ndarray,
+    codes: np.ndarray,
+    drawn: Callable[[int], np.ndarray],
 ) -> dict[Surface, np.ndarray]:
     """At most ``most`` surfaces that pay when all else stays as it is, those that gain most first, and their cells of
     the rows.
@@ -148,6 +154,7 @@ def find_surfaces(
     parts : of features, by their position in ``codes``.
     problem, point : the fit of the single features.
     codes : (features, rows), their cells.
+    drawn : positions of at most so many rows.
     """
     every = list(parts.values())
     left = most_directions(problem.n_classes) - problem.intercept
@@ -156,8 +163,10 @@ def find_surfaces(
         return {}
     bins = np.array([part.bins(codes[i]) for i, part in parts.items()])
     lines, n_levels = [part.directions for part in every], np.array([part.level.n_levels for part in every])
-    slopes = problem.slopes(point)
-    ways = [partial(surface_gains, lines, bins, *slopes), partial(grid_gains, n_levels, bins, *slopes)]
+    n_directions = max(int(n_levels.sum()), sum(line.shape[1] for line in lines))
+    rows = drawn(max(1000, int(_MOST_PRODUCTS / (n_directions**2 * problem.n_numbers))))
+    some = bins[:, rows], *(slope[rows] for slope in problem.slopes(point))
+    ways = [partial(surface_gains, lines, *some), partial(grid_gains, n_levels, *some)]
     gains = np.maximum(*map_in_threads(lambda way: way(), ways, problem.n_jobs))
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if every[i].is_smooth or every[j].is_smooth]
     price = _CAUTION * math.log(100.0 * max(1, len(pairs)))
@@ -197,15 +206,14 @@ def surface_gains(
     """
     starts = np.cumsum([0, *(line.shape[1] for line in lines)])
     n_directions = int(starts[-1])
-    rows = _some_rows(n_directions, *residuals.shape)
     largest = max(float(curvature.max()), float(np.abs(residuals).max()), 1e-300)  # single precision holds any weight
-    design = np.zeros((rows.size, n_directions), dtype=np.float32)
+    design = np.zeros((len(residuals), n_directions), dtype=np.float32)
     for k, line in enumerate(lines):
-        design[:, starts[k] : starts[k + 1]] = np.append(line, np.zeros((1, line.shape[1])), axis=0)[bins[k, rows]]
+        design[:, starts[k] : starts[k + 1]] = np.append(line, np.zeros((1, line.shape[1])), axis=0)[bins[k]]
     squares = design * design
     gains = np.zeros((len(_VARIANCES), len(lines), len(lines)))
     with one_blas_thread():  # sums come in one order
-        for slope, steep in zip(residuals[rows].T / largest, curvature[rows].T / largest, strict=True):
+        for slope, steep in zip(residuals.T / largest, curvature.T / largest, strict=True):
             gradient = (design.T @ (design * slope[:, None].astype(np.float32))).astype(np.float64) * largest
             steepness = (squares.T @ (squares * steep[:, None].astype(np.float32))).astype(np.float64) * largest
             for gain, variance in zip(gains, _VARIANCES, strict=True):
@@ -221,10 +229,9 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
     """
     from bayesieve.evidence._kernels import sum_by_level
 
-    n, (n_rows, n_numbers) = len(n_bins), residuals.shape
-    rows = _some_rows(int(n_bins.sum()), n_rows, n_numbers)
-    slopes = np.concatenate([residuals[rows], curvature[rows]], axis=1)
-    own = bins[:, rows].astype(smallest_unsigned(int(n_bins.max()) ** 2))
+    n, n_numbers = len(n_bins), residuals.shape[1]
+    slopes = np.concatenate([residuals, curvature], axis=1)
+    own = bins.astype(smallest_unsigned(int(n_bins.max()) ** 2))
     known = own < n_bins[:, None]
     gains = np.zeros((n, n))
     for i in range(n - 1):
@@ -240,11 +247,6 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
     return gains + gains.T
 
 
-def _some_rows(n_directions: int, n_rows: int, n_numbers: int) -> np.ndarray:
-    """The rows that are looked at, evenly spread."""
-    return spread(n_rows, max(1000, int(_MOST_PRODUCTS / (n_directions**2 * n_numbers))))
-
-
 def _nats(gradient: np.ndarray, steepness: np.ndarray, variance: float) -> np.ndarray:
     """Gained by directions with this gradient and curvature of the loss, and a prior of this variance."""
     spread = 1.0 + variance * steepness
@@ -253,13 +255,18 @@ def _nats(gradient: np.ndarray, steepness: np.ndarray, variance: float) -> np.nd
 
 
 def worth_keeping(
-    contributions: np.ndarray, joint: np.ndarray, classes: np.ndarray, weights: np.ndarray, prices: np.ndarray
+    contributions: np.ndarray,
+    joint: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray,
+    prices: np.ndarray,
+    some: np.ndarray | slice = slice(None),
 ) -> np.ndarray:
     """(n_features,) bool, the features left when no other can be dropped for its price.
 
     Features are dropped one after the other, the cheapest first. The cost of a feature is the rise of the log loss
     without it, with all others scaled to make up for it. It comes from the curvature of the loss, as in the optimal
-    brain surgeon (Hassibi and Stork 1993), over some of the rows, and the loss of all rows confirms it.
+    brain surgeon (Hassibi and Stork 1993), over ``some`` of the rows, and the loss of all rows confirms it.
 
     Parameters
     ----------
@@ -268,10 +275,10 @@ def worth_keeping(
     classes : (n_rows,) int.
     weights : (n_rows,).
     prices : (n_features,) nats.
+    some : positions of rows; `CURVATURE_ROWS` are enough.
     """
     centred = contributions - contributions.mean(axis=2, keepdims=True)
     others = joint - centred.sum(axis=0)
-    some = spread(classes.size, _CURVATURE_ROWS)
     share = float(weights[some].sum() / max(float(weights.sum()), 1e-300))
     few, prices = centred[:, some], prices.astype(np.float64)
     left, factors = np.arange(len(centred)), np.ones(len(centred))
@@ -297,11 +304,6 @@ def worth_keeping(
             else:
                 at_once = dropped.size // 2
     return np.isin(np.arange(len(contributions)), left)
-
-
-def spread(n_rows: int, most: int) -> np.ndarray:
-    """Positions of at most ``most`` rows, evenly spread."""
-    return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
 
 
 def _inverse_curvature(centred: np.ndarray, joint: np.ndarray, weights: np.ndarray, share: float) -> np.ndarray:

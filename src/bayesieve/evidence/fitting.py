@@ -15,7 +15,7 @@ from bayesieve.counts.contingency import class_log_prior, log_probabilities_of_t
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows, LeaveOneOutLoss, calibrate
-from bayesieve.evidence.choosing import Surface, SurfacePart, find_surfaces, spread, worth_keeping
+from bayesieve.evidence.choosing import CURVATURE_ROWS, Surface, SurfacePart, find_surfaces, worth_keeping
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
 from bayesieve.evidence.solver import EvidenceProblem, Solution, Uncertainty, solve
@@ -250,12 +250,6 @@ class _Term:
     def n_cells(self) -> int:
         return self.of_level.size
 
-    @property
-    def trust(self) -> float:
-        if self.learnt_again:
-            return 1.0
-        return _TRUST_IN_CUTS if self.cells is not None and self.cells.kind == "numeric" else _TRUST
-
     def weighted(self, weight: float) -> _Term:
         """The same term with another weight."""
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
@@ -326,15 +320,18 @@ class _JointFit:
         fit = replace(self, terms=terms, surfaces=surfaces)
         if np.array_equal(fit.weights, self.weights):
             return fit
-        left = [term.feature for term in terms]
-        averaged = np.zeros_like(self.averaged)
-        averaged[left] = self.averaged[left]
-        weights, factor = self.loss.refitted(averaged)
+        stays = np.isin(np.arange(self.averaged.size), [term.feature for term in terms])
+        weights, factor = self.loss.refitted(np.where(stays, self.averaged, 0.0))
         return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
 
     def trusted(self) -> _JointFit:
         """The same with as much of the counted evidence as is to be trusted; deviations make up for the rest."""
-        return replace(self, terms=[term.weighted(term.trust * term.weight) for term in self.terms])
+        trust = np.full(len(self.terms), _TRUST)
+        trust[[term.cells is not None and term.cells.kind == "numeric" for term in self.terms]] = _TRUST_IN_CUTS
+        trust[[term.learnt_again for term in self.terms]] = 1.0
+        return replace(
+            self, terms=[t.weighted(float(own * t.weight)) for t, own in zip(self.terms, trust, strict=True)]
+        )
 
     def contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
         """(n, some rows, n_classes) nats: counted evidence and deviations."""
@@ -444,7 +441,7 @@ def _solved(
     solution = solve(problem, clock, roughly=True)
     if solution.complete:
         parts = _surface_parts(fit.terms, levels, options)
-        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes)
+        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes, fit.loss.rows.drawn)
         if surfaces:
             fit = replace(fit, surfaces=surfaces)
             problem, start = problem.followed_by(solution, fit.codes, fit.shapes)
@@ -460,14 +457,15 @@ def _solved(
 def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
     """(n,) bool, the terms and surfaces that save their price."""
     rows, n = fit.loss.rows, len(solution.tables)
-    some = spread(rows.classes.size, max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
+    some = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
+    few = np.searchsorted(some, rows.drawn(min(some.size, CURVATURE_ROWS)))
     weights = rows.weights[some] * (rows.weights.sum() / rows.weights[some].sum())
     prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * _null(rows))
     of_surfaces = slice(len(fit.terms), None)
     prices[of_surfaces] = 1.0 + solution.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(n)
     contributions = fit.contributions(solution.tables, some)
     joint = contributions.sum(axis=0) + fit.loss.log_prior + solution.intercept
-    return worth_keeping(contributions, joint, rows.classes[some], weights, prices)
+    return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
 
 
 def _on_every_row(
@@ -518,8 +516,8 @@ def _evidence_of(
             names = {*TableLevels.of(levels).names, *(pair.name for pair in pairs)}
             pair, with_rows = surface.levels(seen[i], names)
             errors, factors = _errors(solution.uncertainty, i, np.zeros_like(tables[i]))
-            own = errors[with_rows], _rounded(factors[with_rows])
-            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, tables[i][with_rows], np.asarray(pair.counts), *own, 0.0)
+            table, counted, shared = tables[i][with_rows], np.asarray(pair.counts), _rounded(factors[with_rows])
+            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, table, counted, errors[with_rows], shared, 0.0)
             pairs.append(pair)
     shared = no_factors(1, rows.n_classes)[0]
     if solution.uncertainty is not None:

@@ -172,7 +172,7 @@ class Scorecard(ShortRepr):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> card = SelectiveNB().fit(X, y).scorecard_
     >>> card.predict_proba(X[:1]).round(2).tolist()
-    [[1.0, 0.0, 0.0]]
+    [[0.99, 0.01, 0.0]]
     """
 
     classes: np.ndarray
