@@ -31,6 +31,7 @@ _LEAST_DEVIATION = 0.03  # of evidence that did not deviate in fewer rows
 _LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these rows make the steps largest
+_SPREAD = 0.84  # of errors: deviations of most features are smaller than their prior expects
 _DIGITS = 4  # of errors that features share, in nats
 _DIGITS_OF_WEIGHTS = 9
 _FEWEST_ROWS = 500  # that show which features are worth keeping
@@ -521,7 +522,7 @@ def _evidence_of(
             pairs.append(pair)
     shared = no_factors(1, rows.n_classes)[0]
     if solution.uncertainty is not None:
-        shared = _rounded(solution.uncertainty.intercept)
+        shared = _rounded(_SPREAD * solution.uncertainty.intercept)
     return fitted, solution.intercept, shared
 
 
@@ -531,8 +532,8 @@ def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tu
     """
     if uncertainty is None:
         return np.sqrt(counting), no_factors(*counting.shape)
-    variances = uncertainty.left[i] ** 2 * counting + _of_classes(uncertainty.variances[i], counting.shape[1])
-    return np.sqrt(variances), uncertainty.factors[i]
+    own = _SPREAD**2 * _of_classes(uncertainty.variances[i], counting.shape[1])
+    return np.sqrt(uncertainty.left[i] ** 2 * counting + own), _SPREAD * uncertainty.factors[i]
 
 
 def _rounded(factors: np.ndarray) -> np.ndarray:
