@@ -84,7 +84,10 @@ def test_probabilities_are_those_of_weka(name: str, missing: bool, weka: list[st
 
 @names
 @pytest.mark.usefixtures("weka")
-def test_awkward_tables_and_rows_never_seen(name: str) -> None:
+def test_awkward_tables_and_rows_never_seen(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / 'a "b" c'
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
     X, y = awkward()
     model = PEERS[name](kinds={"it's": "categorical"}, random_state=0)
     assert clone(model).get_params() == model.get_params()
@@ -97,6 +100,7 @@ def test_awkward_tables_and_rows_never_seen(name: str) -> None:
     assert (model.predict(X[90:]) == (y[90:] == 1)).mean() > 0.7
     alike = new[:2].with_columns(pl.Series("it's", [None, "unknown"], dtype=pl.String))
     np.testing.assert_array_equal(model.predict_proba(alike), proba[:2])
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.usefixtures("weka")

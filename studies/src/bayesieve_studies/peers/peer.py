@@ -143,7 +143,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         assert type_ is not None
         return table.column(position).numbers_as(type_)
 
-    def _frame(self, table: Table, *, missing: str | None, unknown: str = _UNKNOWN) -> Any:
+    def _frame(self, table: Table, *, missing: str | None, unknown: str | None = _UNKNOWN) -> Any:
         """Numbers as floats, NaN = missing, and categories as text in a pandas frame, for packages that need one.
 
         The original text holds no information for these packages, and codes in digits need no escapes in files. Columns

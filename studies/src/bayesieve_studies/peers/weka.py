@@ -79,8 +79,8 @@ class WekaBayes(Peer):
         from sklearn.dummy import DummyClassifier
 
         self._learn_columns(table)
-        frame = self._arff_frame(table)
-        self.used_ = [name for name in frame if (frame[name] != "?").any()]
+        frame = self._frame(table, missing=None, unknown=None)
+        self.used_ = frame.columns[frame.notna().any()].tolist()
         if not self.used_:
             return DummyClassifier(strategy="prior").fit(frame, codes)
         filters = [_DISCRETIZE] if self.learner == "AODE" else [_IMPUTE, _DISCRETIZE]
@@ -102,7 +102,7 @@ class WekaBayes(Peer):
         """Files of Weka round to six decimals, so Weka writes logarithms."""
         from scipy.special import logsumexp
 
-        frame = self._arff_frame(table)
+        frame = self._frame(table, missing=None, unknown=None)
         if not self.used_:
             return self.model_.predict_log_proba(frame)
         n_before, n_classes = len(self.used_) + 1, len(self.classes_)
@@ -119,13 +119,9 @@ class WekaBayes(Peer):
             files = ["-c", "last", "-i", str(rows), "-o", str(found)]
             options = [word for one in filters for word in ("-F", one)]
             _run("weka.filters.MultiFilter", *options, *files, makes=found)
-            log_proba = np.array([_numbers(line) for line in _data_lines(found)]).reshape(-1, n_classes)
+            log_proba = np.array([_numbers(line) for line in _data_lines(found)]).reshape(len(frame), n_classes)
         with np.errstate(invalid="ignore"):
             return log_proba - logsumexp(log_proba, axis=1, keepdims=True)
-
-    def _arff_frame(self, table: Table) -> Any:
-        frame = self._frame(table, missing="?", unknown="?")
-        return frame.astype(object).fillna("?")
 
     def _write(self, path: Path, frame: Any, codes: np.ndarray) -> None:
         """Rows as ARFF: columns are named by position and values by code, so nothing needs quotes."""
@@ -138,7 +134,9 @@ class WekaBayes(Peer):
         labels = [f"c{code}" for code in range(len(self.classes_))]
         rows = frame[self.used_].assign(label=np.array(labels, dtype=object)[codes])
         text = "\n".join(["@relation rows", *header, f"@attribute label {_braced(labels)}", "@data", ""])
-        path.write_text(text + rows.to_csv(header=False, index=False, lineterminator="\n"), encoding="ascii")
+        path.write_text(
+            text + rows.to_csv(header=False, index=False, na_rep="?", lineterminator="\n"), encoding="ascii"
+        )
 
 
 def _run(name: str, *options: str, makes: Path) -> None:
