@@ -9,6 +9,7 @@ from statistics import mean, pstdev
 from typing import Any
 
 import numpy as np
+import polars as pl
 from bench_quality import Clocked, forget, listed, load_folds, models_of, packages_of, shown, values_of, warm_up
 from measuring import RESULTS, ROOT, Report, markdown_table, options, version
 from sklearn.datasets import load_breast_cancer
@@ -17,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 from bayesieve.evaluation.folds import DataSet, Fold, FoldRun, describe, fingerprint
 from bayesieve.evaluation.results import ComparisonFile, Key
-from bayesieve.table import as_table
 from bayesieve_studies.data_sets import DataSets
 from bayesieve_studies.peers.weka import weka_command
 
@@ -114,7 +114,7 @@ def _published_splits(data_sets: DataSets, name: str) -> tuple[DataSet, list[Fol
         data = data.take(fold.train)
     else:
         X, codes = load_breast_cancer(return_X_y=True)
-        data = DataSet(name, as_table(X), codes.astype(np.int64), np.arange(2), None)
+        data = DataSet(name, pl.DataFrame(X), codes.astype(np.int64), np.arange(2), None)
     splits = StratifiedShuffleSplit(3, test_size=0.25, random_state=1337).split(data.codes, data.codes)
     folds = [Fold(0, number, train, test) for number, (train, test) in enumerate(splits)]
     return DataSet(name, data.X, data.codes, data.classes, None), folds
@@ -140,7 +140,7 @@ def write(report: Report, rows: Rows) -> None:
     report.add(_INTRODUCTION)
     tables = [name for name in TABLES if all(_values(rows, name, method, "auc") for method in METHODS)]
     lines = [_means(rows, tables, method) for method in METHODS] if tables else []
-    wins = [f"{_TITLES[measure]}: tables where bayesieve is better" for measure in ("auc", "log_loss")]
+    wins = [f"tables with better {_TITLES[measure]} by bayesieve" for measure in ("auc", "log_loss")]
     report.add(markdown_table([f"means over {len(tables)} tables", *_TITLES.values(), *wins], lines) + "\n")
     for name, method in sorted({(row["data"], row["method"]) for row in rows.values() if row["error"]}):
         errors = [
@@ -178,8 +178,11 @@ def _means(rows: Rows, tables: Sequence[str], method: str) -> list[str]:
         values = [_values(rows, name, method, measure) for name in tables]
         cells.append(shown(mean(map(mean, values)) if all(values) else None, measure))
     for measure, sign in (("auc", 1), ("log_loss", -1)):
-        means = [(mean(_values(rows, name, one, measure)) for one in (OURS, method)) for name in tables]
-        cells.append("" if method == OURS else f"{sum(sign * (ours - theirs) > 0 for ours, theirs in means)}")
+        gains = [
+            sign * (mean(_values(rows, name, OURS, measure)) - mean(_values(rows, name, method, measure)))
+            for name in tables
+        ]
+        cells.append("" if method == OURS else f"{sum(gain > 0 for gain in gains)}")
     return cells
 
 
