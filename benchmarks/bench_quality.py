@@ -188,10 +188,10 @@ def packages_of(path: Path) -> str:
 
 def forget(path: Path, methods: Sequence[str]) -> None:
     """Drop results of these methods from a file of lines."""
-    marks = [text for name in methods for text in (f'"method": "{name}", "repeat"', f'{{"method": "{name}", "is"')]
-    if marks and path.exists():
+    if methods and path.exists():
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if not any(mark in line for mark in marks)), encoding="utf-8")
+        kept = [line for line in lines if (one := json.loads(line)).get("result", one).get("method") not in methods]
+        path.write_text("".join(kept), encoding="utf-8")
 
 
 def _run(
