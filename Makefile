@@ -55,4 +55,5 @@ $(VENV)/installed-dev: pyproject.toml studies/pyproject.toml | $(BIN)/python
 
 $(VENV)/installed-bench: pyproject.toml studies/pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[bench]' --editable './studies[peers]'
+	$(PIP) install --quiet --no-deps 'fasterrisk>=0.1.10'
 	@touch $@ $(VENV)/installed

@@ -117,12 +117,12 @@ def main() -> None:
         print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the files it names.")
         return
     data_sets = DataSets(arguments.data)
-    again = _listed(arguments.again)
-    models = dict(_models(_listed(arguments.methods) or again or METHODS))
-    names = _listed(arguments.tables) or (("hepatitis", "german_credit") if arguments.quick else _all_tables())
+    again = listed(arguments.again)
+    models = dict(models_of(listed(arguments.methods) or again or METHODS))
+    names = listed(arguments.tables) or (("hepatitis", "german_credit") if arguments.quick else _all_tables())
     results = ROOT / "build" / "bench-quality-quick.jsonl" if arguments.quick else arguments.results
     results.parent.mkdir(parents=True, exist_ok=True)
-    _forget(results, again)
+    forget(results, again)
     described = {name: _described(name, model.model) for name, model in models.items()}
     try:
         file = ComparisonFile(results)
@@ -136,7 +136,7 @@ def main() -> None:
     if arguments.write or arguments.show or arguments.quick:
         report = Report("quality", "Quality on real tables", arguments)
         write(report, file.rows, data_sets)
-        report.add(_packages(results))
+        report.add(packages_of(results))
         report.close(["polars"])
 
 
@@ -153,7 +153,7 @@ def _arguments() -> Any:
     return parser.parse_args()
 
 
-def _listed(text: str | None) -> tuple[str, ...]:
+def listed(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
@@ -161,7 +161,7 @@ def _all_tables() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for group in GROUPS for name in group.tables))
 
 
-def _models(methods: Sequence[str]) -> Iterator[tuple[str, Clocked]]:
+def models_of(methods: Sequence[str]) -> Iterator[tuple[str, Clocked]]:
     """Classifiers by name, on one core each; those that are not installed are left out, with a note."""
     for name in methods:
         try:
@@ -180,18 +180,18 @@ def _described(name: str, model: Any) -> str:
     return f"{describe(model)} of {package} {version(package)}"
 
 
-def _packages(path: Path) -> str:
+def packages_of(path: Path) -> str:
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     packages = {line["is"].rpartition(" of ")[2] for line in lines if "method" in line and " of " in line["is"]}
     return f"Results of the others are those of {', '.join(sorted(packages))}."
 
 
-def _forget(path: Path, methods: Sequence[str]) -> None:
+def forget(path: Path, methods: Sequence[str]) -> None:
     """Drop results of these methods from a file of lines."""
-    marks = [text for name in methods for text in (f'"method": "{name}", "repeat"', f'{{"method": "{name}", "is"')]
-    if marks and path.exists():
+    if methods and path.exists():
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if not any(mark in line for mark in marks)), encoding="utf-8")
+        kept = [line for line in lines if (one := json.loads(line)).get("result", one).get("method") not in methods]
+        path.write_text("".join(kept), encoding="utf-8")
 
 
 def _run(
@@ -204,9 +204,9 @@ def _run(
             if not missing:
                 continue
             if not warm:
-                _warm_up(model)
+                warm_up(model)
                 warm = True
-            data, folds = _load(data_sets, name)
+            data, folds = load_folds(data_sets, name)
             file.add_data(name, fingerprint(data.X, data.codes, data.classes, None))
             for key in missing:
                 row = FoldRun(data, folds[key[3]])(method, model)
@@ -224,14 +224,14 @@ def _wanted(method: str, name: str, data_sets: DataSets, n_folds: int) -> list[K
     return [(name, method, 0, fold) for fold in range(min(most, n_folds))]
 
 
-def _load(data_sets: DataSets, name: str) -> tuple[DataSet, list[Fold]]:
+def load_folds(data_sets: DataSets, name: str) -> tuple[DataSet, list[Fold]]:
     features, labels = data_sets.load("adult" if name == OFFICIAL else name)
     target = as_target(labels)
     data = DataSet(name, features.drop(_LEAKS.get(name, ())), target.codes.astype(np.int64), target.classes, None)
     return data, (_OFFICIAL_SPLIT if name == OFFICIAL else FOLDS).split(data.codes)
 
 
-def _warm_up(model: Clocked) -> None:
+def warm_up(model: Clocked) -> None:
     """Small fits, so that compiling and imports are not counted with the first table."""
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"number": rng.normal(size=200), "word": rng.choice(["a", "b", "c"], 200)})
@@ -288,7 +288,7 @@ def write(report: Report, rows: dict[Key, dict[str, Any]], data_sets: DataSets) 
         report.add(_matrix(every, rows, measure, data_sets) + "\n")
 
 
-def _values(rows: dict[Key, dict[str, Any]], name: str, method: str, measure: str, n_folds: int) -> list[float]:
+def values_of(rows: dict[Key, dict[str, Any]], name: str, method: str, measure: str, n_folds: int) -> list[float]:
     """Values of the finished folds of a method on a table; empty if there are none."""
     folds = [rows[key] for fold in range(n_folds) if (key := (name, method, 0, fold)) in rows]
     finished = [row for row in folds if row["error"] is None]
@@ -300,7 +300,7 @@ def _values(rows: dict[Key, dict[str, Any]], name: str, method: str, measure: st
 def _common(group: Group, rows: dict[Key, dict[str, Any]]) -> tuple[str, ...]:
     """The tables of a group on which all methods finished that lack few of them."""
     done = [
-        {name for name in group.tables if _values(rows, name, method, "accuracy", group.n_folds)}
+        {name for name in group.tables if values_of(rows, name, method, "accuracy", group.n_folds)}
         for method in (*OURS, *group.peers)
     ]
     many = [tables for tables in done if len(tables) >= 0.8 * len(group.tables)]
@@ -312,15 +312,15 @@ def _means(group: Group, rows: dict[Key, dict[str, Any]]) -> str:
     for method in (*OURS, *group.peers):
         figures = []
         for measure in (*_MEASURES, "n_features", "seconds"):
-            values = [_values(rows, name, method, measure, group.n_folds) for name in group.tables]
+            values = [values_of(rows, name, method, measure, group.n_folds) for name in group.tables]
             figures.append(mean(map(mean, values)) if all(values) else None)
         if figures[0] is None:
-            n_known = sum(bool(_values(rows, name, method, "accuracy", group.n_folds)) for name in group.tables)
+            n_known = sum(bool(values_of(rows, name, method, "accuracy", group.n_folds)) for name in group.tables)
             absent.append(f"{method} (on {n_known} of {len(group.tables)})")
         else:
-            folds = {len(_values(rows, name, method, "accuracy", group.n_folds)) for name in group.tables}
+            folds = {len(values_of(rows, name, method, "accuracy", group.n_folds)) for name in group.tables}
             counted = " to ".join(map(str, sorted({min(folds), max(folds)})))
-            lines.append([method, *map(_shown, figures, (*_MEASURES, "n_features", "seconds")), counted])
+            lines.append([method, *map(shown, figures, (*_MEASURES, "n_features", "seconds")), counted])
     header = [group.title, *_MEASURES.values(), "features", "seconds", "folds"]
     return markdown_table(header, lines) + (f"\n\nLeft out: {', '.join(absent)}." if absent else "")
 
@@ -330,7 +330,7 @@ def figure(rows: dict[Key, dict[str, Any]]) -> Any:
     group, criteria = GROUPS[1], ("accuracy", "auc", "compression_rate")
     values = {}
     for method in (*OURS, *group.peers):
-        means = {c: [_values(rows, name, method, c, group.n_folds) for name in group.tables] for c in criteria}
+        means = {c: [values_of(rows, name, method, c, group.n_folds) for name in group.tables] for c in criteria}
         if all(map(all, means.values())):
             values[method] = {_MEASURES[c]: mean(map(mean, of_tables)) for c, of_tables in means.items()}
     planes = [("accuracy", "AUC"), ("compression rate", "accuracy")]
@@ -339,7 +339,7 @@ def figure(rows: dict[Key, dict[str, Any]]) -> Any:
     )
 
 
-def _shown(value: float | None, measure: str) -> str:
+def shown(value: float | None, measure: str) -> str:
     if value is None:
         return ""
     return f"{value:.4f}" if measure in _MEASURES else f"{value:.1f}" if measure == "n_features" else f"{value:.3g}"
@@ -352,11 +352,11 @@ def _matrix(group: Group, rows: dict[Key, dict[str, Any]], measure: str, data_se
     for name in group.tables:
         facts, cells = data_sets.facts(name), []
         for method in (*OURS, *group.peers):
-            values = _values(rows, name, method, "seconds" if measure == "times" else measure, group.n_folds)
-            ours = _values(rows, name, "bayesieve", "seconds", group.n_folds)
+            values = values_of(rows, name, method, "seconds" if measure == "times" else measure, group.n_folds)
+            ours = values_of(rows, name, "bayesieve", "seconds", group.n_folds)
             if measure == "times":
                 values = [mean(values) / mean(ours)] if values and ours else []
-            cells.append(_shown(mean(values) if values else None, measure))
+            cells.append(shown(mean(values) if values else None, measure))
         lines.append([f"{name}: {facts.rows:,} x {facts.n_numeric + facts.n_categorical}, {facts.n_classes}", *cells])
     return markdown_table([f"{titles[measure]}; rows x features, classes", *OURS, *group.peers], lines)
 
@@ -365,7 +365,7 @@ def _lost(rows: dict[Key, dict[str, Any]]) -> str:
     """Tables on which the default has a clearly smaller AUC than before."""
     changes = {}
     for name in _all_tables():
-        new, old = (_values(rows, name, method, "auc", FOLDS.n_folds) for method in OURS)
+        new, old = (values_of(rows, name, method, "auc", FOLDS.n_folds) for method in OURS)
         if new and old:
             changes[name] = mean(new) - mean(old)
     worse = [f"{name} ({change:+.4f})" for name, change in changes.items() if change < -0.005]

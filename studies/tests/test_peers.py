@@ -277,11 +277,18 @@ def test_logistic_drops_noise() -> None:
 
 @pytest.mark.parametrize(
     ("name", "package"),
-    [("khiops", "khiops"), ("khiops-trees-pairs", "khiops"), ("ebm", "interpret"), ("scorecard", "optbinning")],
+    [
+        ("khiops", "khiops"),
+        ("khiops-trees-pairs", "khiops"),
+        ("ebm", "interpret"),
+        ("scorecard", "optbinning"),
+        ("figs", "imodels"),
+        ("fasterrisk", "fasterrisk"),
+    ],
 )
 def test_a_missing_package_is_a_sentence(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bayesieve_studies.peers.installed.find_spec", lambda asked: None if asked == package else 1)
-    with pytest.raises(ValueError, match=r"is not installed; run pip install 'bayesieve-studies\[peers\]'\.$"):
+    with pytest.raises(ValueError, match=r"is not installed; run pip install 'bayesieve-studies\[peers\]'.*\.$"):
         PEERS[name](kinds=None, random_state=0)
 
 

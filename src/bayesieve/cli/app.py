@@ -47,7 +47,7 @@ _SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
 _SELECTORS += sorted(point.name for point in plugins("selectors"))
 _PEERS = (
     "hist-gradient-boosting, categorical-nb, gaussian-nb, l1-logistic (scikit-learn's), khiops, khiops-trees-pairs, "
-    "ebm, scorecard (if installed)"
+    "ebm, scorecard, figs, fasterrisk, weka-aode, weka-waode, weka-hnb (if installed)"
 )
 
 

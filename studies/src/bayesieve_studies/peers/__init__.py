@@ -8,11 +8,14 @@ from typing import Any
 from bayesieve_studies.peers.boosted_trees import BoostedTrees
 from bayesieve_studies.peers.categorical_nb import QuantileNB
 from bayesieve_studies.peers.ebm import BoostingMachine
+from bayesieve_studies.peers.faster_risk import RiskScore
+from bayesieve_studies.peers.figs import TreeSums
 from bayesieve_studies.peers.gaussian_nb import OneHotGaussianNB
 from bayesieve_studies.peers.khiops_nb import KhiopsNB
 from bayesieve_studies.peers.l1_logistic import L1Logistic
 from bayesieve_studies.peers.peer import Peer
 from bayesieve_studies.peers.scorecard import Scorecard
+from bayesieve_studies.peers.weka import WekaBayes
 
 __all__ = [
     "PEERS",
@@ -22,7 +25,10 @@ __all__ = [
     "L1Logistic",
     "OneHotGaussianNB",
     "QuantileNB",
+    "RiskScore",
     "Scorecard",
+    "TreeSums",
+    "WekaBayes",
 ]
 
 
@@ -45,8 +51,14 @@ PEERS: dict[str, Callable[..., Any]] = {
     "khiops-trees-pairs": _installed(KhiopsNB, n_trees=10, n_pairs=100),
     "ebm": _installed(BoostingMachine),
     "scorecard": _installed(Scorecard),
+    "figs": _installed(TreeSums),
+    "fasterrisk": _installed(RiskScore),
+    "weka-aode": _installed(WekaBayes, learner="AODE"),
+    "weka-waode": _installed(WekaBayes, learner="WAODE"),
+    "weka-hnb": _installed(WekaBayes, learner="HNB"),
 }
 """Peers by name on the command line; each takes ``kinds`` and ``random_state``.
 
-The last four need ``pip install 'bayesieve-studies[peers]'``; otherwise they raise a ValueError at once.
+The first four need nothing but scikit-learn. The others raise a ValueError at once if they are not installed, with what
+to install.
 """

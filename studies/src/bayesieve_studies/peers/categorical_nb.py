@@ -16,8 +16,8 @@ _N_BINS = 10
 class LevelsPeer(Peer):
     """The base class of peers that learn from tenths of numbers and values of categories, see `QuantileNB`."""
 
-    def _learn_levels(self, table: Table) -> None:
-        self._learn_columns(table, _deciles)
+    def _learn_levels(self, table: Table, **limits: Any) -> None:
+        self._learn_columns(table, _deciles, **limits)
         # One level more than bounds, and one for missing values.
         self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.columns_]
 

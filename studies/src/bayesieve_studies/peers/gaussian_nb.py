@@ -12,7 +12,31 @@ from bayesieve_studies.peers.peer import Peer
 _LEAST_SHARE = 0.01  # of the rows; rarer values have no column
 
 
-class OneHotGaussianNB(Peer):
+class OneHotPeer(Peer):
+    """The base class of peers that take numbers and, for categories, columns of 0 and 1, see `OneHotGaussianNB`."""
+
+    def _learn_one_hot(self, table: Table, weights: np.ndarray | None) -> np.ndarray:
+        """The training rows; ``owners_`` has the column of the table for each of their columns."""
+        self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
+        matrix = super()._rows(table)
+        self.varying_ = (matrix != matrix[0]).any(axis=0)
+        widths = [len(learned) + 1 if isinstance(learned, dict) else 1 for learned in self.columns_]
+        self.owners_ = np.repeat(np.arange(len(widths)), widths)[self.varying_]
+        return matrix[:, self.varying_]
+
+    def _rows(self, table: Table) -> np.ndarray:
+        return super()._rows(table)[:, self.varying_]
+
+    def _cells(self, table: Table, position: int) -> np.ndarray:
+        learned = self.columns_[position]
+        if isinstance(learned, dict):
+            codes = self._codes(table, position, unknown=-1, missing=len(learned))
+            return (codes[:, None] == np.arange(len(learned) + 1)).astype(float)
+        numbers = self._numbers(table, position)
+        return np.where(np.isnan(numbers), learned, numbers)
+
+
+class OneHotGaussianNB(OneHotPeer):
     """scikit-learn's ``GaussianNB`` on numbers, and on categories as columns of 0 and 1.
 
     Missing numbers are replaced by the mean of the training rows. Each value in at least 1 % of the training rows has a
@@ -33,26 +57,13 @@ class OneHotGaussianNB(Peer):
         from sklearn.dummy import DummyClassifier
         from sklearn.naive_bayes import GaussianNB
 
-        self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
-        matrix = super()._rows(table)
-        self.varying_ = (matrix != matrix[0]).any(axis=0)
+        matrix = self._learn_one_hot(table, weights)
         # Without varying columns, only the shares of the classes can be learnt.
-        model = GaussianNB() if self.varying_.any() else DummyClassifier(strategy="prior")
-        return model.fit(matrix[:, self.varying_], codes, sample_weight=weights)
+        model = GaussianNB() if matrix.size else DummyClassifier(strategy="prior")
+        return model.fit(matrix, codes, sample_weight=weights)
 
     def _log_proba(self, table: Table) -> np.ndarray:
         return self.model_.predict_log_proba(self._rows(table))
-
-    def _rows(self, table: Table) -> np.ndarray:
-        return super()._rows(table)[:, self.varying_]
-
-    def _cells(self, table: Table, position: int) -> np.ndarray:
-        learned = self.columns_[position]
-        if isinstance(learned, dict):
-            codes = self._codes(table, position, unknown=-1, missing=len(learned))
-            return (codes[:, None] == np.arange(len(learned) + 1)).astype(float)
-        numbers = self._numbers(table, position)
-        return np.where(np.isnan(numbers), learned, numbers)
 
 
 def _mean(numbers: np.ndarray, weights: np.ndarray | None) -> float:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 _CHATTY: tuple[dict[str, str], ...] = (
-    {"module": r"(khiops|interpret|optbinning)\b"},
+    {"module": r"(khiops|interpret|optbinning|imodels|fasterrisk)\b"},
     # Khiops issues these warnings from its caller's caller.
     {"message": "There are no informative variables"},
     {"message": "Sample datasets location does not exist"},
@@ -26,8 +26,8 @@ _inside = 0
 _filters: warnings.catch_warnings | None = None
 
 
-def require(package: str, peer: str) -> None:
-    """Check that the package a peer imports is installed.
+def require(package: str, peer: str, *, then: str = "") -> None:
+    """Check that the package a peer imports is installed; ``then`` is a further step of its installation.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def require(package: str, peer: str) -> None:
         If it is not.
     """
     if find_spec(package) is None:
-        raise ValueError(f"{peer} is not installed; run pip install 'bayesieve-studies[peers]'.")
+        raise ValueError(f"{peer} is not installed; run pip install 'bayesieve-studies[peers]'{then}.")
 
 
 @contextmanager

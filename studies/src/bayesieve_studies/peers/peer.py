@@ -143,11 +143,12 @@ class Peer(ClassifierMixin, BaseEstimator):
         assert type_ is not None
         return table.column(position).numbers_as(type_)
 
-    def _frame(self, table: Table, *, missing: str | None) -> Any:
+    def _frame(self, table: Table, *, missing: str | None, unknown: str | None = _UNKNOWN) -> Any:
         """Numbers as floats, NaN = missing, and categories as text in a pandas frame, for packages that need one.
 
         The original text holds no information for these packages, and codes in digits need no escapes in files. Columns
-        are named by position for the same reason. ``missing`` is the text of a missing category.
+        are named by position for the same reason. ``missing`` and ``unknown`` are the texts of missing and unseen
+        categories.
         """
         import pandas as pd
 
@@ -156,7 +157,7 @@ class Peer(ClassifierMixin, BaseEstimator):
             if known is None:
                 columns[f"x{position}"] = self._numbers(table, position)
             else:
-                texts = np.array([*map(str, range(len(known))), _UNKNOWN, missing], dtype=object)
+                texts = np.array([*map(str, range(len(known))), unknown, missing], dtype=object)
                 columns[f"x{position}"] = texts[self._codes(table, position, unknown=-2, missing=-1)]
         return pd.DataFrame(columns)
 
