@@ -89,7 +89,7 @@ def test_weights_are_those_of_the_selectors_alone(data: Any, study: WaveformStud
     assert split.weights["SNB(CMA)"] == pytest.approx(cma.weights_, abs=1e-9)
     search = CompressionAveraging(encoder=None, random_state=4).fit_coded(coded)
     assert split.weights[BY_SEARCH] == pytest.approx(search.weights_, abs=1e-12)
-    ours = SelectiveNB(random_state=4).fit(X[train], y[train])
+    ours = SelectiveNB(pairs=0, prior="published", calibrate="weights", random_state=4).fit(X[train], y[train])
     assert split.weights[OURS] == pytest.approx(ours.feature_weights_, abs=1e-9)
 
 
