@@ -30,6 +30,7 @@ _STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _MOST_CHANGE = 5.0  # factor on a variance in one round, as deviations are not at their optimum yet
 _INTERCEPT_PRECISION = 1.0
+_FEW_ROWS = 20_000  # up to which weak features together tell more than they cost in time
 _EXPECTED_VARIANCE, _EXPECTED_NUMBERS = 0.0625, 1.0  # of deviations of each group, and how many it counts for
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
@@ -100,10 +101,10 @@ def solve(
 
     Deviations are normal around 0, with one variance for each group of directions of a feature. Variances maximise
     the marginal likelihood in its Laplace approximation, without rows held out: s^2 = sum of squared deviations /
-    effective number of deviations, again and again (MacKay 1992, Wood and Fasiolo 2017). In a rough fit, groups whose
-    counted evidence is good as it is head for a variance of 0, and are left out as soon as it is negligible. Otherwise
-    variances have a prior themselves, as if one more deviation had been seen: with few rows, many weak features
-    together tell more than the few that stand out.
+    effective number of deviations, again and again (MacKay 1992, Wood and Fasiolo 2017). In a rough fit, and of
+    many rows, groups whose counted evidence is good as it is head for a variance of 0, and are left out as soon as it
+    is negligible. Otherwise variances have a prior themselves, as if one more deviation had been seen: with few rows,
+    many weak features together tell more than the few that stand out.
 
     Parameters
     ----------
@@ -116,6 +117,7 @@ def solve(
     n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
     if start is None:
         start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
+    expected = 0.0 if roughly or problem.n_rows > _FEW_ROWS else _EXPECTED_NUMBERS
     rest, groups, parameters = problem, np.arange(problem.n_groups), np.arange(problem.n_parameters)
     point, variances = start[0], start[1] ** 2
     effective, slope = np.zeros(problem.n_groups), _SLOPE_NEARBY if nearby else _LAST_SLOPE
@@ -138,7 +140,7 @@ def solve(
                 metric = rest.metric(curvature, variances)
                 point = rest.descend(point, variances, metric, _STEPS_NEARBY if nearby else _STEPS_OF_ROUND, slope)
                 of_groups = rest.by_group(metric.effective)
-                following = rest.better_variances(point, variances, of_groups, 0.0 if roughly else _EXPECTED_NUMBERS)
+                following = rest.better_variances(point, variances, of_groups, expected)
                 effective[:] = 0.0
                 effective[groups] = of_groups
                 worth = (following > _NEGLIGIBLE_VARIANCE) | (following > variances)
@@ -220,7 +222,7 @@ class EvidenceProblem:
         self.n_classes = offset.shape[1]
         self.n_numbers = 1 if self.n_classes == 2 else self.n_classes
         self._square = 0.5 if self.n_numbers == 1 else 1.0  # of the deviations of the classes that a number of 1 means
-        self.n_jobs, self._n_rows, self._total = n_jobs, classes.size, float(weights.sum())
+        self.n_jobs, self.n_rows, self._total = n_jobs, classes.size, float(weights.sum())
         offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
         self._slices = row_slices(classes.size, self.n_numbers)
         self._blocks = [_Block.of(codes[:, own], offset[own], classes[own], weights[own]) for own in self._slices]
@@ -298,7 +300,7 @@ class EvidenceProblem:
     @cached_property
     def _some(self) -> _Block:
         """The rows whose curvature is looked at."""
-        rows = np.arange(self._n_rows)
+        rows = np.arange(self.n_rows)
         if rows.size > _CURVATURE_ROWS:
             salts = self._salts()
             keys = self._in_blocks(lambda block: keys_of(block.codes, np.zeros(block.classes.size), salts=salts))
