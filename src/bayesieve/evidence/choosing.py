@@ -16,7 +16,7 @@ from scipy.special import softmax
 from bayesieve.discretize.recoding import merged_cells
 from bayesieve.engine.base import map_in_threads, one_blas_thread
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over
-from bayesieve.evidence.solver import EvidenceProblem
+from bayesieve.evidence.solver import FEW_ROWS, EvidenceProblem
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import smallest_unsigned
@@ -29,7 +29,8 @@ _N_BINS = 20
 _N_WAVES = 5
 _MOST_GROUPS = 8  # of a category
 _MOST_CELLS = 4096  # of a grid
-_CAUTION = 0.3  # of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
+_CAUTION, _CAUTION_WITH_MANY_ROWS = 0.3, 0.5
+"""Shares of the nats by which one table of noise in a hundred gets a surface: the fit has the last word."""
 _FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
 _AT_ONCE = 20  # one in 20 features is dropped between two looks at the rows
 CURVATURE_ROWS = 3000
@@ -169,7 +170,7 @@ def find_surfaces(
     ways = [partial(surface_gains, lines, *some), partial(grid_gains, n_levels, *some)]
     gains = np.maximum(*map_in_threads(lambda way: way(), ways, problem.n_jobs))
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if every[i].is_smooth or every[j].is_smooth]
-    price = _CAUTION * math.log(100.0 * max(1, len(pairs)))
+    price = (_CAUTION if problem.n_rows <= FEW_ROWS else _CAUTION_WITH_MANY_ROWS) * math.log(100.0 * max(1, len(pairs)))
     found: dict[Surface, np.ndarray] = {}
     for i, j in sorted(pairs, key=lambda pair: (-gains[pair], pair)):
         if gains[i, j] <= price or len(found) == most:

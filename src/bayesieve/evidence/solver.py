@@ -30,13 +30,14 @@ _STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _MOST_CHANGE = 5.0  # factor on a variance in one round, as deviations are not at their optimum yet
 _INTERCEPT_PRECISION = 1.0
-_FEW_ROWS = 20_000  # up to which weak features together tell more than they cost in time
 _EXPECTED_VARIANCE, _EXPECTED_NUMBERS = 0.0625, 1.0  # of deviations of each group, and how many it counts for
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
 _LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
 _SETTLING_STEPS = 50  # without a line search
 _MOST_IN_DOUBLE = 250_000  # entries of the curvatures of all classes
+FEW_ROWS = 20_000
+"""Rows up to which weak features together tell more than they cost in time."""
 N_FACTORS = 4
 """Directions in which errors of rows are told apart; their spread is within some 3 % of that of all directions."""
 _POWERS = 4
@@ -117,7 +118,7 @@ def solve(
     n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
     if start is None:
         start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
-    expected = 0.0 if roughly or problem.n_rows > _FEW_ROWS else _EXPECTED_NUMBERS
+    expected = 0.0 if roughly or problem.n_rows > FEW_ROWS else _EXPECTED_NUMBERS
     rest, groups, parameters = problem, np.arange(problem.n_groups), np.arange(problem.n_parameters)
     point, variances = start[0], start[1] ** 2
     effective, slope = np.zeros(problem.n_groups), _SLOPE_NEARBY if nearby else _LAST_SLOPE
