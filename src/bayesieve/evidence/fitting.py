@@ -18,7 +18,7 @@ from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows, L
 from bayesieve.evidence.choosing import CURVATURE_ROWS, Surface, SurfacePart, find_surfaces, worth_keeping
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
-from bayesieve.evidence.solver import EvidenceProblem, Solution, Uncertainty, solve
+from bayesieve.evidence.solver import FEW_ROWS, EvidenceProblem, Solution, Uncertainty, solve
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.derived_levels import PairLevels
@@ -326,7 +326,11 @@ class _JointFit:
         return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
 
     def trusted(self) -> _JointFit:
-        """The same with as much of the counted evidence as is to be trusted; deviations make up for the rest."""
+        """The same with as much of the counted evidence as is to be trusted; deviations make up for the rest. Many
+        rows would end where they do with all of it, in more time.
+        """
+        if self.loss.rows.classes.size > FEW_ROWS:
+            return self
         trust = np.full(len(self.terms), _TRUST)
         trust[[term.cells is not None and term.cells.kind == "numeric" for term in self.terms]] = _TRUST_IN_CUTS
         trust[[term.learnt_again for term in self.terms]] = 1.0
@@ -442,9 +446,9 @@ def _solved(
     solution = solve(problem, clock, roughly=True)
     if solution.complete:
         parts = _surface_parts(fit.terms, levels, options)
-        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes, fit.loss.rows.drawn)
-        if surfaces:
-            fit = replace(fit, surfaces=surfaces)
+        found = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes, fit.loss.rows.drawn)
+        if found:
+            fit = replace(fit, surfaces=found)
             problem, start = problem.followed_by(solution, fit.codes, fit.shapes)
             solution = solve(problem, clock, start, roughly=True)
     if not solution.complete:
