@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from statistics import mean, pstdev
 from typing import Any
 
 import numpy as np
 import polars as pl
-from bench_quality import Clocked, forget, listed, load_folds, models_of, packages_of, shown, values_of, warm_up
-from measuring import RESULTS, ROOT, Report, markdown_table, options, version
+from bench_quality import (
+    FOLDS,
+    finished,
+    listed,
+    load_folds,
+    packages_of,
+    results_of,
+    run_arguments,
+    shown,
+    values_of,
+)
+from measuring import Report, markdown_table, options, version
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedShuffleSplit
-from threadpoolctl import threadpool_limits
 
-from bayesieve.evaluation.folds import DataSet, Fold, FoldRun, describe, fingerprint
-from bayesieve.evaluation.results import ComparisonFile, Key
+from bayesieve.evaluation.folds import DataSet, Fold, describe
+from bayesieve.evaluation.results import Key
 from bayesieve_studies.data_sets import DataSets
 from bayesieve_studies.peers.weka import weka_command
 
@@ -30,7 +39,8 @@ _TABLES = (
 )
 TABLES = tuple(_TABLES.split())
 """The tables of two classes among the thirty of peers.md."""
-_MANY_ROWS = 5000  # a table with more is run on one fold
+_LARGE = ("mushroom_8124", "adult")  # run on one fold
+_N_SPLITS = 3
 _PUBLISHED = {"adult.data": (0.928, 0.002), "breast cancer of scikit-learn": (0.995, 0.006)}
 """AUC of the explainable boosting machine by interpret's own notebook: mean and deviation over three splits."""
 _PUBLISHED_OTHERS = {"adult.data": ("0.922", "0.907"), "breast cancer of scikit-learn": ("0.995", "0.995")}
@@ -41,41 +51,21 @@ Rows = dict[Key, dict[str, Any]]
 
 def main() -> None:
     """Run the folds that the results lack, then write the tables."""
-    arguments = _arguments()
-    if not (arguments.data / "catalogue.csv").exists():
-        print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the files it names.")
-        return
-    data_sets = DataSets(arguments.data)
-    again = listed(arguments.again)
-    models = dict(models_of(listed(arguments.methods) or again or METHODS))
+    arguments = run_arguments(options(__doc__), "anchors", METHODS)
     names = listed(arguments.tables) or (("hepatitis",) if arguments.quick else (*TABLES, *_PUBLISHED))
-    results = ROOT / "build" / "bench-anchors-quick.jsonl" if arguments.quick else arguments.results
-    results.parent.mkdir(parents=True, exist_ok=True)
-    forget(results, again)
-    try:
-        file = ComparisonFile(results)
-        file.go_on({"folds": 5, "seed": 0}, {}, {name: _described(name, model.model) for name, model in models.items()})
-        with threadpool_limits(1):
-            _run(models, names, data_sets, file)
-    except ValueError as error:
-        raise SystemExit(f"bench_anchors.py: {error} Or forget these results with --again NAME.") from None
-    except KeyboardInterrupt:
-        raise SystemExit(f"Interrupted; the same command goes on from what {results} has.") from None
+    rows = finished(
+        "anchors", arguments, METHODS, names, _described, partial(_loaded, DataSets(arguments.data)), _n_folds
+    )
     report = Report("anchors", "Anchors: AODE, WAODE, HNB, FIGS, FasterRisk, and the table of interpret", arguments)
-    write(report, file.rows)
-    report.add(packages_of(results))
+    write(report, rows)
+    report.add(packages_of(results_of("anchors", arguments)))
     report.close(["polars"])
 
 
-def _arguments() -> Any:
-    parser = options(__doc__)
-    add = parser.add_argument
-    add("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with catalogue.csv and its files")
-    add("--methods", help=f"of {', '.join(METHODS)}; separated by commas")
-    add("--tables", help="names of tables, separated by commas")
-    add("--again", help="run these methods again, separated by commas: bayesieve after every change of the default")
-    add("--results", type=Path, default=RESULTS / "anchors.jsonl", help="finished folds, which are not run again")
-    return parser.parse_args()
+def _n_folds(method: str, name: str) -> int:
+    if name in _PUBLISHED:
+        return _N_SPLITS if method == OURS else 0
+    return 1 if name in _LARGE else FOLDS.n_folds
 
 
 def _described(name: str, model: Any) -> str:
@@ -88,23 +78,8 @@ def _described(name: str, model: Any) -> str:
     return f"{describe(model)} of Weka {weka.stdout.split()[0]}"
 
 
-def _run(models: dict[str, Clocked], names: Sequence[str], data_sets: DataSets, file: ComparisonFile) -> None:
-    warm: set[str] = set()
-    for name in names:
-        data, folds = _published_splits(data_sets, name) if name in _PUBLISHED else load_folds(data_sets, name)
-        folds = folds[:1] if name not in _PUBLISHED and data.n_rows > _MANY_ROWS else folds
-        file.add_data(name, fingerprint(data.X, data.codes, data.classes, None))
-        for method, model in models.items():
-            missing = [fold for fold in folds if (name, method, 0, fold.fold) not in file.rows]
-            if not missing or (name in _PUBLISHED and method != OURS):
-                continue
-            if method not in warm:
-                warm_up(model)
-                warm.add(method)
-            for fold in missing:
-                row = FoldRun(data, fold)(method, model)
-                file.append(row)
-                print(f"{method}, {name}, fold {fold.fold + 1}: {row['error'] or row['figures']}", flush=True)
+def _loaded(data_sets: DataSets, name: str) -> tuple[DataSet, list[Fold]]:
+    return _published_splits(data_sets, name) if name in _PUBLISHED else load_folds(data_sets, name)
 
 
 def _published_splits(data_sets: DataSets, name: str) -> tuple[DataSet, list[Fold]]:
@@ -115,7 +90,7 @@ def _published_splits(data_sets: DataSets, name: str) -> tuple[DataSet, list[Fol
     else:
         X, codes = load_breast_cancer(return_X_y=True)
         data = DataSet(name, pl.DataFrame(X), codes.astype(np.int64), np.arange(2), None)
-    splits = StratifiedShuffleSplit(3, test_size=0.25, random_state=1337).split(data.codes, data.codes)
+    splits = StratifiedShuffleSplit(_N_SPLITS, test_size=0.25, random_state=1337).split(data.codes, data.codes)
     folds = [Fold(0, number, train, test) for number, (train, test) in enumerate(splits)]
     return DataSet(name, data.X, data.codes, data.classes, None), folds
 
@@ -169,7 +144,7 @@ def write(report: Report, rows: Rows) -> None:
 
 
 def _values(rows: Rows, name: str, method: str, measure: str) -> list[float]:
-    return values_of(rows, name, method, measure, 5)
+    return values_of(rows, name, method, measure, FOLDS.n_folds)
 
 
 def _means(rows: Rows, tables: Sequence[str], method: str) -> list[str]:

@@ -6,8 +6,10 @@ import csv
 import json
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -112,45 +114,105 @@ def _processor_seconds() -> float:
 
 def main() -> None:
     """Run the folds that the results lack, then write the tables."""
-    arguments = _arguments()
-    if not (arguments.data / "catalogue.csv").exists():
-        print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the files it names.")
-        return
-    data_sets = DataSets(arguments.data)
-    again = listed(arguments.again)
-    models = dict(models_of(listed(arguments.methods) or again or METHODS))
+    parser = options(__doc__)
+    parser.add_argument("--folds", type=int, default=FOLDS.n_folds, help="run only so many of the five folds")
+    parser.add_argument("--show", action="store_true", help="print the tables; --write also writes them")
+    arguments = run_arguments(parser, "quality", METHODS)
     names = listed(arguments.tables) or (("hepatitis", "german_credit") if arguments.quick else _all_tables())
-    results = ROOT / "build" / "bench-quality-quick.jsonl" if arguments.quick else arguments.results
-    results.parent.mkdir(parents=True, exist_ok=True)
-    forget(results, again)
-    described = {name: _described(name, model.model) for name, model in models.items()}
-    try:
-        file = ComparisonFile(results)
-        file.go_on({"folds": FOLDS.n_folds, "seed": FOLDS.seed}, {}, described)
-        with threadpool_limits(1):
-            _run(models, names, data_sets, file, arguments.folds)
-    except ValueError as error:
-        raise SystemExit(f"bench_quality.py: {error} Or forget these results with --again NAME.") from None
-    except KeyboardInterrupt:
-        raise SystemExit(f"Interrupted; the same command goes on from what {results} has.") from None
+
+    def n_folds(method: str, name: str) -> int:
+        return min(_wanted(method, name), arguments.folds)
+
+    data_sets = DataSets(arguments.data)
+    rows = finished("quality", arguments, METHODS, names, _described, partial(load_folds, data_sets), n_folds)
     if arguments.write or arguments.show or arguments.quick:
         report = Report("quality", "Quality on real tables", arguments)
-        write(report, file.rows, data_sets)
-        report.add(packages_of(results))
+        write(report, rows, data_sets)
+        report.add(packages_of(results_of("quality", arguments)))
         report.close(["polars"])
 
 
-def _arguments() -> Any:
-    parser = options(__doc__)
+def run_arguments(parser: ArgumentParser, name: str, methods: Sequence[str]) -> Any:
+    """The arguments of a benchmark that keeps finished folds; the end of the program if the tables are not there."""
     add = parser.add_argument
     add("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with catalogue.csv and its files")
-    add("--methods", help=f"of {', '.join(METHODS)}; separated by commas")
-    add("--tables", help="names from the catalogue, separated by commas")
-    add("--folds", type=int, default=FOLDS.n_folds, help="run only so many of the five folds")
+    add("--methods", help=f"of {', '.join(methods)}; separated by commas")
+    add("--tables", help="names of tables, separated by commas")
     add("--again", help="run these methods again, separated by commas: bayesieve after every change of the default")
-    add("--results", type=Path, default=RESULTS / "quality.jsonl", help="finished folds, which are not run again")
-    add("--show", action="store_true", help="print the tables; --write also writes them")
-    return parser.parse_args()
+    add("--results", type=Path, default=RESULTS / f"{name}.jsonl", help="finished folds, which are not run again")
+    arguments = parser.parse_args()
+    if not (arguments.data / "catalogue.csv").exists():
+        print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the files it names.")
+        raise SystemExit
+    return arguments
+
+
+def results_of(name: str, arguments: Any) -> Path:
+    """The file of finished folds."""
+    path: Path = ROOT / "build" / f"bench-{name}-quick.jsonl" if arguments.quick else arguments.results
+    return path
+
+
+def finished(
+    name: str,
+    arguments: Any,
+    methods: Sequence[str],
+    tables: Sequence[str],
+    described: Callable[[str, Any], str],
+    load: Callable[[str], tuple[DataSet, list[Fold]]],
+    n_folds: Callable[[str, str], int],
+) -> dict[Key, dict[str, Any]]:
+    """All finished folds, after running those that the file lacks.
+
+    Parameters
+    ----------
+    name, arguments : of the benchmark.
+    methods, tables : by name; the methods unless the arguments name some.
+    described : a method as the file describes it, from its name and its model.
+    load : a table and its folds, by name.
+    n_folds : how many of them to run, by method and table.
+    """
+    again, results = listed(arguments.again), results_of(name, arguments)
+    models = dict(models_of(listed(arguments.methods) or again or methods))
+    results.parent.mkdir(parents=True, exist_ok=True)
+    forget(results, again)
+    try:
+        file = ComparisonFile(results)
+        described_models = {method: described(method, model.model) for method, model in models.items()}
+        file.go_on({"folds": FOLDS.n_folds, "seed": FOLDS.seed}, {}, described_models)
+        with threadpool_limits(1):
+            for method, model in models.items():
+                _run(method, model, tables, file, load, n_folds)
+    except ValueError as error:
+        raise SystemExit(f"bench_{name}.py: {error} Or forget these results with --again NAME.") from None
+    except KeyboardInterrupt:
+        raise SystemExit(f"Interrupted; the same command goes on from what {results} has.") from None
+    return file.rows
+
+
+def _run(
+    method: str,
+    model: Clocked,
+    tables: Sequence[str],
+    file: ComparisonFile,
+    load: Callable[[str], tuple[DataSet, list[Fold]]],
+    n_folds: Callable[[str, str], int],
+) -> None:
+    warm = False
+    for name in tables:
+        keys = [(name, method, 0, fold) for fold in range(n_folds(method, name))]
+        missing = [key for key in keys if key not in file.rows]
+        if not missing:
+            continue
+        if not warm:
+            warm_up(model)
+            warm = True
+        data, folds = load(name)
+        file.add_data(name, fingerprint(data.X, data.codes, data.classes, None))
+        for key in missing:
+            row = FoldRun(data, folds[key[3]])(method, model)
+            file.append(row)
+            print(f"{method}, {name}, fold {key[3] + 1}: {row['error'] or row['figures']}", flush=True)
 
 
 def listed(text: str | None) -> tuple[str, ...]:
@@ -194,34 +256,14 @@ def forget(path: Path, methods: Sequence[str]) -> None:
         path.write_text("".join(kept), encoding="utf-8")
 
 
-def _run(
-    models: dict[str, Clocked], names: Sequence[str], data_sets: DataSets, file: ComparisonFile, n_folds: int
-) -> None:
-    for method, model in models.items():
-        warm = False
-        for name in names:
-            missing = [key for key in _wanted(method, name, data_sets, n_folds) if key not in file.rows]
-            if not missing:
-                continue
-            if not warm:
-                warm_up(model)
-                warm = True
-            data, folds = load_folds(data_sets, name)
-            file.add_data(name, fingerprint(data.X, data.codes, data.classes, None))
-            for key in missing:
-                row = FoldRun(data, folds[key[3]])(method, model)
-                file.append(row)
-                print(f"{method}, {name}, fold {key[3] + 1}: {row['error'] or row['figures']}", flush=True)
-
-
-def _wanted(method: str, name: str, data_sets: DataSets, n_folds: int) -> list[Key]:
-    """The folds of a method on a table, as keys of results."""
+def _wanted(method: str, name: str) -> int:
+    """How many folds of a table a method is run on."""
     two_classes = method in TWO_CLASS_PEERS
     groups = [group for group in GROUPS if name in group.tables and (method in OURS or method in group.peers)]
     most = max((group.n_folds for group in groups), default=0)
     if two_classes or (method, name) in _FIRST_FOLD_ONLY:
         most = min(most, 1)
-    return [(name, method, 0, fold) for fold in range(min(most, n_folds))]
+    return most
 
 
 def load_folds(data_sets: DataSets, name: str) -> tuple[DataSet, list[Fold]]:
