@@ -190,11 +190,12 @@ def test_a_scorecard_is_bins_and_their_evidence() -> None:
     assert model.n_features_selected_ == 1
 
 
-def test_a_scorecard_of_three_classes_is_a_sentence() -> None:
+@pytest.mark.parametrize(("name", "title"), [("scorecard", "Scorecards"), ("fasterrisk", "Risk scores")])
+def test_three_classes_are_refused_in_a_sentence(name: str, title: str) -> None:
     X, y = awkward(60)
     three = np.where(X["whole"].to_numpy() == 1, 2, y)
-    with pytest.raises(ValueError, match="Scorecards need two classes, got 3; leave out this classifier"):
-        peer("scorecard").fit(X, three)
+    with pytest.raises(ValueError, match=f"{title} need two classes, got 3; leave out this classifier"):
+        peer(name).fit(X, three)
 
 
 def test_a_scorecard_in_a_comparison() -> None:
@@ -257,10 +258,3 @@ def test_a_risk_score_reaches_what_thresholds_and_values_tell() -> None:
     new = pl.DataFrame({"number": [-1.0, 1.0, -1.0, None], "word": ["known", "known", None, "new"]})
     assert model.predict(new)[:3].tolist() == [0, 1, 1]
     assert model.n_features_selected_ == 2
-
-
-def test_a_risk_score_of_three_classes_is_a_sentence() -> None:
-    X, y = awkward(60)
-    three = np.where(X["whole"].to_numpy() == 1, 2, y)
-    with pytest.raises(ValueError, match="Risk scores need two classes, got 3; leave out this classifier"):
-        peer("fasterrisk").fit(X, three)

@@ -231,7 +231,7 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
 
 
 def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
-    """Slices of rows with so many numbers each, for sums that do not depend on the number of threads."""
+    """Slices of rows, for sums that do not depend on the number of threads; ``n_numbers`` : of each row."""
     size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_numbers))
     return [slice(at, min(at + size, n_rows)) for at in range(0, max(1, n_rows), size)]
 

@@ -155,7 +155,7 @@ def find_surfaces(
     parts : of features, by their position in ``codes``.
     problem, point : the fit of the single features.
     codes : (features, rows), their cells.
-    drawn : positions of at most so many rows.
+    drawn : gives the positions of a sample of rows, from the most rows that it may have.
     """
     every = list(parts.values())
     left = most_directions(problem.n_classes) - problem.intercept

@@ -326,8 +326,8 @@ class _JointFit:
         return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
 
     def trusted(self) -> _JointFit:
-        """The same with as much of the counted evidence as is to be trusted; deviations make up for the rest. Many
-        rows would end where they do with all of it, in more time.
+        """The same with the part of the counted evidence that can be trusted; deviations make up for the rest. A fit
+        to many rows ends in the same place with all of it, and sooner.
         """
         if self.loss.rows.classes.size > FEW_ROWS:
             return self
@@ -440,8 +440,7 @@ def _solved(
     """
     if not options.drop or len(fit.terms) == 1:
         fit = fit.trusted()
-        problem = fit.problem(options.n_jobs)
-        return _on_every_row(fit, solve(problem, clock), every, options.n_jobs, clock)
+        return _on_every_row(fit, solve(fit.problem(options.n_jobs), clock), every, options.n_jobs, clock)
     problem = fit.problem(options.n_jobs)
     solution = solve(problem, clock, roughly=True)
     if solution.complete:
@@ -521,8 +520,8 @@ def _evidence_of(
             names = {*TableLevels.of(levels).names, *(pair.name for pair in pairs)}
             pair, with_rows = surface.levels(seen[i], names)
             errors, factors = _errors(solution.uncertainty, i, np.zeros_like(tables[i]))
-            table, counted, shared = tables[i][with_rows], np.asarray(pair.counts), _rounded(factors[with_rows])
-            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, table, counted, errors[with_rows], shared, 0.0)
+            table, own, factors = tables[i][with_rows], np.asarray(pair.counts), _rounded(factors[with_rows])
+            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, table, own, errors[with_rows], factors, 0.0)
             pairs.append(pair)
     shared = no_factors(1, rows.n_classes)[0]
     if solution.uncertainty is not None:

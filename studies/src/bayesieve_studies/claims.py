@@ -86,7 +86,7 @@ class Differences:
         return p_value / 2 if side * (self.mean - bound) > 0 else 1.0 - p_value / 2
 
     def least(self) -> float:
-        """The least two-sided p-value that so many values can have."""
+        """The least two-sided p-value that this number of values can have."""
         return 2.0 ** (1 - self.values.size) if self.share is None and not self.fixed else 0.0
 
 
