@@ -208,6 +208,7 @@ VALUES: dict[str, list[Any]] = {
         {"size": [0, 2], "visits": 4, "noise": (0.5,)},
     ],
     "threshold": [0.0, 0.01, np.float32(0.5), -math.inf],
+    "thorough": [False, True],
     "tol": [0.0, 1e-3, np.float64(1e-5), math.inf],
     "unseen": ["ignore"],
     "until_best": FLAGS,

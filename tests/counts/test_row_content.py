@@ -16,19 +16,18 @@ from bayesieve.evidence import calibration
 from bayesieve.table import Rows, as_table
 
 
-def test_a_sample_holds_the_same_rows_in_any_order_and_others_by_another_seed() -> None:
+def test_a_sample_holds_the_same_rows_in_any_order() -> None:
     rng = np.random.default_rng(0)
     columns, classes = [rng.normal(size=5000), rng.integers(0, 3, 5000)], rng.integers(0, 2, 5000)
     order = rng.permutation(5000)
 
-    def drawn(rows: np.ndarray, seed: int) -> set[int]:
-        keys = keys_of([column[rows] for column in columns], classes[rows], seed)
+    def drawn(rows: np.ndarray) -> set[int]:
+        keys = keys_of([column[rows] for column in columns], classes[rows])
         return set(rows[drawn_by_content(keys, 700)].tolist())
 
-    plain = drawn(np.arange(5000), 0)
+    plain = drawn(np.arange(5000))
     assert len(plain) == 700
-    assert drawn(order, 0) == plain
-    assert len(drawn(order, 1) & plain) < 200
+    assert drawn(order) == plain
 
 
 def test_of_equal_rows_their_share_is_drawn() -> None:
@@ -42,14 +41,14 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
     weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(1)
-    prints = mixed(rng.integers(0, 700, 3000).astype(np.uint64))  # many rows are equal
+    prints = mixed(rng.integers(10, 700, 3000).astype(np.uint64))  # many rows are equal
     weights = rng.integers(0, 4, 3000) / 2 if weighted else None
     rows = Rows(rng.integers(0, 3, 3000).astype(np.uint8), np.arange(3), weights)
-    drawn = {most: RowSamples(lambda: prints, rows).drawn(most, 5) for most in (1, 50, 900, 2000, 5000)}
+    drawn = {most: RowSamples(lambda: prints, rows).drawn(most) for most in (1, 50, 900, 2000, 5000)}
     counted = np.arange(3000) if weights is None else np.flatnonzero(weights)
     np.testing.assert_array_equal(drawn[5000], counted)
     order = rng.permutation(3000)
-    shuffled = RowSamples(lambda: prints[order], rows.take(order)).drawn(900, 5)
+    shuffled = RowSamples(lambda: prints[order], rows.take(order)).drawn(900)
 
     for few, more in pairwise(drawn.values()):
         assert np.isin(few, more).all()
@@ -61,8 +60,8 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
     for name, value in {"_ROWS_AT_ONCE": 170, "_KEYS_AT_ONCE": 130, "_FEWEST_DRAWN": 1000}.items():
         monkeypatch.setattr(row_content, name, value)
     for most, expected in drawn.items():
-        np.testing.assert_array_equal(several.drawn(most, 5), expected)
-        np.testing.assert_array_equal(RowSamples(lambda: prints, rows).drawn(most, 5), expected)
+        np.testing.assert_array_equal(several.drawn(most), expected)
+        np.testing.assert_array_equal(RowSamples(lambda: prints, rows).drawn(most), expected)
 
 
 def test_fingerprints_do_not_depend_on_libraries_blocks_and_orders_of_columns() -> None:
@@ -118,4 +117,4 @@ def test_a_model_of_sampled_rows_does_not_depend_on_their_order(
     shuffled = SelectiveNB(**options).fit(X[order], y[order]).predict_proba(X[:200])
     np.testing.assert_allclose(shuffled, plain, atol=1e-9 if calibrate == "weights" else 1e-3)
     seeded = SelectiveNB(**options, random_state=1).fit(X, y).predict_proba(X[:200])
-    assert np.abs(seeded - plain).max() > 1e-6
+    np.testing.assert_array_equal(seeded, plain)  # four features leave the search nothing to chance

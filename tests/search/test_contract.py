@@ -57,7 +57,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches look at the clock, and start threads, in small problems, too."""
     for module, name, value in (
         *((exhaustive, "_MOVES_AT_ONCE", 8), (exhaustive, "_PIECE_WORK", 320), (exhaustive, "_AT_ONCE", 2)),
-        *((greedy, "_PARALLEL_WORK", 0), (subset_values, "_PIECE", 7)),
+        *((greedy, "_QUICK_WORK", 0), (subset_values, "_PIECE", 7)),
     ):
         monkeypatch.setattr(module, name, value)
 

@@ -63,6 +63,15 @@ def test_number_of_starts_and_progress() -> None:
     assert told == sorted(told, key=lambda entry: -entry[2])
 
 
+def test_a_quick_search_can_be_thorough(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, thorough = MultiStart().run(PROBLEM), MultiStart(thorough=True).run(PROBLEM)
+    assert thorough.n_starts == 4 * plain.n_starts
+    assert records(thorough)[: len(records(plain))] == records(plain)
+    assert MultiStart(n_starts=3, thorough=True).run(PROBLEM).n_starts == 3
+    monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
+    assert MultiStart(thorough=True).run(PROBLEM).n_starts == plain.n_starts
+
+
 def test_seeds_and_the_order_of_walks() -> None:
     runs = [MultiStart(seed=seed, n_starts=5).run(PROBLEM) for seed in (3, 3, 4)]
     assert records(runs[0]) == records(runs[1]) != records(runs[2])
@@ -74,7 +83,7 @@ def test_seeds_and_the_order_of_walks() -> None:
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
     weights = np.random.default_rng(2).exponential(size=150) if weighted else None
     coded = coded_table(12, n_rows=150, n_features=30, n_classes=3, strength=0.9, weights=weights)
-    monkeypatch.setattr(greedy, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
     threads: set[int] = set()
     candidates = SearchState.candidates
 
@@ -98,7 +107,7 @@ def test_starts_without_end_take_memory_only_when_their_turn_comes() -> None:
 
 
 def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(greedy, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
     assert MultiStart(n_jobs=3)._workers(PROBLEM) == 3
     assert MultiStart(n_jobs=99)._workers(PROBLEM) == 4  # starts of a wave
     monkeypatch.setattr(Engine, "most_state_bytes", 8 * 150 * 2 * 2)

@@ -96,7 +96,7 @@ def test_what_is_no_selector(wrong: Any) -> None:
 
 
 def test_the_number_of_threads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(greedy, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(greedy, "_QUICK_WORK", 0)
     for kind in SEARCHING:
         with pytest.raises(ValueError, match="n_jobs must be a positive number of threads"):
             kind(n_jobs=0, exhaustive=False).fit(FRAME, Y)

@@ -100,6 +100,8 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
         options["smoothing"] = model.smoothing
     selector = _with_options(make_selector(model.selector), options)
     state = getattr(selector, "random_state", None)
+    if isinstance(selector, CompressionAveraging):
+        selector._thorough = True
     # The seed itself, so that a saved model can be fitted again with the same result.
     return selector if state is None else selector.set_params(random_state=seed_of(state))
 
@@ -215,8 +217,7 @@ def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector,
         if model.max_seconds is not None:
             clock, limit = Clock(None), model.max_seconds
             options["seconds_left"] = lambda: limit - clock.seconds
-        if model.random_state is None or isinstance(model.random_state, Integral):
-            options["samples"] = {seed_of(model.random_state): rows_to_keep}
+        options["rows_kept"] = rows_to_keep
     return options
 
 
@@ -322,7 +323,6 @@ def fit_options(
         drop=is_averaged(model.selector),
         most_surfaces=most,
         without_surface=getattr(encoder, "marks_", {}),
-        seed=seed_of(model.random_state),
         n_jobs=model.n_jobs,
     )
 

@@ -191,11 +191,11 @@ class CodedTable(ShortRepr):
             return np.array([self.stored[k][rows] for k in features])
         return np.array([self.codes_of([k])[0][rows] for k in features])
 
-    def drawn(self, most: int, seed: int = 0) -> np.ndarray:
-        """Positions, ascending, of up to ``most`` rows of positive weight, drawn by the seed and by what rows contain,
+    def drawn(self, most: int) -> np.ndarray:
+        """Positions, ascending, of up to ``most`` rows of positive weight, drawn by what rows contain,
         never by where they are; a smaller sample is part of a larger one.
         """
-        return self._samples_of_rows.drawn(most, seed)
+        return self._samples_of_rows.drawn(most)
 
     @cached_property
     def _samples_of_rows(self) -> RowSamples:

@@ -78,21 +78,21 @@ class RowSamples:
 
     def __init__(self, prints: Callable[[], np.ndarray], rows: Rows) -> None:
         self._prints, self._rows = prints, rows
-        self._lowest: dict[int, np.ndarray] = {}
+        self._lowest = np.zeros(0, dtype=np.int64)
 
-    def drawn(self, most: int, seed: int = 0) -> np.ndarray:
+    def drawn(self, most: int) -> np.ndarray:
         """Positions, ascending, of ``most`` of the rows of positive weight, or of all; a smaller sample is part of a
-        larger one by the same seed.
+        larger one.
         """
         n_rows, weights = len(np.asarray(self._rows.class_codes)), self._rows.weights
         n_counted = n_rows if weights is None else int(np.count_nonzero(weights))
         if n_counted <= most:
             return np.arange(n_rows) if weights is None else np.flatnonzero(weights)
-        if seed not in self._lowest or self._lowest[seed].size < most:
-            self._lowest[seed] = self._found(max(most, min(_FEWEST_DRAWN, n_counted)), seed)
-        return np.sort(self._lowest[seed][:most])
+        if self._lowest.size < most:
+            self._lowest = self._found(max(most, min(_FEWEST_DRAWN, n_counted)))
+        return np.sort(self._lowest[:most])
 
-    def _found(self, most: int, seed: int) -> np.ndarray:
+    def _found(self, most: int) -> np.ndarray:
         """The rows of the lowest keys, the lowest first; of very many rows, some are looked at at a time."""
         prints, classes, weights = self._prints(), np.asarray(self._rows.class_codes), self._rows.weights
         n_parts = -(-classes.size // _ROWS_AT_ONCE)
@@ -101,7 +101,7 @@ class RowSamples:
             here, keys = [rows[:0]], [lowest[:0]]
             for begin in range(0, classes.size, _KEYS_AT_ONCE):
                 block = slice(begin, begin + _KEYS_AT_ONCE)
-                own = keys_of([prints[block]], classes[block], seed)
+                own = keys_of([prints[block]], classes[block])
                 inside = (own >> np.uint64(32)) * np.uint64(n_parts) >> np.uint64(32) == part
                 at = np.flatnonzero(inside if weights is None else inside & (weights[block] > 0))
                 here.append(begin + at)
@@ -165,9 +165,7 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
     return hashes
 
 
-def keys_of(
-    columns: Iterable[np.ndarray], classes: np.ndarray, seed: int = 0, salts: np.ndarray | None = None
-) -> np.ndarray:
+def keys_of(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.ndarray | None = None) -> np.ndarray:
     """(n_rows,) numbers that look random, equal for rows of equal class whose values are equal in all ``columns``, of
     whole numbers or floats (NaN is one value).
 
@@ -175,7 +173,7 @@ def keys_of(
     """
     from bayesieve.counts._kernels import mix
 
-    keys = mixed(classes.astype(np.uint64) + np.uint64(seed << 32))
+    keys = mixed(classes.astype(np.uint64))
     for k, column in enumerate(columns):
         bits = _as_bits(column)
         bits ^= keys if salts is None else np.uint64(salts[k])

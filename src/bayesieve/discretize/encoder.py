@@ -6,7 +6,6 @@ import json
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import reduce
 from numbers import Integral
 from typing import Any, Literal
 
@@ -166,7 +165,7 @@ class TableEncoder(TableCoder):
         by_class: bool = False,
         verbose: int = 0,
         seconds_left: Callable[[], float] | None = None,
-        samples: Mapping[int, Callable[[int, int], int]] | None = None,
+        rows_kept: Callable[[int, int], int] | None = None,
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
@@ -178,8 +177,8 @@ class TableEncoder(TableCoder):
         by_class : whether to list the rows of a scanned table class after class.
         verbose : 1 shows the progress of reading a scanned table.
         seconds_left : `ReadingTooSlow` is raised if reading would take longer than it returns.
-        samples : by seed, a function of the numbers of columns and classes that returns how many rows of a scanned
-            table to draw; they stay in memory for later steps of a fit.
+        rows_kept : how many rows of a scanned table to draw, by the numbers of columns and classes; they stay in
+            memory for later steps of a fit.
         """
         if is_scan(X, y):
             scan = scanned_rows(X, y, sample_weight)
@@ -196,8 +195,8 @@ class TableEncoder(TableCoder):
         )
         fit = _EncoderFit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
         fit.reading = {"verbose": verbose, "seconds_left": seconds_left}
-        asked = {seed: rows_for(table.n_columns, target.n_classes) for seed, rows_for in (samples or {}).items()}
-        fit.samples = asked | {0: max(MOST_JUDGED_ROWS, asked.get(0, 0))}
+        if rows_kept is not None:
+            fit.n_kept = max(fit.n_kept, rows_kept(table.n_columns, target.n_classes))
         levels, codes = engine.remembered(fit.facts, fit.code)
         if isinstance(table, ScannedTable) and fit.values is None:
             fit.keep_rows(table)
@@ -314,7 +313,7 @@ class _EncoderFit:
     ----------
     cautions, marked : of the columns, once they are read and fitted; None if the engine had kept their codes.
     values : counts of the values of a scanned table, once it is read; None for other tables.
-    samples : how many rows of a scanned table later steps need, by seed.
+    n_kept : how many rows of a scanned table later steps need.
     prints : fingerprints of the rows, by which samples are drawn.
     weighing : positions of the rows of positive weight; None for all.
     """
@@ -334,7 +333,7 @@ class _EncoderFit:
     cautions: list[Caution] | None = None
     marked: dict[str, Mark] | None = None
     values: CountedColumns | None = None
-    samples: Mapping[int, int] = field(default_factory=dict)
+    n_kept: int = MOST_JUDGED_ROWS
 
     def __post_init__(self) -> None:
         self.prints = RowPrints(self.table, self.rows, self.encoder.n_jobs, self.engine)
@@ -410,14 +409,14 @@ class _EncoderFit:
         weight = None if self.weights is None else float(self.weights.sum())
         return marks(self.table, levels, self.drawn, self.weighing, weight)
 
-    def drawn(self, most: int, seed: int = 0) -> np.ndarray:
+    def drawn(self, most: int) -> np.ndarray:
         """Ascending positions in the table, or the source, of up to ``most`` rows of positive weight."""
-        drawn, runs = self.prints.samples.drawn(most, seed), self.rows.runs
+        drawn, runs = self.prints.samples.drawn(most), self.rows.runs
         return drawn if runs is None else np.sort(runs.in_source(drawn))
 
     def keep_rows(self, table: ScannedTable) -> None:
         """Let rows that are asked for later stay in memory when they are next read."""
-        table.keep(reduce(np.union1d, (self.drawn(most, seed) for seed, most in self.samples.items())))
+        table.keep(self.drawn(self.n_kept))
 
     def with_coders_of(self, sums: np.ndarray) -> list[ColumnCoder]:
         """The coders of the columns and of these sums."""

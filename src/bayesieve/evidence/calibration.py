@@ -66,7 +66,6 @@ def calibrate(
     averaged: np.ndarray,
     smoothing: Smoothing,
     clock: Clock | None = None,
-    seed: int = 0,
     n_jobs: int | None = None,
 ) -> CalibratedWeights:
     """Refit the weights to leave-one-out predictions of the rows.
@@ -81,7 +80,6 @@ def calibrate(
     smoothing : smoothing of the probabilities.
     clock : time limit; when it is over, as after Ctrl-C, the best weights so far are returned: the averaged ones,
         possibly times a common factor.
-    seed : of the sample that stands for more rows than are looked at.
     n_jobs : threads.
     """
     clock = Clock(None) if clock is None else clock
@@ -90,7 +88,7 @@ def calibrate(
         return best
     try:
         with one_blas_thread():
-            every = CalibrationRows(coded, free, seed, n_jobs)
+            every = CalibrationRows(coded, free, n_jobs)
             rows, least, log_prior = every.few, np.nan, class_log_prior(coded.counts.class_counts)
             kept = [coded.counts.feature(k) for k in free.tolist()]
             for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
@@ -111,7 +109,7 @@ def calibrate(
 class CalibrationRows:
     """Codes of some features, classes and weights of coded rows, or of a sample of them.
 
-    Of more than `most_last_rows` rows, a sample drawn by ``seed`` stands for all. A row of it counts once in a fit, and
+    Of more than `most_last_rows` rows, a sample stands for all. A row of it counts once in a fit, and
     ``n_stood_for`` times in counts that are shown.
 
     Raises
@@ -120,13 +118,13 @@ class CalibrationRows:
         If the rows have no classes.
     """
 
-    def __init__(self, coded: CodedTable, features: np.ndarray, seed: int = 0, n_jobs: int | None = None) -> None:
+    def __init__(self, coded: CodedTable, features: np.ndarray, n_jobs: int | None = None) -> None:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
         self._most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
-        rows = coded.drawn(max(self._most_few, most_last_rows(n_columns, coded.n_classes)), seed)
-        self._coded, self._seed, self.n_jobs, self.positions = coded, seed, n_jobs, rows
+        rows = coded.drawn(max(self._most_few, most_last_rows(n_columns, coded.n_classes)))
+        self._coded, self.n_jobs, self.positions = coded, n_jobs, rows
         self.features, self.n_classes = features, coded.n_classes
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
@@ -166,7 +164,7 @@ class CalibrationRows:
 
     def drawn(self, most: int) -> np.ndarray:
         """Positions among these of at most ``most`` rows, by what they contain."""
-        return np.searchsorted(self.positions, self._coded.drawn(min(most, self.positions.size), self._seed))
+        return np.searchsorted(self.positions, self._coded.drawn(min(most, self.positions.size)))
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
         """Codes (n_rows,) of features of the table by these cells, or by their levels if None."""

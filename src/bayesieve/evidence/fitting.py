@@ -48,7 +48,6 @@ class FitOptions:
     drop : whether features that do not save their price drop out, and surfaces come in.
     most_surfaces : that may come in.
     without_surface : names of columns that surfaces leave out.
-    seed : of samples of rows.
     n_jobs : threads.
     """
 
@@ -57,7 +56,6 @@ class FitOptions:
     drop: bool
     most_surfaces: int
     without_surface: Collection[str]
-    seed: int
     n_jobs: int | None
 
 
@@ -204,7 +202,7 @@ def _calibrated(
 ) -> CalibratedWeights:
     if options.fit is None or not averaged.any():
         return CalibratedWeights(averaged, 1.0, smoothing)
-    calibration = calibrate(coded, averaged, smoothing, clock, options.seed, options.n_jobs)
+    calibration = calibrate(coded, averaged, smoothing, clock, options.n_jobs)
     if not calibration.complete:
         factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
         _warn_of_end(

@@ -65,6 +65,7 @@ class SubsetSearchSelector(CodedSelector):
 
     chooses_on_path = False  # weights are read from all models together
     kernel_families = ("search",)
+    _thorough = False  # more starts than the paper's, for predictions rather than for the search itself
     _allowed = SHARED_OPTIONS | {
         "n_starts": Allowed.count(None),
         "max_iter": Allowed.count(),
@@ -91,7 +92,8 @@ class SubsetSearchSelector(CodedSelector):
                 trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
             else:
                 seed = seed_of(self.random_state)
-                search = MultiStart(self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
+                options = (self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
+                search = MultiStart(*options, thorough=self._thorough)
                 trace = search.run(problem, progress)
         self._warn_if_interrupted(trace, self.max_seconds)
         self.trace_ = trace
