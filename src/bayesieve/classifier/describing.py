@@ -308,7 +308,7 @@ def table_cautions(table: Any, coded: CodedTable, encoder: Any) -> list[Caution]
     """Cautions about raw columns; ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say."""
     if not isinstance(encoder, TableEncoder):
         return []
-    table = as_table(table, kinds=encoder.kinds)
+    table = as_table(table, kinds=encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds))
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
     if coded.rows.runs is not None and isinstance(table, ScannedTable):

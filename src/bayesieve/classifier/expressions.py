@@ -249,6 +249,9 @@ class ColumnExpressions:
         terms = [self._column(name, "number").cast(self.ns.Float64) for name in names]
         number = reduce(add, terms)
         code = self._interval(level, lambda cut: number <= cut)
+        for k, (_, values) in enumerate(level.special, level.n_apart - len(level.special)):
+            for value in values:
+                code = self.ns.when(number == _special_number(level, value)).then(self._lit(k)).otherwise(code)
         missing = number.is_null() | number.is_nan()
         code = self.ns.when(missing).then(self._lit(level._code_of_missing)).otherwise(code)
         if isinstance(level, IndicatorLevels):  # which compares infinite scores like any other
@@ -260,13 +263,15 @@ class ColumnExpressions:
     def _of_moment(self, level: FeatureLevels) -> Any:
         moment, literal = self._moment(level)
         code = self._interval(level, lambda cut: moment <= literal(cut))
+        for k, (_, values) in enumerate(level.special, level.n_apart - len(level.special)):
+            for value in values:
+                special = literal(_special_number(level, value))
+                code = self.ns.when(moment == special).then(self._lit(k)).otherwise(code)
         return self.ns.when(moment.is_null()).then(self._lit(level._code_of_missing)).otherwise(code)
 
     def _interval(self, level: FeatureLevels, is_at_most: Callable[[float], Any]) -> Any:
         """The interval of a value that is there, by halves."""
-        assert level.cut_points is not None
-        cuts = level.cut_points[np.isfinite(level.cut_points)].tolist()  # below -inf are missing values only
-        skipped = level.cut_points.size - len(cuts)
+        cuts, skipped = level.own_cuts.tolist(), level.n_apart
 
         def between(first: int, last: int) -> Any:
             if first == last:
@@ -460,3 +465,14 @@ def _moment_of(microseconds: int, type_: str, zone: dt.tzinfo | None) -> Any:
     if type_ == "date":
         return moment.date()
     return moment.time() if type_ == "time" else moment.replace(tzinfo=zone)
+
+
+def _special_number(level: FeatureLevels, value: Any) -> float:
+    """A special value of a column of numbers, dates or times; ValueError for a text that is none."""
+    try:
+        return parse_number(canonical_text(value), level._number_type)
+    except ValueError:
+        raise ValueError(
+            f"Column {level.name!r} has the special value {value!r}, which no expression compares with numbers; "
+            "predict with predict_proba."
+        ) from None

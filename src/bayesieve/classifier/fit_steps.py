@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from numbers import Integral
@@ -16,6 +16,7 @@ from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.row_blocks import ReadingTooSlow
+from bayesieve.discretize.rules import TableRules
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
@@ -75,9 +76,23 @@ def check_monotone(model: SelectiveNB) -> None:
         )
 
 
-def signs_of(monotone: Mapping[str, int] | None, levels: Sequence[FeatureLevels], n_classes: int) -> dict[int, int]:
-    """The signs of ``monotone`` by position of the feature; ValueError, which names the column, if one cannot be."""
-    if not monotone:
+def signs_of(model: SelectiveNB, encoder: Any, n_classes: int) -> dict[int, int]:
+    """The signs of ``monotone`` and ``levels`` by position of the feature; ValueError, which names the column, if one
+    cannot be.
+    """
+    levels, given = encoder.levels_, dict(model.monotone or {})
+    by_rule = columns_with(encoder, "monotone")
+    monotone = encoder.rules_.signs(levels) if by_rule and n_classes == 2 else {}
+    for name, sign in given.items():
+        if monotone.get(name, sign) != sign:
+            raise ValueError(f"monotone is {sign:+d} for {name!r}, but levels has the other sign; choose one.")
+    if monotone and wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
+        raise ValueError(
+            f"levels asks for monotone evidence of the column {next(iter(monotone))!r}, which "
+            f"calibrate={model.calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
+        )
+    monotone |= given
+    if not (monotone or by_rule):
         return {}
     if n_classes != 2:
         raise ValueError(f"monotone is for two classes, but the target has {n_classes}; leave it out.")
@@ -109,9 +124,15 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
 def new_encoder_of(model: SelectiveNB) -> Any:
     """The encoder, not fitted yet, that ``fit`` would code rows with."""
     pairs = 0 if is_choice(model.pairs, ("auto",)) and not is_averaged(model.selector) else model.pairs
-    own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs}
+    own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs, "levels": model.levels}
     fitted = wanted_fit(model.calibrate, model.selector)
-    encoder = _with_options(make_encoder(encoder_asked_for(model.encoder, model.selector)), own)
+    encoder = make_encoder(encoder_asked_for(model.encoder, model.selector))
+    if model.levels is not None and getattr(encoder, "levels", model) is not None:
+        raise ValueError(
+            f"levels={model.levels!r:.80} is of no use with the encoder {encoder!r:.80}, which "
+            + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "takes none; leave it out.")
+        )
+    encoder = _with_options(encoder, own)
     if isinstance(encoder, TableEncoder) and is_averaged(model.selector) and fitted == "cells":
         encoder._numbers_apart = leaves_room
     if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and fitted is not None:
@@ -274,9 +295,15 @@ def rows_to_learn(
     return learnt, TableLevels.of(learnt.levels) if again else levels  # type: ignore[arg-type]
 
 
-def weights_of_search(selector: CodedSelector, levels: Sequence[FeatureLevels], signs: Mapping[int, int]) -> np.ndarray:
-    """The weights that a fitted selector found, 0 for pairs with columns that have a sign."""
-    weights = check_weights(selector.weights_, len(levels))
+def weights_of_search(
+    selector: CodedSelector, levels: Sequence[FeatureLevels], signs: Mapping[int, int], included: Collection[int]
+) -> np.ndarray:
+    """The weights that a fitted selector found: 0 for pairs with columns that have a sign, and the highest for features
+    at the positions ``included``.
+    """
+    weights = check_weights(selector.weights_, len(levels)).copy()
+    for k in included:
+        weights[k] = weights.max() or 1.0
     if not signs:
         return weights
     of_table = TableLevels.of(levels)
@@ -314,6 +341,7 @@ def fit_options(
     dates.
     """
     pairs, most = getattr(encoder, "pairs", 0), 0
+    excluded = columns_with(encoder, "exclude")
     if isinstance(pairs, (str, Integral)):
         n_pairs = len(TableLevels.of(levels).pairs)
         most = _MOST_SURFACES if isinstance(pairs, str) else min(_MOST_SURFACES, int(pairs) - n_pairs)
@@ -322,9 +350,23 @@ def fit_options(
         signs=signs,
         drop=is_averaged(model.selector),
         most_surfaces=most,
-        without_surface=getattr(encoder, "marks_", {}),
+        without_surface={*getattr(encoder, "marks_", {}), *excluded},
         n_jobs=model.n_jobs,
+        excluded=positions_in(levels, excluded),
+        included=positions_in(levels, columns_with(encoder, "include")),
     )
+
+
+def columns_with(encoder: Any, option: str) -> Collection[str]:
+    """Columns whose levels a fitted encoder was asked this of."""
+    rules: TableRules | None = getattr(encoder, "rules_", None)
+    return () if rules is None else rules.named(option)
+
+
+def positions_in(levels: Sequence[FeatureLevels], columns: Collection[str]) -> list[int]:
+    """The positions of these columns among the features."""
+    names = TableLevels.of(levels).names if columns else ()
+    return [k for k, name in enumerate(names) if name in columns]
 
 
 def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:

@@ -35,6 +35,7 @@ from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.discretize.row_blocks import QUANTILES
+from bayesieve.discretize.rules import LevelRule, TableRules, rules_of
 from bayesieve.evidence.fitting import counting_errors
 from bayesieve.evidence.solver import N_FACTORS
 from bayesieve.parts import Registry, arguments, options_of
@@ -180,6 +181,7 @@ class _TableOptions(msgspec.Struct):
     kinds: dict[str, Literal["numeric", "categorical"]] | None
     sums: Any = None
     n_quantiles: Count = QUANTILES
+    levels: Any = None
 
 
 class _IndicatorOptions(msgspec.Struct):
@@ -242,14 +244,14 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names):
         raise Damaged("feature names must differ from each other")
-    signs = read_by(signs_of, model.monotone, levels, classes.size)
+    encoder = _encoder_from_json(parts.encoder, levels, classes, named=parts.named)
+    signs = read_by(signs_of, model, encoder, classes.size)
     selector.weights_ = np.array([feature.selector_weight for feature in parts.features])
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
     selector.trace_ = SearchTrace.from_json(parts.search, names)
     smoothing = option_from_json(parts.calibrated_smoothing)
     read_by(check_smoothing, smoothing)
-    encoder = _encoder_from_json(parts.encoder, levels, classes, named=parts.named)
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
@@ -340,7 +342,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
     by_name = isinstance(model.selector, str)
     options = options_of(model)
     unsaved = ("selector", "encoder", "engine", "cache", "memory_limit")
-    options = {name: value for name, value in options.items() if name not in unsaved}
+    options = _with_rules({name: value for name, value in options.items() if name not in unsaved}, model.encoder_)
     return {
         "selector": kind.name,
         "selector_by_name": by_name,
@@ -370,7 +372,9 @@ def _encoder_is_default(model: SelectiveNB) -> bool:
         isinstance(encoder_asked_for(model.encoder, model.selector), str) and isinstance(model.encoder_, TableEncoder)
     ):
         return False
-    return _encoder_to_json(model.encoder_) == _encoder_to_json(new_encoder_of(model))
+    encoder = new_encoder_of(model)
+    encoder.rules_ = getattr(model.encoder_, "rules_", None)
+    return _encoder_to_json(model.encoder_) == _encoder_to_json(encoder)
 
 
 def _unfitted(parameters: dict[str, Any], choices: _Choices) -> SelectiveNB:
@@ -385,6 +389,7 @@ def _unfitted(parameters: dict[str, Any], choices: _Choices) -> SelectiveNB:
         read_by(selector.check_options)
     given = choices.selector if choices.selector_by_name else selector
     model = SelectiveNB(given, **_known(SelectiveNB, options))
+    _rules(model.levels)
     read_by(check_options, model)
     return model
 
@@ -399,7 +404,7 @@ def _known(kind: type, options: dict[str, Any]) -> dict[str, Any]:
 def _cells(data: Any, level: FeatureLevels) -> FeatureLevels:
     """Cells that are nested in the levels of their feature."""
     cells = read_by(FeatureLevels.from_json, data)
-    alike = (cells.name, cells.kind, cells.type) == (level.name, level.kind, level.type)
+    alike = all(getattr(cells, part) == getattr(level, part) for part in ("name", "kind", "type", "special"))
     if not alike or (cells.missing_code is None) != (level.missing_code is None) or not _is_nested(cells, level):
         raise Damaged(f"its levels and cells of {level.name!r} contradict each other")
     return cells
@@ -458,7 +463,7 @@ def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]
     ValueError if it calls functions, or has a coder from outside the package, which no file can hold.
     """
     if isinstance(encoder, TableEncoder):
-        options = options_of(encoder)
+        options = _with_rules(options_of(encoder), encoder)
         kinds = options.pop("kinds")
         if options["sums"] is None:
             del options["sums"]
@@ -483,6 +488,12 @@ def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]
         "missing": str(encoder.missing),
         "n_jobs": option_to_json(encoder.n_jobs, "n_jobs"),
     }
+
+
+def _with_rules(options: dict[str, Any], encoder: Any) -> dict[str, Any]:
+    """The options with rules for levels as plain values, as far as there are any, whatever file they came from."""
+    levels = options.pop("levels", None)
+    return options if levels is None else options | {"levels": encoder.rules_.to_plain()}
 
 
 def _levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tuple[FeatureLevels, ...]:
@@ -530,7 +541,16 @@ def _table_encoder(options: _TableOptions, names: set[str]) -> TableEncoder:
     read_by(check_pairs, parts["pairs"])
     read_by(check_prior, parts["prior"])
     plain = {name: getattr(options, name) for name in ("kinds", "missing", "n_jobs", "n_quantiles")}
-    return TableEncoder(**parts, **plain)
+    encoder = TableEncoder(**parts, **plain, levels=option_from_json(options.levels))
+    encoder.rules_ = None if encoder.levels is None else TableRules(_rules(encoder.levels))
+    return encoder
+
+
+def _rules(levels: Any) -> dict[str, LevelRule]:
+    if not isinstance(levels, Mapping | None):
+        raise Damaged("what it asks of the levels of columns is not a mapping")
+    rules: dict[str, LevelRule] = read_by(rules_of, levels)
+    return rules
 
 
 def _indicator_encoder(options: _IndicatorOptions, levels: tuple[Any, ...]) -> IndicatorEncoder:

@@ -188,9 +188,8 @@ def _levels(
 
 
 def _curve(cells: FeatureLevels, rows: np.ndarray, evidence: np.ndarray, counted: np.ndarray) -> tuple[CurvePart, ...]:
-    """The fitted evidence of a number within its levels, without missing values."""
-    if cells.missing_code is not None:
-        rows[cells.missing_code] = 0.0
+    """The fitted evidence of a number within its levels, without missing and special values."""
+    rows[: cells.n_apart] = 0.0
     parts = zip((rows / max(rows.sum(), 1.0)).tolist(), evidence.tolist(), counted.tolist(), strict=True)
     return tuple(CurvePart(share, tuple(own), tuple(by_counts)) for share, own, by_counts in parts if share > 0)
 

@@ -69,6 +69,10 @@ class SelectiveNB(Predicting):
         of "no" and "yes"), against the first never falls (+1), or never rises (-1), from lower to higher numbers.
         Missing values are free; pairs with these columns are left out. A sign that the rows contradict is among
         ``cautions_``.
+    levels : dict, path of a YAML file, or None, default=None
+        What is asked of the levels of single columns, as `TableEncoder` takes it: cuts and groups by hand, special
+        values, missing values joined to a level, monotone levels and evidence, numbers of rows and of levels, columns
+        out of the model or in it. `levels_to_yaml` writes those of a fitted model.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
         If reading a scan would take longer than that, pieces spread over it are read in its place, as many as the
@@ -141,6 +145,7 @@ class SelectiveNB(Predicting):
         smoothing: Smoothing = "m-estimate",
         calibrate: bool | Literal["auto", "weights", "levels", "cells"] = "auto",
         monotone: Mapping[str, int] | None = None,
+        levels: Any = None,
         max_seconds: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = -1,
@@ -157,6 +162,7 @@ class SelectiveNB(Predicting):
         self.smoothing = smoothing
         self.calibrate = calibrate
         self.monotone = monotone
+        self.levels = levels
         self.max_seconds = max_seconds
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -252,15 +258,15 @@ class SelectiveNB(Predicting):
     ) -> None:
         """The end of ``fit``, from the codes on."""
         steps.check_texts(coded, target_name)
-        signs = steps.signs_of(self.monotone, encoder.levels_, coded.n_classes)
+        signs = steps.signs_of(self, encoder, coded.n_classes)
         coded = coded if selector._rows_in_order else coded.by_class
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", self.verbose):
             selector.fit_coded(coded, **steps.groups_for(selector, groups))
         with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
             learnt, levels = steps.rows_to_learn(selector, coded, encoder.levels_)
-            weights = steps.weights_of_search(selector, levels, signs)
             options = steps.fit_options(self, encoder, levels, signs)
+            weights = steps.weights_of_search(selector, levels, signs, options.included)
             evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
         encoder = steps.with_levels(encoder, evidence.levels)
         facts = steps.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
@@ -310,6 +316,23 @@ class SelectiveNB(Predicting):
 
         check_is_fitted(self, "scorecard_")
         return summarise(self)
+
+    def levels_to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The levels of the columns as YAML, to be edited and read back as ``levels``; unedited, it gives the same
+        model of the same rows. Columns in one level, sums and pairs are not in it.
+
+        Parameters
+        ----------
+        path : file to write; None: only return the text.
+        """
+        from bayesieve.discretize.rules import levels_to_yaml
+        from bayesieve.table.writing import write_atomically
+
+        check_is_fitted(self, "scorecard_")
+        text = levels_to_yaml(self.encoder_.levels_, {f.name: f.sign for f in self.scorecard_.features if f.sign})
+        if path is not None:
+            write_atomically(path, text)
+        return text
 
     def describe(self) -> str:
         """The model in one paragraph."""

@@ -61,6 +61,12 @@ FIT = {
             "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.",
             "auto",
         ),
+        Option(
+            "--levels FILE",
+            "YAML file with what is asked of the levels of single columns: cuts and groups by hand, special values, "
+            "monotone levels, columns out of the model or in it; bayesieve levels writes one.",
+            type=Path,
+        ),
         Option("--sums N", "Sums of two columns of numbers, drawn at random, to try as features.", 0),
         Option("--quantiles N", "In pieces: quantiles of a column of over 100,000 different numbers.", 65_535),
     ],
@@ -170,6 +176,17 @@ def info(given: Any) -> None:
     """Show the target, classes, features and weights of MODEL."""
 
 
+@command(
+    {"": [MODEL, Option("--output -o FILE", "YAML file to write; by default standard output.", type=Path)]},
+    "bayesieve.cli.models",
+)
+def levels(given: Any) -> None:
+    """Write the levels of MODEL as YAML, to be edited and read back by fit --levels.
+
+    Unedited, they give the same model of the same rows.
+    """
+
+
 COMPARE = {
     "": [TABLES],
     "Columns": [
@@ -240,7 +257,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for function in (fit, predict, explain, info, compare):
+for function in (fit, predict, explain, info, levels, compare):
     app.command()(function)
 app.command("compile")(compile_kernels)
 added = plugins("commands")

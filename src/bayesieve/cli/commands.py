@@ -40,7 +40,7 @@ NO_STUDIES = "{} needs the studies; run pip install bayesieve-studies, or pip in
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
 # Parameters of the library that begin a sentence, or are row weights, and options that have other names.
 _OPTIONS = {"random_state": "seed", "sample_weight": "weight", "n_features": "sums"}
-_KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|prior|calibrate|repetitions"
+_KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|levels|prior|calibrate|repetitions"
 _PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")
 _TABLES = "CSV, TSV, Parquet or Arrow file{}; text files may end in .gz; - is standard input."
 _BAR_CELLS, _LONGEST_TEXT, _READABLE_TEXT = 12, 40, 14

@@ -101,6 +101,7 @@ def _model(given: Any, data: Any) -> Any:
         encoder="modl" if is_usual else TableEncoder(**encoder, sums=sums, n_jobs=given.jobs),
         calibrate=False if given.calibrate == "none" else given.calibrate,
         monotone=monotone or None,
+        levels=given.levels,
         pairs=pairs,
         prior=given.prior,
         max_seconds=given.max_seconds,

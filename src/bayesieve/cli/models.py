@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import Column, CommandError, Screen, interruptible, numbers
 from bayesieve.cli.files import amounts_of
@@ -90,6 +92,16 @@ def explain(given: Any) -> None:
     if given.rows is None and source.n_rows > len(chosen):
         more = format_count(source.n_rows - len(chosen))
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
+
+
+def levels(given: Any) -> None:
+    """Write the levels of a model."""
+    screen = Screen()
+    text = files.read_model(given.model, screen).levels_to_yaml(None if files.to_stdout(given.output) else given.output)
+    if files.to_stdout(given.output):
+        typer.echo(text.encode(), nl=False)  # as UTF-8, whatever the terminal
+    else:
+        screen.line(f"levels in {given.output}")
 
 
 def _write_all(model: Any, source: Source, output: Path) -> None:

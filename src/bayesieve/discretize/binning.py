@@ -52,11 +52,11 @@ class EqualFrequencyDiscretizer(_Binner):
         inner = []
         for first, stop in zip(blocks.known_starts().tolist(), blocks.starts[1:].tolist(), strict=True):
             above = (blocks.cumulated[first:stop] - blocks.cumulated[first]).sum(axis=1, dtype=float)
-            inner.append(first + _equal_parts(above, int(self.n_bins)))
+            inner.append(first + equal_parts(above, int(self.n_bins)))
         return blocks.with_first(np.concatenate(inner))
 
 
-def _equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
+def equal_parts(above: np.ndarray, n_parts: int) -> np.ndarray:
     """Values at which parts of about equal weight begin, but the first: that above whose value the cumulated weight
     ``above`` is nearest to its target, the lower one on ties.
     """

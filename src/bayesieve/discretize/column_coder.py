@@ -94,6 +94,8 @@ class ColumnCoder(LevelsCoder):
     """
 
     kind: ClassVar[Kind]
+    is_alone: ClassVar[bool] = False
+    """Whether it codes one column only."""
     price: float = 0.0
     """Nats that each level beyond the first costs."""
 
@@ -192,6 +194,11 @@ class IntervalCoder(ColumnCoder):
         """Cut points below the intervals that begin at these rows, none of them the first of its column."""
         return blocks.midpoints(starts)
 
+    @property
+    def special(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """Special values, with levels of their own; see `FeatureLevels`."""
+        return ()
+
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
         """Intervals of the columns; with ``apart``, missing values have their own."""
         starts = self.find_starts(blocks, apart)
@@ -224,6 +231,10 @@ class GroupCoder(ColumnCoder):
     """Base of the coders of categories: they group values."""
 
     kind = "categorical"
+
+    def with_values(self, table: ValueCounts) -> ValueCounts:
+        """The counts, with values that groups hold although no row has them."""
+        return table
 
     @abstractmethod
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:

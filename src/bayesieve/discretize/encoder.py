@@ -32,6 +32,7 @@ from bayesieve.discretize.row_blocks import (
     ScannedBlocks,
     TableBlocks,
 )
+from bayesieve.discretize.rules import AS_LEARNT, TableRules, as_learnt, free, rules_of
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.base import OF_CODES
@@ -39,7 +40,7 @@ from bayesieve.engine.files import mapped_options
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, Mark, marks
-from bayesieve.table.frames import apart_by_name, fit_table, is_scan, new_table
+from bayesieve.table.frames import apart_by_name, as_table, fit_table, is_scan, new_table
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.target import ClassRuns
@@ -87,6 +88,13 @@ class TableEncoder(TableCoder):
         those of one level are dropped at once: memory follows the others.
     n_quantiles : int, default=65535
         Tables of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
+    levels : dict, path of a YAML file, or None, default=None
+        What is asked of the levels of single columns, by name, each a dict with any of: ``cuts`` (numbers, or dates as
+        text) or ``groups`` (lists of values) by hand; ``coarsen``, True to let the criterion join these; ``special``,
+        values of a numeric column with levels of their own: a list, or a dict from names to values; ``missing``,
+        "apart" or a value whose level missing values join; ``monotone``, 1, -1 or "auto"; ``min_rows`` and ``max_rows``
+        of a level, shares of the rows if below 1; ``max_levels``; ``exclude`` or ``include``, True for columns that
+        must be out of a model, or in it.
 
     Attributes
     ----------
@@ -112,6 +120,7 @@ class TableEncoder(TableCoder):
     [[0, 1], [0, 2], [1, 0]]
     """
 
+    rules_: TableRules | None
     _numbers_apart: NumbersApart | None = None  # of a model that has surfaces of numbers
 
     def __init__(
@@ -126,6 +135,7 @@ class TableEncoder(TableCoder):
         pairs: str | int | Sequence[Sequence[str]] = 0,
         sums: RandomSums | None = None,
         n_quantiles: int = QUANTILES,
+        levels: Any = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.numeric = numeric
@@ -137,6 +147,7 @@ class TableEncoder(TableCoder):
         self.pairs = pairs
         self.sums = sums
         self.n_quantiles = n_quantiles
+        self.levels = levels
         self.n_jobs = n_jobs
 
     @with_shared_docs
@@ -193,6 +204,7 @@ class TableEncoder(TableCoder):
             _listed(target, weights, isinstance(table, ScannedTable) and by_class),
             _engine_for(table, engine),
         )
+        single = single if self.rules_ is None else {*single, *self.rules_.single}
         fit = _EncoderFit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
         fit.reading = {"verbose": verbose, "seconds_left": seconds_left}
         if rows_kept is not None:
@@ -203,6 +215,8 @@ class TableEncoder(TableCoder):
             for _ in table.blocks():  # codes came from a cache: reading all blocks keeps the rows
                 pass
         self.scan_cautions_ = _noted_cautions(engine, fit.cautions)
+        learnt = {name for caution in self.scan_cautions_ if caution.kind == AS_LEARNT for name in caution.columns}
+        fit.coders = [free(coder) if name in learnt else coder for name, coder in zip(table.names, coders, strict=True)]
         self.marks_ = fit.marks_of(levels) if fit.marked is None else fit.marked
         self._remember(levels, target.classes)
         summed = with_sums(table, levels.sums) if len(levels.sums) else table
@@ -240,14 +254,21 @@ class TableEncoder(TableCoder):
             raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
         if isinstance(self.n_quantiles, bool) or not isinstance(self.n_quantiles, Integral) or self.n_quantiles < 2:
             raise ValueError(f"n_quantiles must be a whole number of 2 or more, got {self.n_quantiles!r:.80}.")
-        table = fit_table(self, X, kinds=self.kinds)
+        self.rules_ = rules = None if self.levels is None else TableRules(rules_of(self.levels))
+        if rules is not None:
+            X = as_table(X)
+            rules.check_names(X.names)
+        table = fit_table(self, X, kinds=self.kinds if rules is None else rules.kinds(self.kinds))
         if self.sums is not None and isinstance(table, ScannedTable):
             raise ValueError(
                 "sums are chosen by rows in memory, not in a scanned table; fit them to some of the rows, and add "
                 "those that are kept to the table as columns."
             )
-        drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table)
-        return table, drawn, [coders[kind] for kind in table.kinds()], grouper_of(coders["categorical"], self.prior)
+        by_column, without = [coders[kind] for kind in table.kinds()], ()
+        if rules is not None:
+            by_column, without = rules.coders(table, by_column, self.pairs), (*rules.rules,)
+        drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table, without)
+        return table, drawn, by_column, grouper_of(coders["categorical"], self.prior)
 
     def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:
         self.levels_ = levels
@@ -366,6 +387,8 @@ class _EncoderFit:
         summed, known = self._with_useful_sums() if len(self.sums) else (self.table, {})
         fitted, codes = self.fit(summed, self.with_coders_of(summed.sums), known)
         self.marked = self.marks_of(fitted.levels)
+        if learnt := as_learnt(self.table.names, self.coders):
+            self.cautions = [*(self.cautions or ()), learnt]
         if all(getattr(coder, "prior", None) == "sizes" for coder in self.coders):
             saved = fitted.null_costs - fitted.costs
             fitted.levels.doubtful = doubtful(saved, float(self.order.total), fitted.levels.n_constant)
@@ -424,7 +447,7 @@ class _EncoderFit:
 
     @property
     def _numeric(self) -> Any:
-        return next((coder for coder in self.coders if coder.kind == "numeric"), None)
+        return next((coder for coder in self.coders if coder.kind == "numeric" and not coder.is_alone), None)
 
     def _read(self, table: ScannedTable) -> CountedColumns:
         encoder, verbose = self.encoder, self.reading["verbose"]

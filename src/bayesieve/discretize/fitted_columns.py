@@ -122,10 +122,10 @@ def fit_columns(
         values = table.numbers(np.array(run)) if len(run) > 1 else column.numbers()[None, :]
         intervals = known.get(run) or _fit_numbers(coder, column.name, values, order, missing)
         codes.put_numbers(run, values, intervals)
-        return intervals, None
+        return _with_special(coder, column.name, column.type, intervals)
 
     n_learnt = table.n_columns - sum(map(len, known))
-    numeric = np.array([coder.kind == "numeric" for coder in coders[:n_learnt]])
+    numeric = np.array([coder.kind == "numeric" and not coder.is_alone for coder in coders[:n_learnt]])
     runs = _runs(numeric if table.n_rows < LEAST_HASHED else np.zeros_like(numeric), table.n_rows)
     parts = map_in_threads(fit, [*runs, *known], n_jobs)
     fitted = _join(table.names, table.types(), parts, table.sums)
@@ -168,7 +168,7 @@ def fit_counts(
         if coder.kind == "categorical":
             return _fit_groups(coder, names[i], types[i], counts[i], missing)
         blocks = ValueBlocks.of_counts(counts[i], **_options(coder, missing))
-        return _fit_intervals(coder, names[i], blocks, missing), None
+        return _with_special(coder, names[i], types[i], _fit_intervals(coder, names[i], blocks, missing))
 
     return _join(names, list(types), map_in_threads(fit, range(len(names)), n_jobs), sums)
 
@@ -181,6 +181,7 @@ def _options(coder: IntervalCoder, missing: str) -> dict[str, Any]:
 def _fit_groups(
     coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
 ) -> tuple[Intervals, FeatureLevels]:
+    counts = coder.with_values(counts)
     if missing == "ignore" and counts.counts.any():  # values may be those of rows of weight 0
         counts = replace(counts, missing=np.zeros_like(counts.missing))
     try:
@@ -213,6 +214,26 @@ def _fit_intervals(coder: IntervalCoder, name: str, blocks: ValueBlocks, missing
         raise ValueError(f"Column {name!r}: {error}.") from None
 
 
+def _with_special(
+    coder: IntervalCoder, name: str, type_: str, intervals: Intervals
+) -> tuple[Intervals, FeatureLevels | None]:
+    """The intervals, or levels that tell special values and, of the intervals, what these do not hold."""
+    if not coder.special:
+        return intervals, None
+    code = int(intervals.missing[0])
+    levels = FeatureLevels(
+        name=name,
+        kind="numeric",
+        type=type_,
+        cut_points=intervals.cut_points,
+        missing_code=None if code < 0 else code,
+        counts=intervals.counts,
+        level_score=float(intervals.level_scores[0]),
+        special=coder.special,
+    )
+    return replace(intervals, cut_points=np.zeros(0), counts=intervals.counts[:0]), levels
+
+
 def _join(
     names: Sequence[str],
     types: list[str],
@@ -240,7 +261,7 @@ def _join(
 def _n_constant(intervals: Intervals, grouped: FeatureLevels | None) -> int:
     """Columns with one value: a single part costs nothing but its labels, by sizes."""
     if grouped is not None:
-        return int(grouped.n_values <= 1)
+        return int(grouped.groups is not None and grouped.n_values <= 1)
     single = intervals.n_levels == 1
     of_labels = part_cost(intervals.counts[np.repeat(single, intervals.n_levels)])
     return int(np.count_nonzero(intervals.null_costs[single] - of_labels < _SAME_COST))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -82,14 +82,16 @@ class RandomSums(TransformerMixin, BaseEstimator):
         self.parts_ = drawn[np.arange(self.n_features) % len(drawn)]
         return self
 
-    def draw(self, table: Table) -> np.ndarray:
+    def draw(self, table: Table, without: Collection[str] = ()) -> np.ndarray:
         """Positions of the columns of different sums, (n, order): fewer than ``n_features`` if there are no more.
+        Columns ``without`` are in none.
 
         ValueError if an option is wrong, or the table has too few columns of numbers.
         """
         self._check_options()
-        known = enumerate(zip(table.kinds(), table.types(), strict=True))
-        columns = np.array([i for i, (kind, type_) in known if kind == "numeric" and type_ == "number"], dtype=np.int64)
+        known = enumerate(zip(table.kinds(), table.types(), table.names, strict=True))
+        usable = [i for i, own in known if own[:2] == ("numeric", "number") and own[2] not in without]
+        columns = np.array(usable, dtype=np.int64)
         order = int(self.order)
         if columns.size < order:
             raise ValueError(

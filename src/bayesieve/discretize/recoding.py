@@ -18,7 +18,7 @@ from bayesieve.discretize.row_blocks import Places
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Rows, Table, Target
-from bayesieve.table.columns import Column
+from bayesieve.table.columns import HIGHEST_SPECIAL, Column, special_number
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.values import canonical_text
@@ -257,7 +257,7 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray) -> Featu
         Of the same column; ``level`` itself if it cannot be split.
     """
     if level.kind == "numeric":
-        numbers, _ = column.read_numbers(level._number_type, [])
+        numbers, _ = level.with_special(column).read_numbers(level._number_type, [])
         return _cells_of_numbers(level, numbers, weights)
     return _cells_of_values(level, column, weights)
 
@@ -291,7 +291,7 @@ def merged_cells(
     rows : (n_cells,) rows (or weight) of each.
     """
     assert cells.cut_points is not None
-    first = 0 if cells.missing_code is None else 1
+    first = cells.n_apart
     shares = rows[first:] / rows[first:].sum()
     interval = np.minimum(((np.cumsum(shares) - shares / 2) * n_intervals).astype(np.int64), n_intervals - 1)
     changes = (np.diff(interval) > 0) | (np.diff(of_level[first:]) != 0)
@@ -301,7 +301,7 @@ def merged_cells(
 
 
 def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.ndarray) -> FeatureLevels:
-    known = np.isfinite(numbers)
+    known = np.isfinite(numbers) & (numbers > HIGHEST_SPECIAL)
     values, at = np.unique(numbers[known], return_inverse=True)
     if values.size < 2:
         return level
@@ -311,17 +311,17 @@ def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.nda
     low, high = values[last], values[last + 1]
     middle = low / 2 + high / 2  # their difference may overflow
     cuts = np.where((middle > low) & (middle < high), middle, low)
-    assert level.cut_points is not None
-    own = level.cut_points[np.isfinite(level.cut_points)]
-    cuts = np.unique(np.concatenate([cuts, own]))
+    cuts = np.unique(np.concatenate([cuts, level.own_cuts]))
     missing = level.missing_code is not None
+    lowest = [*([-np.inf] if missing else []), *map(special_number, range(len(level.special)))]
     return FeatureLevels(
         name=level.name,
         kind=level.kind,
         type=level.type,
-        cut_points=np.concatenate([[-np.inf], cuts]) if missing else cuts,
+        cut_points=np.append(lowest, cuts),
         missing_code=0 if missing else None,
         sum_of=level.sum_of,
+        special=level.special,
     )
 
 

@@ -28,6 +28,7 @@ _NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective deviati
 _LEAST_SHARE = 3e-4  # of what all features could save, if that is less
 _NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
 _LEAST_DEVIATION = 0.03  # of evidence that did not deviate in fewer rows
+_LEAST_INCLUDED = 0.1  # weight of a feature that must be in the model
 _LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these rows make the steps largest
@@ -48,6 +49,7 @@ class FitOptions:
     drop : whether features that do not save their price drop out, and surfaces come in.
     most_surfaces : that may come in.
     without_surface : names of columns that surfaces leave out.
+    excluded, included : positions of features that must be out of the model, or in it.
     n_jobs : threads.
     """
 
@@ -57,6 +59,8 @@ class FitOptions:
     most_surfaces: int
     without_surface: Collection[str]
     n_jobs: int | None
+    excluded: Collection[int] = ()
+    included: Collection[int] = ()
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,8 @@ def fit_evidence(
     if options.fit is not None:  # blocks of rows are summed in any order: what follows must not depend on the last bits
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
     calibration = _calibrated(coded, averaged, smoothing, options, clock)
+    for k in options.included:
+        calibration.weights[k] = max(calibration.weights[k], _LEAST_INCLUDED)
     weights, factor = calibration.weights, calibration.factor
     class_counts = coded.counts.class_counts.copy()
     counts = [coded.counts.feature(k).copy() for k in range(len(levels))]
@@ -363,7 +369,7 @@ def _terms(
     rows, weights = calibration.loss.rows, calibration.weights
     learnt_again = set(rows.features[list(rows.counts_of_folds)].tolist())
     if options.fit == "cells" and coded.recoder is not None and coded.levels is not None:
-        features, cells, codes = _cells(coded, levels, weights, rows)
+        features, cells, codes = _cells(coded, levels, weights, rows, options.excluded)
     else:
         features, cells = np.flatnonzero(weights), {}
         codes = coded.codes_at(features, rows.positions)
@@ -379,13 +385,18 @@ def _terms(
 
 
 def _cells(
-    coded: CodedTable, levels: Sequence[FeatureLevels], weights: np.ndarray, rows: CalibrationRows
+    coded: CodedTable,
+    levels: Sequence[FeatureLevels],
+    weights: np.ndarray,
+    rows: CalibrationRows,
+    excluded: Collection[int],
 ) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
     """Features of positive weight, and those that may come back through their cells; the cells of those that have
     finer ones than their levels; and codes of both (n_features, n_rows).
     """
     assert coded.recoder is not None
-    heaviest = np.argsort(-weights, kind="stable")
+    heaviest = np.setdiff1d(np.arange(weights.size), list(excluded))
+    heaviest = heaviest[np.argsort(-weights[heaviest], kind="stable")]
     most = np.count_nonzero(weights) + most_directions(coded.n_classes) // N_WAVES
     features = np.sort(heaviest[:most])
     own = [levels[k] for k in features.tolist()]
@@ -403,7 +414,7 @@ def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
         if term.cells is None:
             return Shape.fixed(term.n_cells) if term.learnt_again else Shape.free(term.n_cells)
         if term.cells.kind == "numeric":
-            return Shape.of_curve(term.of_level, term.rows, term.cells.missing_code, term.counted)
+            return Shape.of_curve(term.of_level, term.rows, term.cells.n_apart, term.counted)
         return Shape.of_values(term.of_level, int(term.of_level.max()) + 1, with_groups=not term.learnt_again)
 
     weights = np.array([term.weight for term in terms])
@@ -451,6 +462,7 @@ def _solved(
     if not solution.complete:
         return fit, solution
     kept = _are_worth_keeping(fit, solution)
+    kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
     fit = fit.only(kept).trusted()
     problem, start = problem.without(solution, kept, fit.offset())
     return _on_every_row(fit, solve(problem.shaped(fit.shapes), clock, start), every, options.n_jobs, clock)

@@ -14,8 +14,7 @@ def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
     """Codes of the intervals of numbers in the order in which evidence may rise: from the lowest numbers on for a sign
     of 1, from the highest for -1. Missing values have no place in it unless they share an interval.
     """
-    assert levels.cut_points is not None
-    inside = np.append(levels.cut_points[np.isfinite(levels.cut_points)], np.finfo(float).max)  # a number in each
+    inside = np.append(levels.own_cuts, np.finfo(float).max)  # a number in each
     return levels.code_numbers(inside).astype(np.int64)[::sign]
 
 

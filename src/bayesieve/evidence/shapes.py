@@ -81,7 +81,7 @@ class Shape:
         return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, apart=True)
 
     @classmethod
-    def of_curve(cls, of_level: np.ndarray, rows: np.ndarray, missing: int | None, counted: np.ndarray) -> Shape:
+    def of_curve(cls, of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.ndarray) -> Shape:
         """A smooth curve over ordered cells, and steps between the levels that they are nested in.
 
         The curve is a sum of cosines of 1/2, 1, 3/2, ... periods over the ranks of the rows, with amplitudes of
@@ -93,13 +93,13 @@ class Shape:
         ----------
         of_level : (n_cells,), the level of each cell.
         rows : (n_cells,) rows (or weight) of each cell.
-        missing : cell of missing values, which is not on the curve.
+        n_apart : how many cells, of missing and special values, come before those of the curve.
         counted : (n_cells, n_classes) evidence as counted.
         """
-        waves = waves_over(rows, missing, N_WAVES)
+        waves = waves_over(rows, n_apart, N_WAVES)
         n_levels = int(of_level.max()) + 1
         steps = np.eye(n_levels)[of_level] if 1 < n_levels <= _MOST_STEPS else np.zeros((of_level.size, 0))
-        slant, onward = slanted(of_level, rows, missing, counted)
+        slant, onward = slanted(of_level, rows, n_apart, counted)
         parts = [part for part in (steps, waves, slant) if part.shape[1]]
         groups = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
         return replace(cls.of(np.concatenate([waves[:, :0], *parts], axis=1), groups), onward=onward)
@@ -132,9 +132,9 @@ class Shape:
         return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted, onward)
 
 
-def waves_over(rows: np.ndarray, missing: int | None, most: int) -> np.ndarray:
-    """(n_cells, n) cosines over the ranks of the ``rows`` of ordered cells, of mean 0; 0 for the ``missing`` cell."""
-    ordered = np.flatnonzero(np.arange(rows.size) != (-1 if missing is None else missing))
+def waves_over(rows: np.ndarray, n_apart: int, most: int) -> np.ndarray:
+    """(n_cells, n) cosines over the ranks of the ``rows`` of ordered cells, of mean 0; 0 for the first ``n_apart``."""
+    ordered = np.arange(n_apart, rows.size)
     shares = rows[ordered] / rows[ordered].sum()
     order = np.arange(1, min(most, ordered.size - 1) + 1)
     waves = np.zeros((rows.size, order.size))
@@ -143,14 +143,12 @@ def waves_over(rows: np.ndarray, missing: int | None, most: int) -> np.ndarray:
     return waves
 
 
-def slanted(
-    of_level: np.ndarray, rows: np.ndarray, missing: int | None, counted: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def slanted(of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What lines through the middles of ordered levels have beyond the steps of their ``counted`` evidence: one
     direction, (n_cells, 1), and its numbers, (n_numbers,). Of more than two classes, the direction that has most of it.
     Nothing, (n_cells, 0) and (0,), of steps that are all alike.
     """
-    ordered = np.flatnonzero(np.arange(rows.size) != (-1 if missing is None else missing))
+    ordered = np.arange(n_apart, rows.size)
     firsts = np.flatnonzero(np.diff(of_level[ordered], prepend=-1))
     if firsts.size < 2:
         return np.zeros((rows.size, 0)), np.zeros(0)

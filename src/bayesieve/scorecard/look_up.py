@@ -266,7 +266,8 @@ class _ValueReader:
 
     def __init__(self, level: FeatureLevels) -> None:
         self._level, self.name, self.n_levels = level, level.name, level.n_levels
-        self._cuts = level.cut_points.tolist() if level.cut_points is not None and level.type == "number" else None
+        compared = level.cut_points is not None and level.type == "number" and not level.special
+        self._cuts = level.cut_points.tolist() if compared and level.cut_points is not None else None
         self._missing = None if level.missing_code is None else (level.missing_code, None)
         self._known: dict[tuple[type, Any], Cell | None] = {}
 

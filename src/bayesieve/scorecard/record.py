@@ -537,10 +537,13 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
     """``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group, as texts."""
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
-    if cells.cut_points is None or (code == cells.missing_code and cells.cut_points[:1] == -np.inf):
+    at = code - cells.n_apart
+    if at < 0 and at + len(cells.special) >= 0:
+        return {"values": [canonical_text(value) for value in cells.special[at][1]]}
+    if cells.cut_points is None or at < 0:
         return {}
-    cuts = [-np.inf, *cells.cut_points.tolist(), np.inf]
-    return {"low": cuts[code], "high": cuts[code + 1]}
+    cuts = [-np.inf, *cells.own_cuts.tolist(), np.inf]
+    return {"low": cuts[at], "high": cuts[at + 1]}
 
 
 def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:

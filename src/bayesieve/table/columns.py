@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
 _READ_AS_TEXT = ("text", "category", "mixed")
+HIGHEST_SPECIAL = -1e308
+"""Special values of a numeric column are read as numbers up to this one, below all others."""
 ALL_WHOLE = 2.0**53
 """Below, floats tell all whole numbers apart."""
 
@@ -55,6 +57,30 @@ class Categories:
 
     codes: np.ndarray
     values: list[Scalar]
+
+
+class WithSpecial(str):
+    """The kind "numeric", of a column with special values.
+
+    Parameters
+    ----------
+    special : pairs of a name and the values, texts or numbers, that it stands for
+    """
+
+    special: tuple[tuple[str, tuple[Scalar, ...]], ...]
+
+    def __new__(cls, special: Sequence[tuple[str, Sequence[Scalar]]]) -> WithSpecial:
+        kind = super().__new__(cls, "numeric")
+        kind.special = tuple((name, tuple(values)) for name, values in special)
+        return kind
+
+    def __getnewargs__(self) -> tuple[Any]:
+        return (self.special,)
+
+
+def special_number(k: Any) -> Any:
+    """The number that the special values of one name, at position ``k``, are read as."""
+    return -1.7e308 + 1e303 * k
 
 
 class ValueInRow(ValueError):
@@ -114,6 +140,7 @@ class Column:
         self._kind = kind
         self._rows: np.ndarray | None = None  # those that count, in this order; None for all
         self.row_number: Callable[[int], int] = int  # of a row of the data in the table that it is a block of
+        self._special = getattr(kind, "special", ())
 
     def __len__(self) -> int:
         return len(self._raw) if self._rows is None else len(self._rows)
@@ -149,6 +176,7 @@ class Column:
         column.name = name
         if kind is not None:
             column._kind = "numeric" if kind == "numeric" else "categorical"
+            column._special = getattr(kind, "special", ())
         return column
 
     def take(self, rows: np.ndarray) -> Column:
@@ -190,8 +218,8 @@ class Column:
 
     def numbers_as(self, type_: str) -> np.ndarray:
         """`numbers` of a given type: dates read as datetimes, text read as dates, and so on."""
-        by_text = self._natural_type in _READ_AS_TEXT
-        values = self.read_numbers(type_)[0] if by_text else self._typed_numbers(type_)
+        by_value = self._natural_type in _READ_AS_TEXT or self._special
+        values = self.read_numbers(type_)[0] if by_value else self._typed_numbers(type_)
         self.refuse_infinite(values)
         return values
 
@@ -217,11 +245,13 @@ class Column:
             values, of another type.
         """
         natural = self._natural_type
-        if natural == type_ and self._of_objects:
+        if natural == type_ and self._of_objects and not self._special:
             with suppress(ValueError):  # one value beyond 64 bits: each is read by itself
                 return self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
         if natural in _READ_AS_TEXT or self._of_objects:
             numbers, unreadable = self._numbers_of_texts(type_)
+            if self._special:
+                self._read_special(numbers, unreadable, type_)
             rows = np.flatnonzero(unreadable)
             if rows.size and complaints is None:
                 raise _unreadable(self, int(rows[0]), type_)
@@ -232,7 +262,31 @@ class Column:
                     "read and count as never seen in training."
                 )
             return numbers, unreadable
-        return self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
+        numbers, unreadable = self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
+        if self._special:
+            numbers = numbers.copy()
+            self._read_special(numbers, unreadable, type_)
+        return numbers, unreadable
+
+    def _read_special(self, numbers: np.ndarray, unreadable: np.ndarray, type_: str) -> None:
+        """Write the numbers of special values, which are told by their number, or by their text if they are none."""
+        import polars as pl
+
+        from bayesieve.table.text_types import numbers_of_texts
+
+        code_of_text = {canonical_text(value).strip(): k for k, (_, own) in enumerate(self._special) for value in own}
+        values, _ = numbers_of_texts(pl.Series([*code_of_text], dtype=pl.String), type_)
+        codes = np.full(numbers.size, -1)
+        for value, k in zip(values.tolist(), code_of_text.values(), strict=True):
+            codes[numbers == value] = k
+        told_by_text = unreadable | np.isnan(numbers)
+        if np.isnan(values).any() and told_by_text.any():
+            categories = self.categories(merged=False)
+            own = [code_of_text.get(canonical_text(value).strip(), -1) for value in categories.values]
+            codes[told_by_text] = np.array([*own, -1])[categories.codes[told_by_text]]
+        found = np.flatnonzero(codes >= 0)
+        numbers[found] = special_number(codes[found])
+        unreadable[found] = False
 
     def _typed_numbers(self, type_: str) -> np.ndarray:
         values, natural = self._plain_numbers(), self._natural_type

@@ -17,12 +17,15 @@ _CHARACTERS_SHOWN = 40
 _TERMS_SHOWN = 3
 
 
-def interval_labels(cut_points: np.ndarray, type_: str, missing_code: int | None) -> tuple[str, ...]:
-    """Labels of the intervals between cut points, such as ``"3.5 < .. <= 7"``."""
+def interval_labels(
+    cut_points: np.ndarray, type_: str, missing_code: int | None, special: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Labels of the intervals between cut points, such as ``"3.5 < .. <= 7"``; ``special``: names of the first."""
     missing_first = len(cut_points) > 0 and cut_points[0] == -math.inf
-    texts = cut_texts(cut_points[1:] if missing_first else cut_points, type_)
+    texts = cut_texts(cut_points[missing_first + len(special) :], type_)
     labels = [f"{low} < .. <= {high}" for low, high in pairwise(texts)]
     labels = [f"<= {texts[0]}", *labels, f"> {texts[-1]}"] if texts else ["any value"]
+    labels = [*special, *labels]
     if missing_first:
         labels.insert(0, "missing" if missing_code == 0 else "no value")
     if missing_code is not None and not (missing_first and missing_code == 0):
@@ -148,11 +151,12 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
         if text in ("missing", "no value"):
             return f"{part.name} {text}"
         return f"{part.name} {'in' if text.startswith('{') else '='} {text}"
-    texts = []
-    for first, last in _spans(codes, part):
-        ends = [*([part.cut_points[first - 1]] if first else []), *part.cut_points[last : last + 1]]
-        bounded_below = first > 0 and ends[0] > -math.inf
-        text = interval_labels(np.array([cut for cut in ends if cut > -math.inf]), part.type, None)[int(bounded_below)]
+    is_special = range(part.n_apart - len(part.special), part.n_apart)
+    texts = [f"{part.name} {part.labels[code]}" for code in codes if code in is_special]
+    for first, last in _spans(codes, part.n_apart):
+        bounded_below = first > part.n_apart
+        ends = [*([part.cut_points[first - 1]] if bounded_below else []), *part.cut_points[last : last + 1]]
+        text = interval_labels(np.array(ends), part.type, None)[int(bounded_below)]
         text = "known" if text == "any value" else text
         texts.append(text.replace("..", part.name) if " .. " in text else f"{part.name} {text}")
     if part.missing_code in codes:
@@ -160,9 +164,8 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
     return texts[0] if len(texts) == 1 else "(" + " or ".join(texts) + ")"
 
 
-def _spans(codes: Sequence[int], part: Any) -> list[tuple[int, int]]:
-    """Runs of neighbouring intervals of numbers; that of missing values alone is not among them."""
-    alone = len(part.cut_points) > 0 and part.cut_points[0] == -math.inf
-    numbers = [code for code in codes if code > 0 or not alone]
+def _spans(codes: Sequence[int], n_apart: int) -> list[tuple[int, int]]:
+    """Runs of neighbouring intervals of numbers; the first ``n_apart`` levels are not among them."""
+    numbers = [code for code in codes if code >= n_apart]
     starts = [code for code in numbers if code - 1 not in numbers]
     return [(start, next(code for code in numbers if code >= start and code + 1 not in numbers)) for start in starts]

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, number, number_to_json, table
-from bayesieve.table.columns import Categories, Column, Kind
+from bayesieve.table.columns import HIGHEST_SPECIAL, Categories, Column, Kind, WithSpecial, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import other_texts
 from bayesieve.table.values import Scalar, canonical_text, canonical_value, format_temporal
@@ -47,6 +47,9 @@ class FeatureLevels(ShortRepr):
         Share of the null cost that the levels save, in [0, 1).
     sum_of : tuple of str
         The columns whose sum the feature is; empty for a column.
+    special : tuple of pairs of a name and the values that it stands for
+        Numeric: values with a level of their own, the first after that of missing values. Columns read them as numbers
+        below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
 
     Raises
     ------
@@ -63,6 +66,7 @@ class FeatureLevels(ShortRepr):
     counts: np.ndarray | None = None
     level_score: float = 0.0
     sum_of: tuple[str, ...] = ()
+    special: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         self._demand(self.kind in ("numeric", "categorical"), "kind must be 'numeric' or 'categorical'")
@@ -84,6 +88,9 @@ class FeatureLevels(ShortRepr):
         self._demand(
             ascend and not np.isposinf(cuts).any(), "cut_points must be strictly ascending numbers below infinity"
         )
+        lowest = cuts[np.isfinite(cuts) & (cuts <= HIGHEST_SPECIAL)].tolist()
+        as_read = [float(special_number(k)) for k in range(len(self.special))]
+        self._demand(not self.special or lowest == as_read, "each special value needs the cut point that it is read as")
         cuts.flags.writeable = False
         object.__setattr__(self, "cut_points", cuts)
 
@@ -126,6 +133,19 @@ class FeatureLevels(ShortRepr):
         return len(self.groups)
 
     @property
+    def n_apart(self) -> int:
+        """Number of levels that are not on the line of numbers and come before those that are: of missing values alone,
+        and of special ones.
+        """
+        return 0 if self.cut_points is None else int(np.count_nonzero(self.cut_points <= HIGHEST_SPECIAL))
+
+    @property
+    def own_cuts(self) -> np.ndarray:
+        """The cut points between numbers."""
+        assert self.cut_points is not None
+        return self.cut_points[self.n_apart :]
+
+    @property
     def n_values(self) -> int:
         """Number of values that the levels are groups of; 0 for intervals."""
         return sum(map(len, self.groups or ()))
@@ -144,7 +164,8 @@ class FeatureLevels(ShortRepr):
     def labels(self) -> tuple[str, ...]:
         """A short text for each level; long groups are cut (see `all_labels`)."""
         if self.cut_points is not None:
-            return interval_labels(self.cut_points, self.type, self.missing_code)
+            names = [name for name, _ in self.special]
+            return interval_labels(self.cut_points, self.type, self.missing_code, names)
         assert self.groups is not None
         return group_labels(self.groups, full=False)
 
@@ -196,12 +217,17 @@ class FeatureLevels(ShortRepr):
             # A column without values in training has no type: any value is in its only level.
             return np.where(column.categories().codes < 0, self._code_of_missing, 0).astype(self.code_dtype)
         one_level = self.n_levels == 1  # anything is in it
+        column = self.with_special(column)
         numbers, unreadable = column.read_numbers(self._number_type, [] if one_level else complaints)
         column.refuse_infinite(numbers)
         codes = self.code_numbers(numbers)
         if unreadable.any():
             codes[unreadable] = 0 if one_level else self.unseen_code
         return codes
+
+    def with_special(self, column: Column) -> Column:
+        """The column with its special values read as numbers."""
+        return column.read_as(column.name, WithSpecial(self.special)) if self.special else column
 
     @property
     def _number_type(self) -> str:
@@ -278,7 +304,9 @@ class FeatureLevels(ShortRepr):
             "missing_code": self.missing_code,
             "counts": None if self.counts is None else self.counts.tolist(),
             "level_score": self.level_score,
-        } | ({"sum_of": list(self.sum_of)} if self.sum_of else {})
+            **({"sum_of": list(self.sum_of)} if self.sum_of else {}),
+            **({"special": [[name, list(values)] for name, values in self.special]} if self.special else {}),
+        }
 
     @classmethod
     def from_json(cls, data: Any) -> FeatureLevels:
@@ -288,7 +316,7 @@ class FeatureLevels(ShortRepr):
             counts = counts_of(saved.counts)
         cuts = None if saved.cut_points is None else np.array([number(cut) for cut in saved.cut_points], dtype=float)
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
-        fields = (saved.missing_code, counts, saved.level_score, saved.sum_of)
+        fields = (saved.missing_code, counts, saved.level_score, saved.sum_of, saved.special)
         return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *fields)
 
 
@@ -312,6 +340,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     counts: Counts
     level_score: Finite
     sum_of: tuple[str, ...] = ()
+    special: tuple[tuple[str, tuple[str | int | Finite | bool, ...]], ...] = ()
 
 
 @contextmanager
@@ -419,9 +448,11 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         levels = levels[: len(levels) - len(pairs)]
         positions = {level.name: i for i, level in enumerate(columns_of(levels))}
         sums = [[positions[name] for name in level.sum_of] for level in levels[len(positions) :]]
-        plain = [type(level) is FeatureLevels and level.cut_points is not None for level in levels]
+        plain = [
+            type(level) is FeatureLevels and level.cut_points is not None and not level.special for level in levels
+        ]
         made = {i: level for i, level in enumerate(levels) if not plain[i]}
-        cuts = [level.cut_points for level in levels if level.cut_points is not None and type(level) is FeatureLevels]
+        cuts = [level.cut_points for level, own in zip(levels, plain, strict=True) if own]
         table = cls(
             names=[level.name for level in levels],
             types=[level.type for level in levels],
