@@ -172,7 +172,7 @@ def figure(rows: Rows) -> Any:
         [("features", "AUC"), ("features", "log loss")],
         joined=settings,
         title="Terms of the model and its quality, ten tables of two classes",
-        caption="Means over held-out rows of five folds. Higher AUC and lower log loss are better. All have about 17 terms.",
+        caption="Means over held-out rows of five folds. Higher AUC and lower log loss are better; all have 17 terms.",
     )
 
 
