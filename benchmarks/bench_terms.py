@@ -123,7 +123,8 @@ _TERMS = """\
 default, `pairs="auto"`. The ten tables of two classes of [quality.md](quality.md), five stratified folds (shuffled,
 seed 0). Features: terms of the model, columns and pairs with weight. The three lines below the default keep other
 features, as described in [small_tables.md](small_tables.md#fewer-features). `ebm` is the explainable boosting machine
-as stored for quality.md, on the first fold: compare it in the second table.
+as stored for quality.md, on the first fold: compare it in the second table. Seconds were taken beside much other work
+on the machine: of one fit for `pairs=5` and `pairs=20`, else the less of two if they are short.
 
 ![AUC and log loss by number of terms](terms.svg)
 """
