@@ -53,6 +53,15 @@ def test_methods_by_two_criteria() -> None:
     assert [dot.name for dot in sorted(second.dots, key=lambda dot: -dot.y)] == ["NB", "MAP", "CMA", "<new>"]
 
 
+def test_a_line_joins_the_settings_of_a_method() -> None:
+    figure = tradeoff_figure(VALUES, [("ACC", "CR")], apart=["<new>"], joined=["MAP", "NB", "CMA"])
+    (plane,) = figure.drawing.planes
+    dots = {dot.name: dot for dot in plane.dots}
+    assert [(point.x, point.y) for point in plane.line] == [(dots[n].x, dots[n].y) for n in ("MAP", "NB", "CMA")]
+    assert [dot.kind for dot in plane.dots] == ["dot", "dot", "dot", "apart"]  # settings do not beat each other
+    assert "<polyline" in figure.to_svg()
+
+
 def spans(plane: Any) -> list[tuple[float, float, float]]:
     """Begin, end and height of every name."""
     found = []

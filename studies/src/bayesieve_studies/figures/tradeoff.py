@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bayesieve.report.critical_difference import WIDTH
-from bayesieve.report.drawing import Head, Scale, TextTable, Tick, value_ticks
+from bayesieve.report.drawing import Head, Point, Scale, TextTable, Tick, value_ticks
 from bayesieve.report.figure import Figure
 from bayesieve.words import format_number
 
@@ -43,6 +43,7 @@ class Plane:
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     dots: tuple[Dot, ...]
+    line: tuple[Point, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def tradeoff_figure(
     planes: Sequence[tuple[str, str]],
     *,
     apart: Collection[str] = (),
+    joined: Sequence[str] = (),
     title: str | None = None,
     caption: str = "",
 ) -> Figure:
@@ -81,6 +83,7 @@ def tradeoff_figure(
     values : by method, a value for every criterion; higher is better.
     planes : (criterion to the right, criterion upwards) of each plot.
     apart : methods that are shown, as squares, but beat nobody and are beaten by nobody.
+    joined : settings of one method, which a line joins in this order, likewise.
     title, caption : str, optional
 
     Returns
@@ -106,9 +109,11 @@ def tradeoff_figure(
     for name, mine in values.items():
         if missing := sorted(criteria - mine.keys()):
             raise ValueError(f"{name!r} has no value of {missing[0]!r}; every method needs all criteria.")
-    better = beaten({name: mine for name, mine in values.items() if name not in apart})
+    better = beaten({name: mine for name, mine in values.items() if name not in (*apart, *joined)})
     width = (WIDTH - _LEFT - _RIGHT - (len(planes) - 1) * _GAP) / len(planes)
-    drawn = tuple(_plane(values, better, x, y, _LEFT + at * (width + _GAP), width) for at, (x, y) in enumerate(planes))
+    drawn = tuple(
+        _plane(values, better, joined, x, y, _LEFT + at * (width + _GAP), width) for at, (x, y) in enumerate(planes)
+    )
     return Figure(
         title=title or "Methods by several criteria",
         caption=caption,
@@ -122,6 +127,7 @@ def tradeoff_figure(
 def _plane(
     values: Mapping[str, Mapping[str, float]],
     better: Mapping[str, str | None],
+    joined: Sequence[str],
     x_title: str,
     y_title: str,
     left: float,
@@ -136,11 +142,13 @@ def _plane(
         box, label_x, label_y, anchor = _place(name, px, py, boxes, left, left + width)
         boxes.append(box)
         text = f"{name}: {x_title} {values[name][x_title]:.4f}, {y_title} {values[name][y_title]:.4f}"
-        kind = "apart" if name not in better else "dot" if better[name] is None else "hollow"
+        kind = (
+            "dot" if name in joined else "apart" if name not in better else "dot" if better[name] is None else "hollow"
+        )
         dots.append(Dot(px, py, name, label_x, label_y, anchor, kind, text))
-    return Plane(
-        left, round(left + width, 2), _TOP, _TOP + _PLOT, x_title, y_title, value_ticks(x), value_ticks(y), tuple(dots)
-    )
+    line = tuple(Point(*places[name]) for name in joined)
+    ticks = value_ticks(x), value_ticks(y)
+    return Plane(left, round(left + width, 2), _TOP, _TOP + _PLOT, x_title, y_title, *ticks, tuple(dots), line)
 
 
 def _scale(values: Sequence[float], start: float, stop: float) -> Scale:
