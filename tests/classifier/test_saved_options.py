@@ -176,6 +176,7 @@ VALUES: dict[str, list[Any]] = {
     "max_seconds": [None, math.inf, 1000, np.float64(1e6)],
     "method": ["greedy", "optimal"],
     "missing": ["level", "ignore"],
+    "levels": [None, None, {}, {"noise": {"max_levels": 3, "min_rows": 0.1}, "size": {"cuts": [1.5], "coarsen": True}}],
     "monotone": [None, None, {}, {"size": 1}, {"visits": np.int64(-1), "noise": 1}],
     "n_bins": [2, 5, np.int64(3)],
     "n_combinations": [1, 30],

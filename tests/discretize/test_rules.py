@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
-from bayesieve.discretize.rules import LevelRule, _joined_levels, read_yaml, rules_of
+from bayesieve.discretize.rules import LevelRule, TableRules, _joined_levels, read_yaml
 from bayesieve.table.columns import WithSpecial
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column .last. holds dates")
@@ -310,9 +310,9 @@ def test_files_that_are_no_levels(text: str, sentence: str, tmp_path: Path) -> N
         read_yaml(tmp_path / "levels.yaml")
     assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match=r"nowhere.yaml cannot be read"):
-        rules_of("nowhere.yaml")
+        TableRules.of("nowhere.yaml")
     (tmp_path / "empty.yaml").write_text("# nothing\n", encoding="utf-8")
-    assert rules_of(tmp_path / "empty.yaml") == {}
+    assert TableRules.of(tmp_path / "empty.yaml").rules == {}
 
 
 def test_rules_that_a_model_file_holds_are_checked(model: SelectiveNB, tmp_path: Path) -> None:

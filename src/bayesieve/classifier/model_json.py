@@ -35,7 +35,7 @@ from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.discretize.row_blocks import QUANTILES
-from bayesieve.discretize.rules import LevelRule, TableRules, rules_of
+from bayesieve.discretize.rules import TableRules
 from bayesieve.evidence.fitting import counting_errors
 from bayesieve.evidence.solver import N_FACTORS
 from bayesieve.parts import Registry, arguments, options_of
@@ -493,7 +493,7 @@ def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]
 def _with_rules(options: dict[str, Any], encoder: Any) -> dict[str, Any]:
     """The options with rules for levels as plain values, as far as there are any, whatever file they came from."""
     levels = options.pop("levels", None)
-    return options if levels is None else options | {"levels": encoder.rules_.to_plain()}
+    return options if levels is None else options | {"levels": encoder.rules_.given}
 
 
 def _levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tuple[FeatureLevels, ...]:
@@ -542,14 +542,14 @@ def _table_encoder(options: _TableOptions, names: set[str]) -> TableEncoder:
     read_by(check_prior, parts["prior"])
     plain = {name: getattr(options, name) for name in ("kinds", "missing", "n_jobs", "n_quantiles")}
     encoder = TableEncoder(**parts, **plain, levels=option_from_json(options.levels))
-    encoder.rules_ = None if encoder.levels is None else TableRules(_rules(encoder.levels))
+    encoder.rules_ = _rules(encoder.levels)
     return encoder
 
 
-def _rules(levels: Any) -> dict[str, LevelRule]:
+def _rules(levels: Any) -> TableRules | None:
     if not isinstance(levels, Mapping | None):
         raise Damaged("what it asks of the levels of columns is not a mapping")
-    rules: dict[str, LevelRule] = read_by(rules_of, levels)
+    rules: TableRules | None = None if levels is None else read_by(TableRules.of, levels)
     return rules
 
 

@@ -32,7 +32,7 @@ from bayesieve.discretize.row_blocks import (
     ScannedBlocks,
     TableBlocks,
 )
-from bayesieve.discretize.rules import AS_LEARNT, TableRules, as_learnt, free, rules_of
+from bayesieve.discretize.rules import AS_LEARNT, TableRules, as_learnt, free
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.base import OF_CODES
@@ -254,7 +254,7 @@ class TableEncoder(TableCoder):
             raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
         if isinstance(self.n_quantiles, bool) or not isinstance(self.n_quantiles, Integral) or self.n_quantiles < 2:
             raise ValueError(f"n_quantiles must be a whole number of 2 or more, got {self.n_quantiles!r:.80}.")
-        self.rules_ = rules = None if self.levels is None else TableRules(rules_of(self.levels))
+        self.rules_ = rules = None if self.levels is None else TableRules.of(self.levels)
         if rules is not None:
             X = as_table(X)
             rules.check_names(X.names)
@@ -387,7 +387,7 @@ class _EncoderFit:
         summed, known = self._with_useful_sums() if len(self.sums) else (self.table, {})
         fitted, codes = self.fit(summed, self.with_coders_of(summed.sums), known)
         self.marked = self.marks_of(fitted.levels)
-        if learnt := as_learnt(self.table.names, self.coders):
+        if self.encoder.rules_ is not None and (learnt := as_learnt(self.table.names, self.coders)):
             self.cautions = [*(self.cautions or ()), learnt]
         if all(getattr(coder, "prior", None) == "sizes" for coder in self.coders):
             saved = fitted.null_costs - fitted.costs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -154,17 +154,6 @@ class LevelRule:
         return replace(self, cuts=tuple(cuts))
 
 
-def rules_of(levels: Any) -> dict[str, LevelRule]:
-    """Rules by column from a dict, the path of a YAML file, or None."""
-    if levels is None:
-        return {}
-    if isinstance(levels, (str, os.PathLike)):
-        levels = read_yaml(levels)
-    if not isinstance(levels, Mapping):
-        raise ValueError(f"levels must map names of columns to dicts of {_listed()}, got {levels!r:.80}.")
-    return {str(name): LevelRule.of(str(name), given) for name, given in levels.items()}
-
-
 def read_yaml(path: str | os.PathLike[str]) -> dict[Any, Any]:
     """The mapping in a YAML file; ValueError, in one sentence that names the file, if there is none."""
     import yaml
@@ -197,7 +186,7 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[Any, Any]:
 
 
 def levels_to_yaml(levels: Sequence[FeatureLevels], signs: Mapping[str, int]) -> str:
-    """The levels of columns as a file that `rules_of` reads; columns in one level are in a comment."""
+    """The levels of columns as a file that `TableRules` reads; columns in one level are in a comment."""
     import yaml
 
     columns = columns_of(levels)
@@ -235,6 +224,14 @@ def _cut_to_yaml(cut: float, type_: str) -> Any:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, (bool, int, float, str)) else canonical_text(value)
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _as_plain(own) for name, own in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_as_plain(own) for own in value]
+    return value if value is None or isinstance(value, (bool, int, float, str, np.generic)) else canonical_text(value)
 
 
 def _refusal(name: str, what: str) -> ValueError:
@@ -595,9 +592,19 @@ class TableRules:
     Parameters
     ----------
     rules : by name of the column.
+    given : what they were read from, as plain values.
     """
 
-    rules: Mapping[str, LevelRule] = field(default_factory=dict)
+    rules: Mapping[str, LevelRule]
+    given: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, levels: Any) -> TableRules:
+        """From a dict, or the path of a YAML file; ValueError, which names file or column, for anything else."""
+        given = read_yaml(levels) if isinstance(levels, (str, os.PathLike)) else levels
+        if not isinstance(given, Mapping):
+            raise ValueError(f"levels must map names of columns to dicts of {_listed()}, got {given!r:.80}.")
+        return cls({str(name): LevelRule.of(str(name), own) for name, own in given.items()}, _as_plain(given))
 
     def check_names(self, names: Sequence[str]) -> None:
         """Raise ValueError, which names it, for a column with a rule that is not among these."""
@@ -652,16 +659,3 @@ class TableRules:
             if asked is not None:
                 signs[level.name] = int(asked)
         return signs
-
-    def to_plain(self) -> dict[str, dict[str, Any]] | None:
-        """The rules as plain values; None without any."""
-        default, plain = LevelRule(), dict[str, dict[str, Any]]()
-        for name, rule in self.rules.items():
-            own = {key: getattr(rule, key) for key in default.__dataclass_fields__}
-            own = {key: value for key, value in own.items() if value != getattr(default, key)}
-            if "cuts" in own:
-                own["cuts"] = [cut if _is_number(cut) else canonical_text(cut) for cut in own["cuts"]]
-            if "special" in own:
-                own["special"] = {name: list(values) for name, values in own["special"]}
-            plain[name] = own
-        return plain or None
