@@ -130,6 +130,32 @@ def test_a_pair_has_to_save_more_than_chance_does() -> None:
     assert min(gains) < -math.log(100) / 2 < 0 < max(gains)  # some for, some against it
 
 
+@pytest.mark.parametrize("strength", [0.0, 1.5])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_pairs_need_an_interaction_and_sums_of_log_odds_have_none(n_classes: int, strength: float) -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        one, other = rng.integers(0, 6, 5000), rng.integers(0, 9, 5000)
+        odds = rng.normal(size=(6, n_classes))[one] + rng.normal(size=(9, n_classes))[other]
+        odds = 1.5 * odds + strength * rng.normal(size=(6, 9, n_classes))[one, other]
+        y = (odds + rng.gumbel(size=odds.shape)).argmax(axis=1)
+        frame = pl.DataFrame({"one": one.astype(str), "other": other.astype(str)})
+        assert len(pairs_of(TableEncoder(pairs="auto").fit(frame, y))) == (strength > 0)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 3))
+@settings(max_examples=60)
+def test_expected_rows_have_the_margins_of_the_cells_and_log_odds_that_are_sums(seed: int, n_classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = rng.poisson(20 * rng.random((3, 4, n_classes))) + 1.0
+    expected = pairs.without_interaction(cells)
+    for axis in range(3):
+        np.testing.assert_allclose(expected.sum(axis=axis), cells.sum(axis=axis), atol=1.0)
+    odds = np.diff(np.log(expected), axis=2)
+    np.testing.assert_allclose(odds - odds[:1] - odds[:, :1] + odds[:1, :1], 0.0, atol=1e-9)
+    assert pairs.nats_of_interaction(expected, expected) <= 0.0
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.sampled_from(["sizes", "published"]))
 @settings(max_examples=60)
 def test_no_groups_save_more_than_is_thought_possible(seed: int, n_classes: int, prior: Any) -> None:

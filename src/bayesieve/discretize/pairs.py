@@ -147,9 +147,8 @@ def fit_of_both(cells: np.ndarray, expected: np.ndarray) -> float:
     def fit(own: np.ndarray) -> float:
         return float(xlogy(own, own).sum() - xlogy(rows := own.sum(axis=-1), rows).sum())
 
-    both = float(
-        xlogy(cells, np.where(cells > 0, expected / np.maximum(cells.sum(axis=2, keepdims=True), 1e-300), 1.0)).sum()
-    )
+    probability = np.divide(expected, cells.sum(axis=2, keepdims=True), out=np.ones_like(expected), where=cells > 0)
+    both = float(xlogy(cells, probability).sum())
     return max(0.0, both - fit(cells.sum(axis=0)) - fit(cells.sum(axis=1)) + fit(cells.sum(axis=(0, 1))))
 
 
@@ -331,7 +330,8 @@ class PairFinder:
 
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
         """What the groups of a pair gain over its columns and the price of a pair, what each of these saves, and the
-        groups; None, and no gain, if no groups could save as much.
+        groups; None, and no gain, if no groups could save as much. Without an interaction, they have to gain as much
+        over what both columns fit together.
         """
         null, fits = fit_of_columns(cells)
         if most_saved(cells, null, self.grouper.prior) <= sum(fits) + price:
