@@ -143,17 +143,21 @@ def test_pairs_need_an_interaction_and_sums_of_log_odds_have_none(n_classes: int
         assert len(pairs_of(TableEncoder(pairs="auto").fit(frame, y))) == (strength > 0)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 3))
-@settings(max_examples=60)
-def test_expected_rows_have_the_margins_of_the_cells_and_log_odds_that_are_sums(seed: int, n_classes: int) -> None:
-    rng = np.random.default_rng(seed)
-    cells = rng.poisson(20 * rng.random((3, 4, n_classes))) + 1.0
-    expected = pairs.without_interaction(cells)
-    for axis in range(3):
-        np.testing.assert_allclose(expected.sum(axis=axis), cells.sum(axis=axis), atol=1.0)
-    odds = np.diff(np.log(expected), axis=2)
-    np.testing.assert_allclose(odds - odds[:1] - odds[:, :1] + odds[:1, :1], 0.0, atol=1e-9)
-    assert pairs.nats_of_interaction(expected, expected) <= 0.0
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_fit_of_a_sum_is_known_if_one_column_repeats_the_other_or_says_nothing(n_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(50 * rng.random((4, n_classes))) + 1
+    repeated = counts[:, None] * np.eye(4, dtype=int)[:, :, None]
+    assert pairs.fit_of_sum(repeated) == 0.0  # less than the sum of both
+    assert pairs.fit_of_sum(np.repeat(counts[:, None], 3, axis=1)) == pytest.approx(0.0, abs=1e-6)
+    odds = rng.normal(size=(4, 1, n_classes)) + rng.normal(size=(1, 3, n_classes))
+    cells = 1000 * np.exp(odds) / np.exp(odds).sum(axis=2, keepdims=True)
+    null, *fits = (
+        float((n * np.log(n / n.sum(axis=-1, keepdims=True))).sum())
+        for n in (cells.sum(axis=(0, 1)), *map(cells.sum, (0, 1)))
+    )
+    fit = float((cells * np.log(cells / 1000)).sum())
+    assert 0.0 < pairs.fit_of_sum(cells) == pytest.approx(fit - sum(fits) + null, rel=1e-3)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.sampled_from(["sizes", "published"]))

@@ -50,7 +50,7 @@ _PATIENCE = 100  # pairs grouped in vain after which less promising ones are not
 _MOST_RANKED_ROWS = 50_000  # by which they are ranked
 _RANKED_AT_ONCE = 1 << 22  # pairs
 _COUNTED_AT_ONCE = 16
-_MOST_FITTINGS, _SAME_ROWS = 50, 0.1
+_FITTINGS, _TINY = 20, 1e-300
 _VARIANCES = (0.003, 0.03, 0.3)  # of the priors of deviations that are tried for each pair
 _PARALLEL_ROWS = 20_000  # from which starting threads to count pays
 
@@ -123,44 +123,28 @@ def fit_of_columns(cells: np.ndarray) -> tuple[float, list[float]]:
     return null, [max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (1, 0)]
 
 
-def without_interaction(cells: np.ndarray) -> np.ndarray:
-    """Expected rows of the cells of a pair if the log odds of the classes are a sum over its columns, by iterative
-    proportional fitting (Deming and Stephan 1940). ``cells`` : as `fit_of_columns` takes them.
+def fit_of_sum(cells: np.ndarray) -> float:
+    """Nats of the labels that log odds that are a sum over both columns fit beyond what each column fits, or 0 if cells
+    deviate from that sum: if deviations have the higher marginal likelihood, in its Laplace approximation.
+
+    Columns that are independent of each other, but not within the classes, say more together than apart without any
+    interaction. Iterative proportional fitting (Deming and Stephan 1940) finds the sum.
+
+    Parameters
+    ----------
+    cells : as `fit_of_columns` takes them.
     """
-    margins, fitted = [cells.sum(axis=axis, keepdims=True) for axis in (0, 1, 2)], np.ones_like(cells, dtype=float)
-    for _ in range(_MOST_FITTINGS):
-        before = fitted.copy()
-        for axis, margin in enumerate(margins):
-            of_fit = fitted.sum(axis=axis, keepdims=True)
-            fitted *= np.divide(margin, of_fit, out=np.zeros_like(of_fit), where=of_fit > 0)
-        if np.abs(fitted - before).max() < _SAME_ROWS:
-            break
-    return fitted
-
-
-def fit_of_both(cells: np.ndarray, expected: np.ndarray) -> float:
-    """Nats of the labels that both columns fit together, `without_interaction`, beyond the sum of what each fits; 0 if
-    that is negative. Columns that are independent of each other, but not within the classes, say more together than
-    apart without any interaction.
-    """
-
-    def fit(own: np.ndarray) -> float:
-        return float(xlogy(own, own).sum() - xlogy(rows := own.sum(axis=-1), rows).sum())
-
-    probability = np.divide(expected, cells.sum(axis=2, keepdims=True), out=np.ones_like(expected), where=cells > 0)
-    both = float(xlogy(cells, probability).sum())
-    return max(0.0, both - fit(cells.sum(axis=0)) - fit(cells.sum(axis=1)) + fit(cells.sum(axis=(0, 1))))
-
-
-def nats_of_interaction(cells: np.ndarray, expected: np.ndarray) -> float:
-    """Nats by which log odds that deviate in every cell describe the labels better than those `without_interaction`:
-    the logarithm of the marginal likelihood, in its Laplace approximation.
-    """
-    rows, n_classes = cells.sum(axis=2, keepdims=True), cells.shape[2]
-    curvature = expected * (1.0 - np.divide(expected, rows, out=np.ones_like(expected), where=rows > 0))
-    spread = 1.0 + np.multiply.outer(_VARIANCES, curvature)
-    nats = 0.5 * (np.multiply.outer(_VARIANCES, (cells - expected) ** 2) / spread - np.log(spread))
-    return float(nats.sum(axis=(1, 2, 3)).max()) * (n_classes - 1) / n_classes
+    fitted = np.ones_like(cells, dtype=float)
+    for axis in (0, 1, 2) * _FITTINGS:
+        fitted *= cells.sum(axis=axis, keepdims=True) / np.maximum(fitted.sum(axis=axis, keepdims=True), _TINY)
+    probability = fitted / np.maximum(cells.sum(axis=2, keepdims=True), _TINY)
+    spread = 1.0 + np.multiply.outer(_VARIANCES, fitted * (1.0 - probability))
+    nats = 0.5 * (np.multiply.outer(_VARIANCES, (cells - fitted) ** 2) / spread - np.log(spread))
+    if nats.sum(axis=(1, 2, 3)).max() > 0.0:
+        return 0.0
+    own = [cells.sum(axis=axis) for axis in ((0, 1), 0, 1)]
+    null, *apart = (float(xlogy(n, n / np.maximum(n.sum(axis=-1, keepdims=True), _TINY)).sum()) for n in own)
+    return max(0.0, float(xlogy(cells, np.where(cells > 0, probability, 1.0)).sum()) - sum(apart) + null)
 
 
 def with_pairs(
@@ -338,11 +322,7 @@ class PairFinder:
             return 0.0, fits, None
         groups = self._groups(cells, sum(fits) + price)
         gain = groups.null_cost - groups.cost - sum(fits) - price
-        if gain > 0.0:
-            expected = without_interaction(cells)
-            if nats_of_interaction(cells, expected) <= 0.0:
-                gain -= fit_of_both(cells, expected)
-        return gain, fits, groups
+        return gain - fit_of_sum(cells) if gain > 0.0 else gain, fits, groups
 
     def _saved_by_values(self, i: int, finer: Finer) -> float:
         """Nats of the labels that the single values of a column save."""
