@@ -130,6 +130,36 @@ def test_a_pair_has_to_save_more_than_chance_does() -> None:
     assert min(gains) < -math.log(100) / 2 < 0 < max(gains)  # some for, some against it
 
 
+@pytest.mark.parametrize("strength", [0.0, 1.5])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_pairs_need_an_interaction_and_sums_of_log_odds_have_none(n_classes: int, strength: float) -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        one, other = rng.integers(0, 6, 5000), rng.integers(0, 9, 5000)
+        odds = rng.normal(size=(6, n_classes))[one] + rng.normal(size=(9, n_classes))[other]
+        odds = 1.5 * odds + strength * rng.normal(size=(6, 9, n_classes))[one, other]
+        y = (odds + rng.gumbel(size=odds.shape)).argmax(axis=1)
+        frame = pl.DataFrame({"one": one.astype(str), "other": other.astype(str)})
+        assert len(pairs_of(TableEncoder(pairs="auto").fit(frame, y))) == (strength > 0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_fit_of_a_sum_is_known_if_one_column_repeats_the_other_or_says_nothing(n_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(50 * rng.random((4, n_classes))) + 1
+    repeated = counts[:, None] * np.eye(4, dtype=int)[:, :, None]
+    assert pairs.fit_of_sum(repeated) == 0.0  # less than the sum of both
+    assert pairs.fit_of_sum(np.repeat(counts[:, None], 3, axis=1)) == pytest.approx(0.0, abs=1e-6)
+    odds = rng.normal(size=(4, 1, n_classes)) + rng.normal(size=(1, 3, n_classes))
+    cells = 1000 * np.exp(odds) / np.exp(odds).sum(axis=2, keepdims=True)
+    null, *fits = (
+        float((n * np.log(n / n.sum(axis=-1, keepdims=True))).sum())
+        for n in (cells.sum(axis=(0, 1)), *map(cells.sum, (0, 1)))
+    )
+    fit = float((cells * np.log(cells / 1000)).sum())
+    assert 0.0 < pairs.fit_of_sum(cells) == pytest.approx(fit - sum(fits) + null, rel=1e-3)
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.sampled_from(["sizes", "published"]))
 @settings(max_examples=60)
 def test_no_groups_save_more_than_is_thought_possible(seed: int, n_classes: int, prior: Any) -> None:

@@ -127,7 +127,8 @@ def new_encoder_of(model: SelectiveNB) -> Any:
     own = {"n_jobs": model.n_jobs, "prior": model.prior, "pairs": pairs, "levels": model.levels}
     fitted = wanted_fit(model.calibrate, model.selector)
     encoder = make_encoder(encoder_asked_for(model.encoder, model.selector))
-    if model.levels is not None and getattr(encoder, "levels", model) is not None:
+    own_levels = getattr(encoder, "levels", model)
+    if model.levels and own_levels is not None and own_levels != model.levels:
         raise ValueError(
             f"levels={model.levels!r:.80} is of no use with the encoder {encoder!r:.80}, which "
             + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "takes none; leave it out.")

@@ -50,6 +50,8 @@ _PATIENCE = 100  # pairs grouped in vain after which less promising ones are not
 _MOST_RANKED_ROWS = 50_000  # by which they are ranked
 _RANKED_AT_ONCE = 1 << 22  # pairs
 _COUNTED_AT_ONCE = 16
+_FITTINGS, _TINY = 20, 1e-300
+_VARIANCES = (0.003, 0.03, 0.3)  # of the priors of deviations that are tried for each pair
 _PARALLEL_ROWS = 20_000  # from which starting threads to count pays
 
 
@@ -119,6 +121,30 @@ def fit_of_columns(cells: np.ndarray) -> tuple[float, list[float]]:
     """
     null = float(part_cost(cells.sum(axis=(0, 1))))
     return null, [max(0.0, null - float(part_cost(cells.sum(axis=axis)).sum())) for axis in (1, 0)]
+
+
+def fit_of_sum(cells: np.ndarray) -> float:
+    """Nats of the labels that log odds that are a sum over both columns fit beyond what each column fits, or 0 if cells
+    deviate from that sum: if deviations have the higher marginal likelihood, in its Laplace approximation.
+
+    Columns that are independent of each other, but not within the classes, say more together than apart without any
+    interaction. Iterative proportional fitting (Deming and Stephan 1940) finds the sum.
+
+    Parameters
+    ----------
+    cells : as `fit_of_columns` takes them.
+    """
+    fitted = np.ones_like(cells, dtype=float)
+    for axis in (0, 1, 2) * _FITTINGS:
+        fitted *= cells.sum(axis=axis, keepdims=True) / np.maximum(fitted.sum(axis=axis, keepdims=True), _TINY)
+    probability = fitted / np.maximum(cells.sum(axis=2, keepdims=True), _TINY)
+    spread = 1.0 + np.multiply.outer(_VARIANCES, fitted * (1.0 - probability))
+    nats = 0.5 * (np.multiply.outer(_VARIANCES, (cells - fitted) ** 2) / spread - np.log(spread))
+    if nats.sum(axis=(1, 2, 3)).max() > 0.0:
+        return 0.0
+    own = [cells.sum(axis=axis) for axis in ((0, 1), 0, 1)]
+    null, *apart = (float(xlogy(n, n / np.maximum(n.sum(axis=-1, keepdims=True), _TINY)).sum()) for n in own)
+    return max(0.0, float(xlogy(cells, np.where(cells > 0, probability, 1.0)).sum()) - sum(apart) + null)
 
 
 def with_pairs(
@@ -288,13 +314,15 @@ class PairFinder:
 
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
         """What the groups of a pair gain over its columns and the price of a pair, what each of these saves, and the
-        groups; None, and no gain, if no groups could save as much.
+        groups; None, and no gain, if no groups could save as much. Without an interaction, they have to gain as much
+        over what both columns fit together.
         """
         null, fits = fit_of_columns(cells)
         if most_saved(cells, null, self.grouper.prior) <= sum(fits) + price:
             return 0.0, fits, None
         groups = self._groups(cells, sum(fits) + price)
-        return groups.null_cost - groups.cost - sum(fits) - price, fits, groups
+        gain = groups.null_cost - groups.cost - sum(fits) - price
+        return gain - fit_of_sum(cells) if gain > 0.0 else gain, fits, groups
 
     def _saved_by_values(self, i: int, finer: Finer) -> float:
         """Nats of the labels that the single values of a column save."""

@@ -625,7 +625,7 @@ class TableRules:
 
         ValueError, which names it, for a column that is in one of the ``pairs`` but can be in none.
         """
-        for name in () if isinstance(pairs, (str, int)) else (name for pair in pairs for name in pair):
+        for name in () if isinstance(pairs, (str, Integral)) else (name for pair in pairs for name in pair):
             if name in self.single:
                 raise _refusal(name, "is excluded or monotone, and so in no pair; take it out of 'pairs'")
         types, result = table.types(), list(coders)
