@@ -492,8 +492,8 @@ def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]
 
 def _with_rules(options: dict[str, Any], encoder: Any) -> dict[str, Any]:
     """The options with rules for levels as plain values, as far as there are any, whatever file they came from."""
-    levels = options.pop("levels", None)
-    return options if levels is None else options | {"levels": encoder.rules_.given}
+    levels, rules = options.pop("levels", None), getattr(encoder, "rules_", None)
+    return options if levels is None else options | {"levels": {} if rules is None else rules.given}
 
 
 def _levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tuple[FeatureLevels, ...]:
