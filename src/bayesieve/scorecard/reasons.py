@@ -1,0 +1,190 @@
+"""Reasons for scores, column by column, by a rule simple enough for SQL, PMML and spreadsheets to repeat.
+
+1. The score of a class is what log P(class) has more than the mean log probability of the other classes: the log odds,
+   if there are two. With J classes, a cell whose contributions are c adds (J c[class] - sum(c)) / (J - 1) to it.
+2. Against "mean", this is compared with the average training row, to which features add 0; against "best", with the
+   cell of the feature that adds most, missing values included, and values that are in no cell left out. Indicators of
+   one score are one feature here.
+3. What a feature has more or less than that is divided equally between its columns: a pair counts half to each.
+   So the sums of the columns add up to the score less that of the reference row.
+4. Columns with less than the reference are reasons, the largest shortfall first. Sums are compared after rounding to 9
+   decimals; of equal ones the first column of the training table comes first.
+
+Halves need one number a cell; a fairer division, such as Shapley's, needs a population and cannot be written on a
+scorecard. Several classes of which none is named: the score is minus that of the predicted class, so that reasons tell
+what speaks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from bayesieve.discretize.indicators import code_families
+from bayesieve.scorecard.look_up import RowReader, ScoreReader
+from bayesieve.scorecard.record import Feature, Scorecard
+from bayesieve.scorecard.wording import Wording
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.cautions import silenced
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import TableLevels
+
+DECIMALS = 9
+_BLOCK = 1 << 22  # numbers of rows by columns at a time
+
+
+def class_position(card: Scorecard, label: Any) -> int:
+    """The position of a class; ValueError, which lists them, if there is none of this label."""
+    labels = card.classes.tolist()
+    if label not in labels:
+        raise ValueError(f"target must be a class, one of {', '.join(map(str, labels[:20]))}, got {label!r:.80}.")
+    return labels.index(label)
+
+
+def columns_in_use(card: Scorecard) -> list[str]:
+    """The columns that features in the model are made of, in the order of the training table."""
+    behind = {name for k in card.used.tolist() for name in card.features[k].columns}
+    return [name for name in card.columns if name in behind]
+
+
+def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, target: Any) -> Any:
+    """Compute `SelectiveNB.reasons`."""
+    import polars as pl
+
+    if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
+        raise ValueError(f"n must be a number of reasons, at least 1, or None for all, got {n!r:.80}.")
+    if against not in ("mean", "best"):
+        raise ValueError(f"against must be 'mean' or 'best', got {against!r:.80}.")
+    n_classes, names = card.classes.size, columns_in_use(card)
+    of_class = 1 if target is None else class_position(card, target)
+    codes = card.cells(table)
+    levels, shown, words = _texts(card, table, names)
+    starts = np.cumsum([0, *map(len, words)])
+    texts = pl.Series([text for column in words for text in column], dtype=pl.String)
+    step, frames = max(1, _BLOCK // max(1, len(names))), []
+    for first in range(0, table.n_rows, step):
+        own = codes[:, first : first + step]
+        towards = np.full(own.shape[1], of_class)
+        sign = 1.0
+        if target is None and n_classes > 2:
+            towards, sign = card.tables.joint(own).argmax(axis=1), -1.0
+        parts = shortfalls(card, own, names, against, towards, sign)
+        order = np.argsort(parts.round(DECIMALS), axis=1, kind="stable")[:, :n]
+        found = np.take_along_axis(parts, order, axis=1)
+        row, rank = np.nonzero(found.round(DECIMALS) < 0)
+        column = order[row, rank]
+        at = starts[levels[column]] + shown[levels[column], first + row]
+        frames.append(
+            {
+                "row": first + row,
+                "rank": rank + 1,
+                "column": pl.Series(names, dtype=pl.String).gather(column),
+                "text": texts.gather(at),
+                "contribution": sign * found[row, rank],
+            }
+        )
+    return (
+        pl.concat([pl.DataFrame(frame, schema=_schema()) for frame in frames])
+        if frames
+        else pl.DataFrame(schema=_schema())
+    )
+
+
+def _schema() -> dict[str, Any]:
+    import polars as pl
+
+    return {"row": pl.Int64, "rank": pl.Int64, "column": pl.String, "text": pl.String, "contribution": pl.Float64}
+
+
+def shortfalls(
+    card: Scorecard, codes: np.ndarray, names: Sequence[str], against: str, towards: np.ndarray, sign: float = 1.0
+) -> np.ndarray:
+    """What columns add to scores less what they add to those of the reference, (n_rows, n_columns).
+
+    Parameters
+    ----------
+    codes : (n_used, n_rows) cells of the features in the model.
+    towards : (n_rows,) class of the score of each row; ``sign`` -1: the score is minus that.
+    """
+    parts, position = np.zeros((codes.shape[1], len(names))), {name: i for i, name in enumerate(names)}
+    features = [card.features[k] for k in card.used.tolist()]
+    references = _best(features, sign) if against == "best" else np.zeros((len(features), card.classes.size))
+    for feature, own, reference in zip(features, codes, references, strict=True):
+        scores = sign * _scores(feature.table) - reference
+        value = scores[np.minimum(own, len(scores) - 1), towards] / len(feature.columns)
+        for name in feature.columns:
+            parts[:, position[name]] += value
+    return parts
+
+
+def _scores(table: np.ndarray) -> np.ndarray:
+    n_classes = table.shape[1]
+    scores: np.ndarray = (n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1)
+    return scores
+
+
+def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
+    """(n_features, n_classes) the most that cells of each feature add; all of a column in the first of its features."""
+    best = np.zeros((len(features), features[0].contributions.shape[1] if features else 0))
+    alone: dict[tuple[str, ...], list[int]] = {}
+    for k, feature in enumerate(features):
+        best[k] = (sign * _scores(feature.contributions)).max(axis=0)
+        if isinstance(feature.cells.cut_points, np.ndarray):
+            alone.setdefault(feature.columns, []).append(k)
+    for several in (run for run in alone.values() if len(run) > 1):
+        cells = [features[k].cells for k in several]
+        values = np.unique(np.concatenate([np.asarray(cell.cut_points) for cell in cells] + [np.array([np.inf])]))
+        values = np.append(values, [np.nan] * (cells[0].missing_code is not None))
+        joint = sum(sign * _scores(features[k].table)[features[k].cells.code_numbers(values)] for k in several)
+        best[several] = 0.0
+        best[several[0]] = np.asarray(joint).max(axis=0)
+    return best
+
+
+def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
+    """For each column the position of what tells its values apart; the levels of these, (n_told, n_rows); their texts.
+
+    A column is told apart by its own levels or, if there is one only, by parts of it, those of a pair, or of a sum.
+    """
+    words = Wording.of(card)
+    reader = card.reader
+    if isinstance(reader, ScoreReader):
+        families, position = reader.column_levels, {name: i for i, name in enumerate(reader.needed)}
+        codes = np.zeros((0, table.n_rows), dtype=np.int64)
+        if families:
+            own = reader.read(table)
+            codes = code_families([own.column(i) for i in range(own.n_columns)], families, None)
+        told: Sequence[FeatureLevels] = families
+        unseen = "missing"
+    else:
+        told, position = told_apart(card, names)
+        columns = [feature.levels for feature in card.features if feature.kind != "pair" and not feature.levels.sum_of]
+        at = {level.name: i for i, level in enumerate(told)}
+        every = [told[at.pop(level.name)] if level.name in at else level for level in columns]
+        sums = [level for level in told if level.sum_of]
+        every += sums
+        used = np.array([k for k, level in enumerate(every) if any(level is one for one in told)], dtype=np.int64)
+        with silenced():  # values were complained about before
+            codes = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
+        order = [next(i for i, k in enumerate(used.tolist()) if every[k] is level) for level in told]
+        codes, unseen = codes[order], "a value not seen in training"
+    texts = [[f"{words.named(level)}: {text}" for text in (*words.spoken(level), unseen)] for level in told]
+    return np.array([position[name] for name in names], dtype=np.int64), codes, texts
+
+
+def told_apart(card: Scorecard, names: Sequence[str]) -> tuple[list[FeatureLevels], dict[str, int]]:
+    """The levels that tell values of columns apart in texts, columns first, and the position of each column."""
+    known: dict[str, FeatureLevels] = {}
+    used = [card.features[k].levels for k in card.used.tolist()]
+    parts = [part for level in used for part in (level.parts if isinstance(level, PairLevels) else (level,))]
+    own = [feature for feature in card.features if feature.kind != "pair"]
+    for level in [*(feature.levels for feature in own), *(feature.cells for feature in own), *parts]:
+        for name in level.sum_of or (level.name,):
+            if name not in known or (known[name].n_levels == 1 and level.n_levels > 1):
+                known[name] = level
+    told = list({id(known[name]): known[name] for name in names}.values())
+    told.sort(key=lambda level: bool(level.sum_of))
+    return told, {name: next(i for i, level in enumerate(told) if level is known[name]) for name in names}
