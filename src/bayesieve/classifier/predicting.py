@@ -271,7 +271,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
         >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
         >>> model.counterfactuals(frame[:1]).select("column", "from", "to", "class").row(0)
-        ('age', '<= 32.5', '> 32.5', 'yes')
+        ('age', '<= 22.5', '32.5 < .. <= 50', 'yes')
         """
         from bayesieve.scorecard.counterfactuals import counterfactuals_of
 
