@@ -35,6 +35,7 @@ from bayesieve.scorecard.record import (
     log_probabilities,
     probabilities,
 )
+from bayesieve.scorecard.wording import described
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.columns import Categories, rows_from
@@ -760,16 +761,16 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
         raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
     card, cells = model.scorecard_, cells_of_row(model, X)
     if cells is not None:
-        return card.explain_cells(cells)
+        return described(card, card.explain_cells(cells))
     table = read(model, X)
     explanation = card.explain(table)
-    if by == "feature" or not isinstance(card.reader, ScoreReader):
-        return explanation
-    return explanation.grouped(
-        groups=card.reader.scores,
-        values=columns_of_texts(card.reader.score_texts(table), table.n_rows),
-        levels=columns_of_texts(card.reader.score_labels(table, UNSEEN), table.n_rows),
-    )
+    if by == "score" and isinstance(card.reader, ScoreReader):
+        explanation = explanation.grouped(
+            groups=card.reader.scores,
+            values=columns_of_texts(card.reader.score_texts(table), table.n_rows),
+            levels=columns_of_texts(card.reader.score_labels(table, UNSEEN), table.n_rows),
+        )
+    return described(card, explanation)
 
 
 def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:

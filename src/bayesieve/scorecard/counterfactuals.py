@@ -161,8 +161,7 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
         inner = np.asarray(levels.cut_points)[1:]
         codes = part.code_numbers(np.array([np.nan, *inner, np.nextafter(inner[-1], np.inf) if inner.size else 0.0]))
     else:
-        values: list[Any] = [group[0] for group in levels.groups[1:]]
-        codes = part.code_categories(Categories(np.arange(-1, len(values)), values))
+        codes = part.code_categories(levels.first_values())
     return np.append(codes.astype(np.int64), part.n_levels)
 
 

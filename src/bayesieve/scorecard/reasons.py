@@ -25,7 +25,7 @@ import numpy as np
 
 from bayesieve.discretize.indicators import code_families
 from bayesieve.scorecard.look_up import RowReader, ScoreReader
-from bayesieve.scorecard.record import Feature, Scorecard
+from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import silenced
@@ -145,43 +145,52 @@ def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
 
 
 def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
-    """For each column the position of what tells its values apart; the levels of these, (n_told, n_rows); their texts.
-
-    A column is told apart by its own levels or, if there is one only, by parts of it, those of a pair, or of a sum.
-    """
-    words = Wording.of(card)
-    reader = card.reader
+    """For each column the position of what tells values apart; the codes of these, (n_told, n_rows); their texts."""
+    words, reader = Wording.of(card), card.reader
     if isinstance(reader, ScoreReader):
         families, position = reader.column_levels, {name: i for i, name in enumerate(reader.needed)}
         codes = np.zeros((0, table.n_rows), dtype=np.int64)
         if families:
             own = reader.read(table)
             codes = code_families([own.column(i) for i in range(own.n_columns)], families, None)
-        told: Sequence[FeatureLevels] = families
-        unseen = "missing"
+        texts = [[*words.spoken(family), "missing"] for family in families]
+        names_of = [words.name(family.name) for family in families]
     else:
         told, position = told_apart(card, names)
-        columns = [feature.levels for feature in card.features if feature.kind != "pair" and not feature.levels.sum_of]
-        at = {level.name: i for i, level in enumerate(told)}
-        every = [told[at.pop(level.name)] if level.name in at else level for level in columns]
-        sums = [level for level in told if level.sum_of]
-        every += sums
-        used = np.array([k for k, level in enumerate(every) if any(level is one for one in told)], dtype=np.int64)
+        single = [level if level.groups is None else level.by_value() for level in told]
+        of_name = {level.name: level for level in single}
+        columns = [feature.levels for feature in card.features if feature.kind != "pair"]
+        every = [of_name.get(level.name, level) for level in columns if not level.sum_of]
+        every += [level for level in single if level.sum_of]
+        used = np.array([k for k, level in enumerate(every) if level.name in of_name], dtype=np.int64)
         with silenced():  # values were complained about before
             codes = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
-        order = [next(i for i, k in enumerate(used.tolist()) if every[k] is level) for level in told]
-        codes, unseen = codes[order], "a value not seen in training"
-    texts = [[f"{words.named(level)}: {text}" for text in (*words.spoken(level), unseen)] for level in told]
-    return np.array([position[name] for name in names], dtype=np.int64), codes, texts
+        codes = codes[[[every[k].name for k in used.tolist()].index(level.name) for level in told]]
+        texts = [[*_texts_of(card, *both, words), UNSEEN[1:-1]] for both in zip(told, single, strict=True)]
+        names_of = [words.named(level) for level in told]
+    whole = [[f"{name}: {text}" for text in own] for name, own in zip(names_of, texts, strict=True)]
+    return np.array([position[name] for name in names], dtype=np.int64), codes, whole
+
+
+def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
+    """The texts that labels give to the levels around parts of a column or, without, of the parts."""
+    around = np.arange(told.n_levels) if single is told else told.code_categories(single.first_values())
+    if told.name in card and card[told.name].cells is told:
+        feature = card[told.name]
+        given = [words.given(feature.levels)[k] for k in feature.level_of_cell.tolist()]
+    else:
+        given = words.given(told)
+    return [given[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
 
 
 def told_apart(card: Scorecard, names: Sequence[str]) -> tuple[list[FeatureLevels], dict[str, int]]:
-    """The levels that tell values of columns apart in texts, columns first, and the position of each column."""
+    """How values of columns are told apart in texts, and the position of that of each column: by the cells of its own
+    feature or, if there is one only, by those of a pair, or of a sum. Sums come last.
+    """
     known: dict[str, FeatureLevels] = {}
-    used = [card.features[k].levels for k in card.used.tolist()]
+    used = [card.features[k].cells for k in card.used.tolist()]
     parts = [part for level in used for part in (level.parts if isinstance(level, PairLevels) else (level,))]
-    own = [feature for feature in card.features if feature.kind != "pair"]
-    for level in [*(feature.levels for feature in own), *(feature.cells for feature in own), *parts]:
+    for level in [*(feature.cells for feature in card.features if feature.kind != "pair"), *parts]:
         for name in level.sum_of or (level.name,):
             if name not in known or (known[name].n_levels == 1 and level.n_levels > 1):
                 known[name] = level

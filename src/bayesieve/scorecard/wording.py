@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.scorecard.record import Scorecard
+from bayesieve.scorecard.record import Explanation, Scorecard
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name, scores_of
 from bayesieve.table.labels import cell_labels, cut_texts, group_labels
@@ -19,7 +21,6 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import listed, named, similar
 
 _TEXTS = ("name", "unit", "description")
-_MOST_SPOKEN = 4
 
 
 def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -151,18 +152,19 @@ class Wording:
         made = labels if level.groups is None else group_labels(self._groups(level), full=full)
         unit = f" {own['unit']}" if level.groups is None and "unit" in own else ""
         made = tuple(text if text in ("missing", "no value", "any value") else text + unit for text in made)
-        return tuple(given or text for given, text in zip(self._given(level), made, strict=True))
+        return tuple(given or text for given, text in zip(self.given(level), made, strict=True))
 
     def spoken(self, level: FeatureLevels) -> list[str]:
-        """As `levels`, in words for a letter."""
+        """As `levels`, in words for a letter; groups are of one value."""
         if level.groups is not None:
-            made = [_spoken_group(group) for group in self._groups(level)]
+            made = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
         else:
             unit = self.labels.get(level.name, {}).get("unit", "")
             made = _spoken_intervals(level, f" {unit}" if unit else "")
-        return [given or text for given, text in zip(self._given(level), made, strict=True)]
+        return [given or text for given, text in zip(self.given(level), made, strict=True)]
 
-    def _given(self, level: FeatureLevels) -> list[str | None]:
+    def given(self, level: FeatureLevels) -> list[str | None]:
+        """The text that the labels have for each level, or None."""
         texts = self.labels.get(scores_of([level])[0], {}).get("levels", {})
         both = zip(level.labels, level.all_labels, strict=True)
         return [texts.get(label, texts.get(whole)) for label, whole in both] if texts else [None] * level.n_levels
@@ -178,12 +180,20 @@ class Wording:
         return SimpleNamespace(name=self.named(part), groups=groups, **facts)
 
 
-def _spoken_group(group: Sequence[str | None]) -> str:
-    texts = [text for text in group if text is not None]
-    if len(texts) > _MOST_SPOKEN:
-        texts = [*texts[: _MOST_SPOKEN - 1], f"{len(texts) - _MOST_SPOKEN + 1} other values"]
-    texts += ["missing"] * (None in group)
-    return " or ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+def described(card: Scorecard, explanation: Explanation) -> Explanation:
+    """An explanation with readable names, and texts in place of labels of levels, if the scorecard has labels."""
+    words = Wording.of(card)
+    if not words.labels:
+        return explanation
+    names, texts = [], explanation.levels.copy()
+    scores = {family.name: family for family in card.reader.column_levels}
+    for k, name in enumerate(explanation.features):
+        level = card[name].levels if name in card else scores[name]
+        names.append(words.named(level))
+        labels = Counter(level.labels)
+        known = {a: b for a, b in zip(level.labels, words.levels(level), strict=True) if labels[a] == 1}
+        texts[:, k] = [known.get(label, label) for label in texts[:, k]]
+    return replace(explanation, names=names, levels=texts)
 
 
 def _spoken_intervals(level: FeatureLevels, unit: str) -> list[str]:
