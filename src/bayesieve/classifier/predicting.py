@@ -278,7 +278,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self, "scorecard_")
         table = read(self, rows_in_memory(self, X))
-        return counterfactuals_of(self.scorecard_, table, n, max_changes, target, probability, fixed, directions, costs)
+        by_column = {"fixed": fixed, "directions": directions, "costs": costs}
+        return counterfactuals_of(self.scorecard_, table, target, probability, n, max_changes, **by_column)
 
     def with_labels(self: Any, labels: Any) -> Any:
         """A copy of the model with words for people: readable names, units and texts, which reports, explanations and

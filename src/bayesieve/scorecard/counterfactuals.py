@@ -3,7 +3,7 @@
 A column moves between parts of its range in which no feature tells values apart: the intervals between the cut points
 of all features that use it, or the values that all of them treat alike. The cost of changes is the sum of the costs of
 their columns, then the number of parts moved over (1 for categories, and for values that were missing); of equal ones
-the surest comes first, then the first columns, then the lowest parts.
+the surest comes first (its log odds rounded to 9 decimals), then the first columns, then the lowest parts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
@@ -32,33 +32,31 @@ from bayesieve.table.levels import TableLevels
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
-MOST_CHANGES = 3
-_MANY = 100  # columns
+_MOST_CHANGES = 3
 _BEYOND = 1e-9  # nats by which a decision must change, so that rounding cannot turn it back
 
 
 @dataclass(frozen=True)
 class Wish:
-    """The decision that is wanted, and what may change."""
+    """What is wanted: the class of the row as probable as some log odds or, if None, the most probable one; and how
+    many options of how many changes, with the costs of the columns and the signs of their directions.
+    """
 
-    log_odds: float
-    is_probability: bool
+    log_odds: float | None
     n: int
     max_changes: int
     costs: np.ndarray
+    signs: np.ndarray
 
     def certainty(self, margins: np.ndarray) -> np.ndarray:
         """Log odds of the class from what it has more than each other one, (..., n_classes - 1)."""
-        if margins.shape[-1] == 1:
-            return margins[..., 0]
         with np.errstate(invalid="ignore"):
-            sure: np.ndarray = -np.logaddexp.reduce(-margins, axis=-1)
+            sure: np.ndarray = margins[..., 0] if margins.shape[-1] == 1 else -np.logaddexp.reduce(-margins, axis=-1)
         return sure
 
     def holds(self, margins: np.ndarray) -> np.ndarray:
-        """Whether the decision is as wanted: the class the most probable one, or as probable as demanded."""
-        least = self.certainty(margins) if self.is_probability else margins.min(axis=-1)
-        fine: np.ndarray = least >= self.log_odds + _BEYOND
+        least = margins.min(axis=-1) if self.log_odds is None else self.certainty(margins) - self.log_odds
+        fine: np.ndarray = least >= _BEYOND
         return fine
 
 
@@ -71,7 +69,7 @@ class Option:
     doubt: float
     columns: tuple[int, ...]
     parts: tuple[int, ...]
-    certainty: float = field(compare=False, default=0.0)
+    certainty: float = field(compare=False)
 
 
 class Parts:
@@ -165,54 +163,39 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
     return np.append(codes.astype(np.int64), part.n_levels)
 
 
-@dataclass(frozen=True)
-class Moves:
-    """The parts that a column of a row may move to, (n_parts,), and how many steps away they are."""
-
-    parts: np.ndarray
-    steps: np.ndarray
-
-    @classmethod
-    def of(cls, levels: FeatureLevels, own: int, sign: int) -> Moves:
-        """All moves, or those up or down; a missing number is neither below nor above others."""
-        parts = np.arange(1, levels.n_levels)
-        is_ordered = levels.groups is None and 0 < own < levels.n_levels
-        steps = np.abs(parts - own) if is_ordered else (parts != own).astype(np.int64)
-        allowed = steps > 0
-        if sign:
-            allowed &= is_ordered & ((parts - own) * sign > 0)
-        return cls(parts[allowed], steps[allowed])
+def moves_of(levels: FeatureLevels, own: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
+    """The parts that a column may move to, all or those up or down, and how many steps away they are. A missing number
+    is neither below nor above others.
+    """
+    parts = np.arange(1, levels.n_levels)
+    is_ordered = levels.groups is None and 0 < own < levels.n_levels
+    steps = np.abs(parts - own) if is_ordered else (parts != own).astype(np.int64)
+    allowed = (steps > 0) & (sign == 0 or (is_ordered & ((parts - own) * sign > 0)))
+    return parts[allowed], steps[allowed]
 
 
 class Search:
     """The search for one row.
 
     own : its parts, (n_columns,); margins : what the wanted class has more than each other one, (n_margins,);
-    alone, together : see `Parts.gains`.
+    alone, together : see `Parts.gains`; moves : see `moves_of`.
     """
 
     def __init__(
-        self,
-        own: Sequence[int],
-        margins: np.ndarray,
-        alone: Sequence[np.ndarray],
-        together: Mapping[tuple[int, int], np.ndarray],
-        wish: Wish,
-        moves: Sequence[Moves],
+        self, own: Sequence[int], margins: np.ndarray, gains: tuple[Any, Any], moves: Sequence[Any], wish: Wish
     ) -> None:
-        self.own, self.margins, self.wish, self.together = own, margins, wish, together
-        self.need = wish.log_odds + _BEYOND - margins
+        self.own, self.margins, self.wish, (alone, self.together) = own, margins, wish, gains
+        self.need = _BEYOND / 2 + (wish.log_odds or 0.0) - margins  # half, for sums in another order
         sums = [line - line[at] for line, at in zip(alone, own, strict=True)]
-        for (a, b), grid in together.items():
+        for (a, b), grid in self.together.items():
             sums[a] = sums[a] + grid[:, own[b]] - grid[own[a], own[b]]
             sums[b] = sums[b] + grid[own[a]] - grid[own[a], own[b]]
-        self.columns = [c for c, own_moves in enumerate(moves) if own_moves.parts.size]
-        self.parts = {c: moves[c].parts for c in self.columns}
-        self.steps = {c: moves[c].steps for c in self.columns}
-        self.gains = {c: sums[c][moves[c].parts] for c in self.columns}
+        self.parts = {c: parts for c, (parts, _) in enumerate(moves) if parts.size}
+        self.steps = {c: moves[c][1] for c in self.parts}
+        self.gains = {c: sums[c][parts] for c, parts in self.parts.items()}
         self.most = np.zeros((len(own), margins.size))
-        for c in self.columns:
-            self.most[c] = self.gains[c].max(axis=0)
+        for c, own_gains in self.gains.items():
+            self.most[c] = own_gains.max(axis=0)
         self.best: list[Option] = []
 
     @cached_property
@@ -221,9 +204,8 @@ class Search:
         found = {}
         for (a, b), grid in self.together.items():
             if a in self.parts and b in self.parts:
-                at, to, i, j = self.parts[a], self.parts[b], self.own[a], self.own[b]
-                moved = grid[at[:, None], to[None]]
-                found[a, b] = moved - grid[at, j][:, None] - grid[i, to][None] + grid[i, j]
+                at, to, i, j = self.parts[a][:, None], self.parts[b][None], self.own[a], self.own[b]
+                found[a, b] = grid[at, to] - grid[at, j] - grid[i, to] + grid[i, j]
         return found
 
     @cached_property
@@ -234,251 +216,170 @@ class Search:
             most[a, b] = most[b, a] = grid.max(axis=(0, 1))
         return most
 
+    @cached_property
+    def most_by_steps(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """For each column the most that it gains over the first other class within so many steps, ascending."""
+        order = {c: np.argsort(steps, kind="stable") for c, steps in self.steps.items()}
+        return {c: (np.maximum.accumulate(self.gains[c][at, 0]), self.steps[c][at]) for c, at in order.items()}
+
     def run(self) -> list[Option]:
-        """The best options, each for other columns; none changes more columns than another that does."""
-        wish = self.wish
-        cheapest = np.sort(wish.costs[self.columns])
-        for k in range(1, min(wish.max_changes, len(self.columns)) + 1):
-            if self._is_beyond(cheapest[:k].sum(), k):
+        """The best options, each for other columns; none changes all columns of another and more."""
+        cheapest = np.sort(self.wish.costs[list(self.parts)])
+        for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
+            if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
                 break
             for cost, least, columns in self._worth(k):
                 if self._is_beyond(cost, least):
                     break
-                if any(set(option.columns) < set(columns) for option in self.best):
-                    continue
-                option = self._best_of(columns, cost)
-                if option is not None:
-                    self.best = sorted([*self.best, option])[: wish.n]
+                if not any(set(option.columns) < set(columns) for option in self.best):
+                    self.best = sorted([*self.best, *self._best_of(columns, cost)])[: self.wish.n]
         return self.best
 
     def _is_beyond(self, cost: float, steps: int) -> bool:
-        last = self.best[-1] if len(self.best) == self.wish.n else None
-        return last is not None and (round(float(cost), DECIMALS), steps) > (last.cost, last.steps)
+        return len(self.best) == self.wish.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
 
     def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
         """The sets of k columns that may flip the decision, the least cost and number of steps first."""
-        fine = [(sets, reach) for sets, reach in map(self._reach, sets_of(self._promising(k), k)) if len(sets)]
-        if not fine:
-            return
-        sets, reach = (np.concatenate(parts) for parts in zip(*fine, strict=True))
+        pieces = [(sets[:0], self.most[:0]) for sets in [np.zeros((0, k), dtype=np.int64)]]
+        for sets in sets_of(np.array(list(self.parts)), k):
+            reach = self.most[sets].sum(axis=1)
+            for i, j in combinations(range(k), 2):
+                reach += self.most_joint[sets[:, i], sets[:, j]]
+            fine = (reach >= self.need).all(axis=1)
+            pieces.append((sets[fine], reach[fine]))
+        sets, reach = (np.concatenate(part) for part in zip(*pieces, strict=True))
         least = np.zeros(len(sets), dtype=np.int64)
         for c in np.unique(sets).tolist():
-            here = np.flatnonzero((sets == c).any(axis=1))
-            gains, steps = self._by_steps[c]
-            at = np.searchsorted(gains, (self.need - (reach[here] - self.most[c]))[:, 0] - _BEYOND)
+            here, (gains, steps) = np.flatnonzero((sets == c).any(axis=1)), self.most_by_steps[c]
+            at = np.searchsorted(gains, (self.need - (reach[here] - self.most[c]))[:, 0])
             least[here] += steps[np.minimum(at, steps.size - 1)]
         costs = self.wish.costs[sets].sum(axis=1).round(DECIMALS)
         for s in np.lexsort((least, costs)).tolist():
             yield float(costs[s]), int(least[s]), tuple(sets[s].tolist())
 
-    def _reach(self, sets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of some sets of columns that may gain what is needed, and the most that they gain."""
-        reach = self.most[sets].sum(axis=1)
-        for i, j in combinations(range(sets.shape[1]), 2):
-            reach += self.most_joint[sets[:, i], sets[:, j]]
-        fine = (reach >= self.need - _BEYOND).all(axis=1)
-        return sets[fine], reach[fine]
-
-    def _promising(self, k: int) -> np.ndarray:
-        """The columns that may be among k which flip the decision."""
-        columns = np.array(self.columns)
-        own = self.most[columns]
-        others = np.sort(np.maximum(own, 0.0), axis=0)[max(0, len(own) + 1 - k) :].sum(axis=0)
-        joint = k * np.maximum(self.most_joint, 0.0).max(axis=(0, 1)) if k > 1 else 0.0
-        promising: np.ndarray = columns[(own + others + joint >= self.need - _BEYOND).all(axis=1)]
-        return promising
-
-    @cached_property
-    def _by_steps(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        """For each column the most that it gains over the first other class within so many steps, ascending."""
-        found = {}
-        for c in self.columns:
-            order = np.argsort(self.steps[c], kind="stable")
-            found[c] = np.maximum.accumulate(self.gains[c][order, 0]), self.steps[c][order]
-        return found
-
-    def _best_of(self, columns: tuple[int, ...], cost: float) -> Option | None:
-        """The fewest steps of moves of all these columns that flip the decision, the surest first."""
-        last = self.best[-1] if len(self.best) == self.wish.n else None
-        limit = last.steps if last is not None and last.cost == cost else np.iinfo(np.int64).max
+    def _best_of(self, columns: tuple[int, ...], cost: float) -> list[Option]:
+        """The fewest steps of moves of all these columns that flip the decision, the surest first; empty for none."""
+        is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
+        limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
         kept = {c: self._kept(c, columns, limit) for c in columns}
-        if not all(at.size for at in kept.values()):
-            return None
-        ordered = sorted(columns, key=lambda c: (kept[c].size, c))
-        outer, inner = (ordered[:1], ordered[1:]) if len(columns) > 2 else ([], ordered)
-        found: Option | None = None
-        for at in kept[outer[0]].tolist() if outer else [None]:
-            given = {} if at is None else {outer[0]: at}
-            if sum(int(self.steps[c][i]) for c, i in given.items()) + len(inner) > limit:
-                continue
-            option = self._best_on_grid(given, inner, kept, cost, limit)
-            if option is not None and (found is None or option < found):
-                found, limit = option, option.steps
+        ordered = sorted(columns, key=lambda c: kept[c].size)
+        found: list[Option] = []
+        for at in kept[ordered[0]].tolist():
+            limit = found[0].steps if found else limit
+            if self.steps[ordered[0]][at] + len(columns) - 1 <= limit:
+                found = sorted([*found, *self._best_on_grid({**kept, ordered[0]: np.array([at])}, cost, limit)])[:1]
         return found
 
     def _kept(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
         """Positions of the parts of a column that may be in the best option of some columns."""
-        others = [d for d in columns if d != c]
-        reach = self.gains[c] + self.most[others].sum(axis=0)
+        reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
         for a, b in combinations(columns, 2):
             reach = reach + self.most_joint[a, b]
-        steps = self.steps[c]
-        at = np.flatnonzero((reach >= self.need - _BEYOND).all(axis=1) & (steps + len(others) <= limit))
-        if self.need.size > 1 or not at.size or any((min(c, d), max(c, d)) in self.joint for d in others):
-            return at
-        order = at[np.lexsort((at, -self.gains[c][at, 0], steps[at]))]  # more steps must gain more
-        gains = self.gains[c][order, 0]
-        before = np.concatenate([[-np.inf], np.maximum.accumulate(gains)[:-1]])
-        return order[gains > before]
+        return np.flatnonzero((reach >= self.need).all(axis=1) & (self.steps[c] + len(columns) - 1 <= limit))
 
-    def _best_on_grid(
-        self, given: Mapping[int, int], inner: Sequence[int], kept: Mapping[int, np.ndarray], cost: float, limit: int
-    ) -> Option | None:
-        """The best option with the ``given`` moves and one of those ``kept`` of each of one or two inner columns."""
-        at = {c: kept[c].reshape([-1 if other == c else 1 for other in inner]) for c in inner}
-        at |= {c: np.array(i) for c, i in given.items()}
-        steps = sum(self.steps[c][at[c]] for c in at)
-        margins = self.margins + sum(self.gains[c][at[c]] for c in at)
-        for a, b in combinations(sorted(at), 2):
+    def _best_on_grid(self, kept: Mapping[int, np.ndarray], cost: float, limit: int) -> list[Option]:
+        """The best option with one of the parts kept of each column; empty for none."""
+        columns = tuple(sorted(kept))
+        at = dict(zip(columns, np.ix_(*(kept[c] for c in columns)), strict=True))
+        steps: Any = sum(self.steps[c][at[c]] for c in columns)
+        margins = self.margins + sum(self.gains[c][at[c]] for c in columns)
+        for a, b in combinations(columns, 2):
             if (a, b) in self.joint:
                 margins = margins + self.joint[a, b][at[a], at[b]]
         places = np.argwhere(self.wish.holds(margins) & (steps <= limit))
-        if not places.size:
-            return None
         few = steps[tuple(places.T)]
-        places = places[few == few.min()]
-        columns, options = tuple(sorted(at)), []
-        for place, sure in zip(places.tolist(), self.wish.certainty(margins[tuple(places.T)]).tolist(), strict=True):
-            of = {c: int(kept[c][i]) for c, i in zip(inner, place, strict=True)} | dict(given)
-            parts = tuple(int(self.parts[c][of[c]]) for c in columns)
+        options = []
+        for place in places[few == few.min(initial=limit)].tolist():
+            sure = float(self.wish.certainty(margins[tuple(place)]))
+            parts = tuple(int(self.parts[c][kept[c][i]]) for c, i in zip(columns, place, strict=True))
             options.append(Option(cost, int(few.min()), round(-sure, DECIMALS), columns, parts, sure))
-        return min(options)
+        return sorted(options)[:1]
 
 
 def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
-    """Sets of k columns, (n_sets, k), in pieces if there are many."""
-    if k < 3 or columns.size <= _MANY:
-        yield columns[index_sets(columns.size, k)]
-        return
-    for i, first in enumerate(columns.tolist()):
-        rest = columns[i + 1 :]
-        pairs = rest[np.stack(np.triu_indices(rest.size, 1), axis=1)]
-        yield np.column_stack([np.full(len(pairs), first), pairs])
-
-
-@lru_cache(maxsize=256)
-def index_sets(n: int, k: int) -> np.ndarray:
-    """All sets of k of n positions, (n_sets, k)."""
-    return np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(-1, k)
+    """Sets of one to three columns, (n_sets, k), in pieces."""
+    if k == 1:
+        yield columns[:, None]
+    elif k == 2:
+        yield columns[np.stack(np.triu_indices(columns.size, 1), axis=1)]
+    else:
+        for i, first in enumerate(columns.tolist()):
+            for pairs in sets_of(columns[i + 1 :], 2):
+                yield np.column_stack([np.full(len(pairs), first), pairs])
 
 
 def counterfactuals_of(
-    card: Scorecard,
-    table: Table,
-    n: int,
-    max_changes: int,
-    target: Any,
-    probability: float | None,
-    fixed: Sequence[str],
-    directions: Mapping[str, int] | None,
-    costs: Mapping[str, float] | None,
+    card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
 ) -> Any:
-    """Compute `SelectiveNB.counterfactuals`."""
-    _check(n, max_changes, probability)
-    fixed = [fixed] if isinstance(fixed, str) else list(fixed)
-    for what, names in (("fixed", fixed), ("directions", directions or ()), ("costs", costs or ())):
-        unknown = [name for name in names if name not in card.columns]
-        if unknown:
-            raise ValueError(f"{what} names {named(unknown)}, which the model has no column for; check the names.")
-    parts = Parts(card, fixed)
-    of_column = _costs_of(parts, costs or {})
-    signs = _signs_of(parts, card, directions or {})
+    """Compute `SelectiveNB.counterfactuals`; ``by_column`` are fixed, directions and costs."""
+    import polars as pl
+
+    parts, wish = _checked(card, probability, n, max_changes, **by_column)
     joint, codes = card.tables.joint(card.cells(table)), parts.code(table)
     goals = _goals(card, joint, target, probability)
-    log_odds = 0.0 if probability is None else float(logit(probability))
     gains = {j: parts.gains(j) for j in sorted({j for goal in goals for j in goal})}
-    known = {}
-    lines: list[dict[str, Any]] = []
-    wording = Wording.of(card)
-    texts = [wording.levels(level) for level in parts.levels]
+    texts = [(*Wording.of(card).levels(level), UNSEEN) for level in parts.levels]
+    moves: dict[tuple[int, int], Any] = {}
+    lines: list[tuple[Any, ...]] = []
     for row, goal in enumerate(goals):
         own = codes[:, row].tolist()
-        moves = []
         for c, at in enumerate(own):
-            if (c, at) not in known:
-                is_fixed = parts.names[c] in fixed
-                known[c, at] = Moves.of(parts.levels[c], 0 if is_fixed else at, 1 if is_fixed else signs[c])
-            moves.append(known[c, at])
+            if (c, at) not in moves:
+                moves[c, at] = moves_of(parts.levels[c], at, wish.signs[c]) if np.isfinite(wish.costs[c]) else _NONE
         found = []
         for j in goal:
             margins = joint[row, j] - np.delete(joint[row], j)
-            wish = Wish(log_odds, probability is not None, n, max_changes, of_column)
             if not np.isnan(margins).any() and not wish.holds(margins):
-                found += [(option, j) for option in Search(own, margins, *gains[j], wish, moves).run()]
-        for number, (option, j) in enumerate(sorted(found)[:n]):
+                search = Search(own, margins, gains[j], [moves[c, at] for c, at in enumerate(own)], wish)
+                found += [(option, j) for option in search.run()]
+        for number, (option, j) in enumerate(sorted(found)[:n], start=1):
             for c, part in zip(option.columns, option.parts, strict=True):
-                seen = own[c] < parts.levels[c].n_levels
-                lines.append(
-                    {
-                        "row": row,
-                        "option": number + 1,
-                        "column": parts.names[c],
-                        "from": texts[c][own[c]] if seen else UNSEEN,
-                        "to": texts[c][part],
-                        **_NO_BOUNDS,
-                        **bounds_of(parts.levels[c], part),
-                        "class": card.classes[j].item() if isinstance(card.classes[j], np.generic) else card.classes[j],
-                        "probability": float(expit(option.certainty)),
-                    }
-                )
-    return _framed(lines, card)
+                bounds = bounds_of(parts.levels[c], part)
+                line = (row, number, parts.names[c], texts[c][own[c]], texts[c][part], *map(bounds.get, _BOUNDS))
+                lines.append((*line, card.classes[j : j + 1].tolist()[0], float(expit(option.certainty))))
+    kinds = [pl.Int64, pl.Int64, pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.List(pl.String)]
+    of_all: list[Any] = [*kinds, pl.Series(card.classes.tolist()).dtype, pl.Float64]
+    names = ("row", "option", "column", "from", "to", *_BOUNDS, "class", "probability")
+    return pl.DataFrame(lines, schema=dict(zip(names, of_all, strict=True)), orient="row")
 
 
-_NO_BOUNDS: dict[str, Any] = {"low": None, "high": None, "values": None}
-
-
-def _framed(lines: Sequence[dict[str, Any]], card: Scorecard) -> Any:
-    import polars as pl
-
-    label = pl.Series(card.classes.tolist()).dtype
-    schema = {"row": pl.Int64, "option": pl.Int64, "column": pl.String, "from": pl.String, "to": pl.String}
-    numbers = {"low": pl.Float64, "high": pl.Float64, "values": pl.List(pl.String)}
-    return pl.DataFrame(lines, schema={**schema, **numbers, "class": label, "probability": pl.Float64})
-
-
-def _check(n: Any, max_changes: Any, probability: Any) -> None:
-    for name, value, most in (("n", n, None), ("max_changes", max_changes, MOST_CHANGES)):
-        whole = isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
-        if not whole or (most is not None and value > most):
-            bound = "at least 1" if most is None else f"from 1 to {most}"
-            raise ValueError(f"{name} must be a whole number, {bound}, got {value!r:.80}.")
-    if probability is not None and not (isinstance(probability, Real) and 0.0 < probability < 1.0):
-        raise ValueError(f"probability must be above 0 and below 1, got {probability!r:.80}.")
+_BOUNDS = ("low", "high", "values")
+_NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float | None) -> list[list[int]]:
     """The classes of which each row shall become one: that named, or all but the predicted one."""
-    if target is not None:
-        return [[class_position(card, target)]] * len(joint)
-    if probability is not None:
-        if card.classes.size > 2:
-            raise ValueError("probability= needs the class that shall be as probable: name it by target=.")
-        return [[1]] * len(joint)
     every = range(card.classes.size)
-    return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
+    if target is None and probability is None:
+        return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
+    if target is None and card.classes.size > 2:
+        raise ValueError("probability= needs the class that shall be as probable: name it by target=.")
+    return [[1 if target is None else class_position(card, target)]] * len(joint)
 
 
-def _costs_of(parts: Parts, costs: Mapping[str, float]) -> np.ndarray:
+def _checked(
+    card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
+) -> tuple[Parts, Wish]:
+    """ValueError for options that cannot be used."""
+    fixed = [fixed] if isinstance(fixed, str) else list(fixed)
+    directions, costs = directions or {}, costs or {}
+    for name, value, most in (("n", n, np.inf), ("max_changes", max_changes, _MOST_CHANGES)):
+        if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
+            raise ValueError(f"{name} must be a whole number from 1 to {most}, got {value!r:.80}.")
+    if probability is not None and not (isinstance(probability, Real) and 0.0 < float(probability) < 1.0):
+        raise ValueError(f"probability must be above 0 and below 1, got {probability!r:.80}.")
+    unknown = [name for name in (*fixed, *directions, *costs) if name not in card.columns]
+    if unknown:
+        raise ValueError(f"The model has no column {named(unknown)}; check the names in fixed, directions and costs.")
     for name, cost in costs.items():
-        if isinstance(cost, bool) or not isinstance(cost, Real) or not 0.0 < cost < np.inf:
+        if isinstance(cost, bool) or not isinstance(cost, Real) or not 0.0 < float(cost) < np.inf:
             raise ValueError(f"The cost of column {name!r} must be a number above 0, got {cost!r:.80}.")
-    return np.array([float(costs.get(name, 1.0)) for name in parts.names])
-
-
-def _signs_of(parts: Parts, card: Scorecard, directions: Mapping[str, int]) -> list[int]:
+    parts = Parts(card, fixed)
     for name, sign in directions.items():
-        if isinstance(sign, bool) or sign not in (-1, 1):
-            raise ValueError(f"The direction of column {name!r} must be +1 or -1, got {sign!r:.80}.")
-        if any(level.name == name and level.groups is not None for level in parts.levels):
-            raise ValueError(f"Column {name!r} holds categories, which have no direction; name it in fixed= instead.")
-    return [int(directions.get(name, 0)) for name in parts.names]
+        is_number = all(level.groups is None for level in parts.levels if level.name == name)
+        if isinstance(sign, bool) or sign not in (-1, 1) or not is_number:
+            raise ValueError(f"The direction of column {name!r} must be +1 or -1, and the column hold numbers.")
+    of_column = np.array([np.inf if name in fixed else float(costs.get(name, 1.0)) for name in parts.names])
+    signs = np.array([directions.get(name, 0) for name in parts.names], dtype=np.int64)
+    log_odds = None if probability is None else float(logit(float(probability)))
+    return parts, Wish(log_odds, int(n), int(max_changes), of_column, signs)

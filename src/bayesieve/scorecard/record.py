@@ -488,7 +488,7 @@ class Explanation(ShortRepr):
             names = ("probability", "low", "high")
             errors |= {name: np.repeat(own.ravel(), n_features) for name, own in zip(names, of_class, strict=True)}
         labels = self.classes.tolist()
-        names = {} if self.names is None else {"name": list(self.names) * (n_rows * n_classes)}
+        readable = {} if self.names is None else {"name": list(self.names) * (n_rows * n_classes)}
         per_row = n_classes * n_features
         return polars_frame(
             {
@@ -501,7 +501,7 @@ class Explanation(ShortRepr):
                 "contribution": self.contributions.transpose(0, 2, 1).ravel(),
                 "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
                 **errors,
-                **names,
+                **readable,
             },
             schema_overrides={"feature": pl.String, "value": pl.String, "level": pl.String},
         )
