@@ -145,7 +145,8 @@ def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
     if first.groups is None:
         cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in uses]))
         return FeatureLevels(name, "numeric", first.type, np.array([-np.inf, *cuts[np.isfinite(cuts)]]), None, 0)
-    values = {canonical_text(v): v for level in uses for group in level.groups or () for v in group if v is not None}
+    single = [value for level in uses for group in level.groups or () for value in group if value is not None]
+    values: dict[str, Any] = {canonical_text(value): value for value in single}
     whole = Categories(np.arange(len(values)), list(values.values()))
     alike: dict[tuple[int, ...], list[object]] = defaultdict(list)
     for value, *codes in zip(values.values(), *(level.code_categories(whole).tolist() for level in uses), strict=True):
