@@ -54,6 +54,13 @@ def fit(given: Any) -> None:
     screen, table, output = Screen(given.quiet), given.table, given.output
     columns = Columns.given(given, given.target)
     files.check_folder(output)
+    if given.min_count < 1:
+        raise CommandError(f"--min-count must be a number of rows, at least 1, got {given.min_count}")
+    is_fitted = given.calibrate in ("levels", "cells") or (
+        given.calibrate == "auto" and given.selector == "compression"
+    )
+    if given.min_count > 1 and not is_fitted:
+        raise CommandError("--min-count needs evidence that is fitted to the rows: --calibrate levels or cells")
     data = _training(given, columns, screen)
     with files.locating(table, given.target):
         rule = rule_in(given.benefit, data)

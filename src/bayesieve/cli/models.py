@@ -38,6 +38,8 @@ def predict(given: Any) -> None:
     from bayesieve.table.writing import is_folder
 
     screen, table, output = Screen(given.quiet), given.table, given.output
+    if given.reasons < 0:
+        raise CommandError(f"--reasons must be a number of reasons, at least 0, got {given.reasons}")
     to_folder = not files.to_stdout(output) and is_folder(output)
     (files.check_folder if to_folder else files.check_output)(output)
     model = files.read_model(given.model, screen)
