@@ -131,8 +131,6 @@ def test_rows_of_any_kind_have_the_same_reasons() -> None:
     whole = model.reasons(X[:30])
     assert model.reasons(X[:30].to_pandas()).equals(whole)
     assert model.reasons(X.row(7, named=True)).drop("row").equals(whole.filter(pl.col("row") == 7).drop("row"))
-    nothing = model.reasons(X[:0])
-    assert (nothing.height, nothing.columns) == (0, ["row", "rank", "column", "text", "contribution"])
 
 
 def test_a_model_without_features_gives_no_reasons() -> None:

@@ -44,7 +44,7 @@ def test_labels_are_shown_in_reports_reasons_explanations_and_changes() -> None:
     assert grid.names == ("Colour", "d")
     assert {part.feature for row in data.explained for part in row.contributions} <= set(of)
     texts = " ".join(named.reasons(X[:300], None)["text"])
-    for word in ("Age: ", "years", "Colour: pink"):
+    for word in ("Age: ", "years", "Colour: quince"):
         assert word in texts
     explained = named.explain(X[:40])
     assert set(explained["feature"]) == set(model.explain(X[:40])["feature"])  # programs join on these

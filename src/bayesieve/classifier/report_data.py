@@ -153,18 +153,18 @@ def joined(feature: FeatureSummary, min_count: int) -> FeatureSummary:
     if len(few) < 2 or feature.grid is not None:  # levels of a pair are numbered
         return feature
 
-    def mean(numbers: Sequence[Sequence[float]]) -> tuple[float, ...]:
-        return tuple(np.mean(numbers, axis=0).tolist())
+    def mean(name: str) -> tuple[float, ...]:
+        return tuple(np.mean([getattr(level, name) for level in few], axis=0).tolist())
 
     line = LevelRow(
-        label=f"{len(few)} levels of fewer than {min_count} rows",
+        f"{len(few)} levels of fewer than {min_count} rows",
         is_missing=False,
         count=sum(level.count for level in few),
         share=sum(level.share for level in few),
-        class_counts=tuple(np.sum([level.class_counts for level in few], axis=0).tolist()),
-        class_probabilities=mean([level.class_probabilities for level in few]),
-        evidence=mean([level.evidence for level in few]),
-        counted=mean([level.counted for level in few]) if few[0].counted else None,  # type: ignore[misc]
+        class_counts=tuple(len(few) * n for n in mean("class_counts")),
+        class_probabilities=mean("class_probabilities"),
+        evidence=mean("evidence"),
+        counted=mean("counted") if few[0].counted else None,
     )
     return replace(feature, levels=(*(level for level in feature.levels if level.count >= min_count), line))
 

@@ -56,10 +56,8 @@ def fit(given: Any) -> None:
     files.check_folder(output)
     if given.min_count < 1:
         raise CommandError(f"--min-count must be a number of rows, at least 1, got {given.min_count}")
-    is_fitted = given.calibrate in ("levels", "cells") or (
-        given.calibrate == "auto" and given.selector == "compression"
-    )
-    if given.min_count > 1 and not is_fitted:
+    fitted = ("auto", "levels", "cells") if given.selector == "compression" else ("levels", "cells")
+    if given.min_count > 1 and given.calibrate not in fitted:
         raise CommandError("--min-count needs evidence that is fitted to the rows: --calibrate levels or cells")
     data = _training(given, columns, screen)
     with files.locating(table, given.target):

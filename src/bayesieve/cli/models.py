@@ -315,9 +315,10 @@ def reason_columns(model: Any, n: int, before: Any, block: pl.DataFrame, probabi
 
     from bayesieve.classifier.predicting import own_columns
 
-    found = model.reasons(own_columns(model, block), n)
     texts: list[list[str | None]] = [[None] * block.height for _ in range(n)]
-    for row, rank, text in found.select("row", "rank", "text").iter_rows():
-        texts[rank - 1][row] = text
+    if block.height:
+        found = model.reasons(own_columns(model, block), n).select("row", "rank", "text")
+        for row, rank, text in found.iter_rows():
+            texts[rank - 1][row] = text
     columns = [pl.Series(name, own, dtype=pl.String) for name, own in zip(reason_names(n), texts, strict=True)]
     return [*(before(block, probability, first) if before else ()), *columns]

@@ -19,16 +19,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from bayesieve.discretize.indicators import code_families
-from bayesieve.scorecard.look_up import RowReader, ScoreReader
-from bayesieve.scorecard.reasons import DECIMALS, class_position
+from bayesieve.scorecard.reasons import DECIMALS, class_position, code_by
 from bayesieve.scorecard.record import UNSEEN, Scorecard, bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
-from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import Categories
 from bayesieve.table.derived_levels import PairLevels, scores_of
-from bayesieve.table.levels import TableLevels
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
@@ -77,40 +73,19 @@ class Parts:
 
     def __init__(self, card: Scorecard, fixed: Sequence[str]) -> None:
         self.card = card
-        uses: dict[str, list[FeatureLevels]] = defaultdict(list)
-        sums = [f for f in self._used if any(part.sum_of for part in parts_of(f.cells))]
-        summed = {name for feature in sums for name in feature.columns} - set(fixed)
-        if summed:
+        used = [card.features[k] for k in card.used.tolist()]
+        summed = [feature for feature in used if any(part.sum_of for part in parts_of(feature.cells))]
+        names = sorted({name for feature in summed for name in feature.columns} - set(fixed))
+        if names:
             raise ValueError(
-                f"Changes of a sum cannot be told by its levels: name {named(sorted(summed))} in fixed=, or fit the "
-                "model without sums."
+                f"How far sums move depends on more than levels: name {named(names)} in fixed=, or fit without sums."
             )
-        self.features = [feature for feature in self._used if feature not in sums]
+        self.features = [feature for feature in used if feature not in summed]
+        uses: dict[str, list[FeatureLevels]] = defaultdict(list)
         for part in (part for feature in self.features for part in parts_of(feature.cells)):
             uses[scores_of([part])[0]].append(part)
         self.levels = [refined(name, uses[name]) for name in card.columns if name in uses]
         self.names = [level.name for level in self.levels]
-
-    @cached_property
-    def _used(self) -> list[Any]:
-        return [self.card.features[k] for k in self.card.used.tolist()]
-
-    def code(self, table: Table) -> np.ndarray:
-        """(n_columns, n_rows) the parts of values."""
-        reader = self.card.reader
-        if not self.levels:
-            return np.zeros((0, table.n_rows), dtype=np.int64)
-        if isinstance(reader, ScoreReader):
-            own, families = reader.read(table), reader.column_levels
-            codes = code_families([own.column(i) for i in range(own.n_columns)], families, None).astype(np.int64)
-            order = [reader.needed.index(name) for name in self.names]
-            sizes = np.array([family.n_levels for family in families])[order, None]
-            return np.where(codes[order] == sizes, 0, codes[order] + 1)
-        of_column = dict(zip(self.names, self.levels, strict=True))
-        every = [of_column.get(f.name, f.levels) for f in self.card.features if f.columns == (f.name,)]
-        used = np.array([k for k, level in enumerate(every) if level.name in of_column], dtype=np.int64)
-        with silenced():  # values were complained about before
-            return RowReader.of(TableLevels.of(every), used, self.card.columns).code(table)[0].astype(np.int64)
 
     def gains(self, of_class: int) -> tuple[list[np.ndarray], dict[tuple[int, int], np.ndarray]]:
         """What parts add to the margins of a class over the others: (n_parts + 2, n_margins) of each column, and
@@ -217,12 +192,6 @@ class Search:
             most[a, b] = most[b, a] = grid.max(axis=(0, 1))
         return most
 
-    @cached_property
-    def most_by_steps(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        """For each column the most that it gains over the first other class within so many steps, ascending."""
-        order = {c: np.argsort(steps, kind="stable") for c, steps in self.steps.items()}
-        return {c: (np.maximum.accumulate(self.gains[c][at, 0]), self.steps[c][at]) for c, at in order.items()}
-
     def run(self) -> list[Option]:
         """The best options, each for other columns; none changes all columns of another and more."""
         cheapest = np.sort(self.wish.costs[list(self.parts)])
@@ -249,14 +218,9 @@ class Search:
             fine = (reach >= self.need).all(axis=1)
             pieces.append((sets[fine], reach[fine]))
         sets, reach = (np.concatenate(part) for part in zip(*pieces, strict=True))
-        least = np.zeros(len(sets), dtype=np.int64)
-        for c in np.unique(sets).tolist():
-            here, (gains, steps) = np.flatnonzero((sets == c).any(axis=1)), self.most_by_steps[c]
-            at = np.searchsorted(gains, (self.need - (reach[here] - self.most[c]))[:, 0])
-            least[here] += steps[np.minimum(at, steps.size - 1)]
         costs = self.wish.costs[sets].sum(axis=1).round(DECIMALS)
-        for s in np.lexsort((least, costs)).tolist():
-            yield float(costs[s]), int(least[s]), tuple(sets[s].tolist())
+        for s in np.lexsort((-reach.min(axis=1), costs)).tolist():
+            yield float(costs[s]), k, tuple(sets[s].tolist())
 
     def _best_of(self, columns: tuple[int, ...], cost: float) -> list[Option]:
         """The fewest steps of moves of all these columns that flip the decision, the surest first; empty for none."""
@@ -316,7 +280,7 @@ def counterfactuals_of(
     import polars as pl
 
     parts, wish = _checked(card, probability, n, max_changes, **by_column)
-    joint, codes = card.tables.joint(card.cells(table)), parts.code(table)
+    joint, codes = card.tables.joint(card.cells(table)), code_by(card, table, parts.levels)
     goals = _goals(card, joint, target, probability)
     gains = {j: parts.gains(j) for j in sorted({j for goal in goals for j in goal})}
     texts = [(*Wording.of(card).levels(level), UNSEEN) for level in parts.levels]

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.discretize.indicators import code_families
 from bayesieve.scorecard.look_up import RowReader, ScoreReader
 from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard
 from bayesieve.scorecard.wording import Wording
@@ -77,26 +76,10 @@ def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, targe
         row, rank = np.nonzero(found.round(DECIMALS) < 0)
         column = order[row, rank]
         at = starts[levels[column]] + shown[levels[column], first + row]
-        frames.append(
-            {
-                "row": first + row,
-                "rank": rank + 1,
-                "column": pl.Series(names, dtype=pl.String).gather(column),
-                "text": texts.gather(at),
-                "contribution": sign * found[row, rank],
-            }
-        )
-    return (
-        pl.concat([pl.DataFrame(frame, schema=_schema()) for frame in frames])
-        if frames
-        else pl.DataFrame(schema=_schema())
-    )
-
-
-def _schema() -> dict[str, Any]:
-    import polars as pl
-
-    return {"row": pl.Int64, "rank": pl.Int64, "column": pl.String, "text": pl.String, "contribution": pl.Float64}
+        told = {"column": pl.Series(names, dtype=pl.String).gather(column), "text": texts.gather(at)}
+        frame = {"row": first + row, "rank": rank + 1, **told, "contribution": sign * found[row, rank]}
+        frames.append(pl.DataFrame(frame, schema_overrides={"row": pl.Int64, "rank": pl.Int64}))
+    return pl.concat(frames)
 
 
 def shortfalls(
@@ -146,30 +129,36 @@ def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
 
 def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
     """For each column the position of what tells values apart; the codes of these, (n_told, n_rows); their texts."""
-    words, reader = Wording.of(card), card.reader
-    if isinstance(reader, ScoreReader):
-        families, position = reader.column_levels, {name: i for i, name in enumerate(reader.needed)}
-        codes = np.zeros((0, table.n_rows), dtype=np.int64)
-        if families:
-            own = reader.read(table)
-            codes = code_families([own.column(i) for i in range(own.n_columns)], families, None)
-        texts = [[*words.spoken(family), "missing"] for family in families]
-        names_of = [words.name(family.name) for family in families]
-    else:
-        told, position = told_apart(card, names)
-        single = [level if level.groups is None else level.by_value() for level in told]
-        of_name = {level.name: level for level in single}
+    words, told = Wording.of(card), told_apart(card, names)
+    levels = list({id(level): level for level in told}.values())
+    single = [level if level.groups is None else level.by_value() for level in levels]
+    unseen = "missing" if isinstance(card.reader, ScoreReader) else UNSEEN[1:-1]
+    texts = []
+    for level, parts in zip(levels, single, strict=True):
+        name = words.named(level)
+        texts.append([f"{name}: {text}" for text in (*_texts_of(card, level, parts, words), unseen)])
+    position = {id(level): i for i, level in enumerate(levels)}
+    return np.array([position[id(level)] for level in told], dtype=np.int64), code_by(card, table, single), texts
+
+
+def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.ndarray:
+    """(n_told, n_rows) codes of values by other levels of the columns, scores or sums of a scorecard."""
+    codes: dict[str, np.ndarray] = {}
+    if isinstance(card.reader, ScoreReader):
+        own = card.reader.read(table)
+        for level in told:
+            values = own.column(card.reader.needed.index(level.name)).read_numbers("number")[0]
+            codes[level.name] = level.code_numbers(values)
+    elif told:
+        of_name = {level.name: level for level in told}
         columns = [feature.levels for feature in card.features if feature.kind != "pair"]
         every = [of_name.get(level.name, level) for level in columns if not level.sum_of]
-        every += [level for level in single if level.sum_of]
+        every += [level for level in told if level.sum_of]
         used = np.array([k for k, level in enumerate(every) if level.name in of_name], dtype=np.int64)
         with silenced():  # values were complained about before
-            codes = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
-        codes = codes[[[every[k].name for k in used.tolist()].index(level.name) for level in told]]
-        texts = [[*_texts_of(card, *both, words), UNSEEN[1:-1]] for both in zip(told, single, strict=True)]
-        names_of = [words.named(level) for level in told]
-    whole = [[f"{name}: {text}" for text in own] for name, own in zip(names_of, texts, strict=True)]
-    return np.array([position[name] for name in names], dtype=np.int64), codes, whole
+            found = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
+        codes = {every[k].name: found[i] for i, k in enumerate(used.tolist())}
+    return np.array([codes[level.name] for level in told], dtype=np.int64).reshape(len(told), table.n_rows)
 
 
 def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
@@ -183,10 +172,13 @@ def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words
     return [given[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
 
 
-def told_apart(card: Scorecard, names: Sequence[str]) -> tuple[list[FeatureLevels], dict[str, int]]:
-    """How values of columns are told apart in texts, and the position of that of each column: by the cells of its own
-    feature or, if there is one only, by those of a pair, or of a sum. Sums come last.
+def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
+    """How values of each column are told apart in texts: by the cells of its own feature or, if there is one only, by
+    those of a pair, or of a sum. Scores of indicators: by all thresholds.
     """
+    if isinstance(card.reader, ScoreReader):
+        families = {family.name: family for family in card.reader.column_levels}
+        return [families[name] for name in names]
     known: dict[str, FeatureLevels] = {}
     used = [card.features[k].cells for k in card.used.tolist()]
     parts = [part for level in used for part in (level.parts if isinstance(level, PairLevels) else (level,))]
@@ -194,6 +186,4 @@ def told_apart(card: Scorecard, names: Sequence[str]) -> tuple[list[FeatureLevel
         for name in level.sum_of or (level.name,):
             if name not in known or (known[name].n_levels == 1 and level.n_levels > 1):
                 known[name] = level
-    told = list({id(known[name]): known[name] for name in names}.values())
-    told.sort(key=lambda level: bool(level.sum_of))
-    return told, {name: next(i for i, level in enumerate(told) if level is known[name]) for name in names}
+    return [known[name] for name in names]

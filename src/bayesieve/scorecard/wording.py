@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from bayesieve.scorecard.record import Explanation, Scorecard
@@ -18,9 +19,16 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name, scores_of
 from bayesieve.table.labels import cell_labels, cut_texts, group_labels
 from bayesieve.table.values import canonical_text
-from bayesieve.words import listed, named, similar
+from bayesieve.words import named, similar
 
-_TEXTS = ("name", "unit", "description")
+
+class _Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The words about a column."""
+
+    name: str = ""
+    unit: str = ""
+    description: str = ""
+    levels: dict[str, str] = {}
 
 
 def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -40,19 +48,23 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     where = "The labels" if isinstance(source, Mapping) else str(source)
     if isinstance(source, (str, os.PathLike)):
         source = _parsed(Path(source))
-    if not isinstance(source, Mapping):
+    try:
+        text = msgspec.json.encode(source)  # in which numbers that are keys are texts
+        read = msgspec.json.decode(text, type=dict[str, str | _Label])
+    except (msgspec.MsgspecError, TypeError) as error:
+        fault = str(error).rstrip(".")
         raise ValueError(
-            f"{where} must map columns to their names and texts, such as 'age: {{name: Age, unit: years}}'."
-        )
-    labels = {}
-    for column, given in source.items():
-        column = canonical_text(column)
-        if column not in columns:
-            meant = similar(column, columns)
-            hint = f"did you mean {listed(list(map(repr, meant)))}?" if meant else f"there are {named(columns)}."
-            raise ValueError(f"{where} describe column {column!r:.80}, which the table does not have; {hint}")
-        labels[column] = _label({"name": given} if isinstance(given, (str, int, float)) else given, where, column)
-    return labels
+            f"{where} must map columns to names, or to any of name, unit, description and levels: {fault}."
+        ) from None
+    unknown = [column for column in read if column not in columns]
+    if unknown:
+        meant = similar(unknown[0], columns)
+        hint = f"did you mean {named(meant)}?" if meant else f"there are {named(columns)}."
+        raise ValueError(f"{where} describe the column {unknown[0]!r:.80}, which is not there; {hint}")
+    return {
+        column: msgspec.to_builtins(_Label(given) if isinstance(given, str) else given)
+        for column, given in read.items()
+    }
 
 
 def _parsed(path: Path) -> Any:
@@ -66,21 +78,6 @@ def _parsed(path: Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f", line {mark.line + 1}"
         raise ValueError(f"{path}{place} is not YAML; write lines such as 'age: {{name: Age, unit: years}}'.") from None
-
-
-def _label(given: Any, where: str, column: str) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or not {*_TEXTS, "levels"}.issuperset(given):
-        raise ValueError(f"{where} must give column {column!r:.80} any of name, unit, description and levels.")
-    texts = dict(given)
-    levels = texts.pop("levels", None) or {}
-    if not isinstance(levels, Mapping) or any(
-        isinstance(v, (Mapping, list)) for v in (*texts.values(), *levels.values())
-    ):
-        raise ValueError(f"{where} must give texts to column {column!r:.80}, and to its levels by label or value.")
-    label: dict[str, Any] = {name: canonical_text(text) for name, text in texts.items() if text not in (None, "")}
-    if levels:
-        label["levels"] = {canonical_text(key): canonical_text(text) for key, text in levels.items()}
-    return label
 
 
 def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> str | None:
