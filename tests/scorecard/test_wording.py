@@ -103,10 +103,10 @@ def test_a_file_says_the_same_as_a_dictionary(tmp_path: Path) -> None:
     [
         ("aa: Age", "'aa'"),
         ("a: {names: Age}", "name, unit, description and levels"),
-        ("a: {name: [1, 2]}", "texts to column 'a'"),
-        ("a: {levels: [x]}", "texts to column 'a'"),
+        ("a: {name: [1, 2]}", "column 'a'"),
+        ("a: {levels: [x]}", "column 'a'"),
         ("c: {levels: {z: last}}", "z"),
-        ("- a", "must map columns"),
+        ("- a", "must map columns to words"),
         ("a: {", "line 1"),
     ],
 )

@@ -49,22 +49,24 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     if isinstance(source, (str, os.PathLike)):
         source = _parsed(Path(source))
     try:
-        text = msgspec.json.encode(source)  # in which numbers that are keys are texts
-        read = msgspec.json.decode(text, type=dict[str, str | _Label])
-    except (msgspec.MsgspecError, TypeError) as error:
-        fault = str(error).rstrip(".")
-        raise ValueError(
-            f"{where} must map columns to names, or to any of name, unit, description and levels: {fault}."
-        ) from None
-    unknown = [column for column in read if column not in columns]
-    if unknown:
-        meant = similar(unknown[0], columns)
-        hint = f"did you mean {named(meant)}?" if meant else f"there are {named(columns)}."
-        raise ValueError(f"{where} describe the column {unknown[0]!r:.80}, which is not there; {hint}")
-    return {
-        column: msgspec.to_builtins(_Label(given) if isinstance(given, str) else given)
-        for column, given in read.items()
-    }
+        read = msgspec.json.decode(msgspec.json.encode(source), type=dict[str, Any])  # keys are texts
+    except (msgspec.MsgspecError, TypeError):
+        raise ValueError(f"{where} must map columns to words, such as 'age: {{name: Age, unit: years}}'.") from None
+    labels = {}
+    for column, given in read.items():
+        if column not in columns:
+            meant = similar(column, columns)
+            hint = f"did you mean {named(meant)}?" if meant else f"there are {named(columns)}."
+            raise ValueError(f"{where} describe the column {column!r:.80}, which is not there; {hint}")
+        try:
+            label = _Label(given) if isinstance(given, str) else msgspec.convert(given, _Label)
+        except msgspec.MsgspecError as error:
+            fault = str(error).rstrip(".")
+            raise ValueError(
+                f"{where} must give column {column!r:.80} any of name, unit, description and levels, texts all: {fault}."
+            ) from None
+        labels[column] = msgspec.to_builtins(label)
+    return labels
 
 
 def _parsed(path: Path) -> Any:
