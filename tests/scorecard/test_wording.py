@@ -48,7 +48,7 @@ def test_labels_are_shown_in_reports_reasons_explanations_and_changes() -> None:
         assert word in texts
     explained = named.explain(X[:40])
     assert set(explained["feature"]) == set(model.explain(X[:40])["feature"])  # programs join on these
-    assert {"Age", "Colour"} <= set(explained["name"])
+    assert {"Age × Balance", "Colour × d"} <= set(explained["name"])
     assert explained.drop("name", "level").equals(model.explain(X[:40]).drop("level"))
     changes = named.counterfactuals(X[:300])
     assert changes.drop("from", "to").equals(model.counterfactuals(X[:300]).drop("from", "to"))

@@ -63,7 +63,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
         except msgspec.MsgspecError as error:
             fault = str(error).rstrip(".")
             raise ValueError(
-                f"{where} must give column {column!r:.80} any of name, unit, description and levels, texts all: {fault}."
+                f"{where} must give column {column!r:.80} texts as name, unit, description and levels: {fault}."
             ) from None
         labels[column] = msgspec.to_builtins(label)
     return labels
