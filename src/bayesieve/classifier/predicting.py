@@ -208,7 +208,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
         >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
         >>> model.reasons(frame[:4])["text"].to_list()
-        ['age: at most 32.5', 'age: at most 32.5']
+        ['age: at most 22.5', 'age: more than 22.5 and at most 32.5']
         """
         from bayesieve.scorecard.reasons import reasons_of
 
