@@ -399,8 +399,9 @@ class SelectiveNB(Predicting):
         save(self.with_hidden_counts(min_count), path)
 
     def with_hidden_counts(self, min_count: int) -> SelectiveNB:
-        """A copy of the model that tells no count of fewer rows than ``min_count``, as ``save`` writes it. In memory and
-        in a pickle, its encoder still knows them.
+        """A copy of the model that tells no count of fewer rows than ``min_count``, as ``save`` writes it.
+
+        In memory, and in a pickle, its encoder still knows them.
         """
         from bayesieve.scorecard.hidden_counts import with_hidden_counts
 
