@@ -421,6 +421,10 @@ def test_tables_with_little_to_learn(succeeds: Run, fails: Run) -> None:
         ("--sums -1", "--sums must be"),
         ("--quantiles 1", "--quantiles must be"),
         ("--max-seconds nan", "--max-seconds must be"),
+        ("--min-count 0", "--min-count must be"),
+        ("--min-count 5 --calibrate none", "--min-count needs evidence"),
+        ("--min-count 5 -s map", "--min-count needs evidence"),
+        ("--labels none.yaml", "none.yaml cannot be read"),
         ("--refit -s map", "--refit needs --selector clusters, got 'map'"),
         ("--constraint accuracy=0.5 -s map", "--constraint needs --selector clusters or wrapper, got 'map'"),
         ("--constraint recall:bad -s wrapper", "such as recall:bad=0.85, got 'recall:bad'"),
@@ -431,3 +435,17 @@ def test_options_that_make_no_sense(fails: Run, options: str, message: str) -> N
     target = () if options.startswith("-t") else ("-t", "class")
     assert message in fails("fit", GERMAN, *target, *options.split())
     assert not Path("bayesieve-output").exists()
+
+
+def test_labels_and_hidden_counts(run: Run, fails: Run) -> None:
+    labels = Path("labels.yaml")
+    labels.write_text("age: {name: Age, unit: years}\nhousing: {levels: {own: a home, tent: a tent}}\n")
+    result = run("fit", GERMAN, "-t", "class", "--labels", labels, "--min-count", 5, "--folds", 0)
+    assert result.exit_code == 0
+    assert result.stderr.count("tent") == 1  # a warning: the model is not lost
+    model = bayesieve.load("bayesieve-output/model.json")
+    assert model.scorecard_.provenance["labels"]["age"] == {"name": "Age", "unit": "years"}
+    assert all((feature.counts % 5 == 0).all() for feature in model.scorecard_.features)
+    assert "Age" in Path("bayesieve-output/report.html").read_text(encoding="utf-8")
+    labels.write_text("agee: Age\n")
+    assert "did you mean 'age'?" in fails("fit", GERMAN, "-t", "class", "--labels", labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 from pathlib import Path
 
@@ -206,3 +207,26 @@ def test_models_that_are_none(fails: Run, model: Path, content: bytes | None, me
     model.write_bytes(whole[: len(whole) // 2] if content is None else content)
     for command in (("predict", model, GERMAN), ("info", model)):
         assert message in fails(*command)
+
+
+def test_reasons_are_columns_of_predictions(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:
+    german[:500].write_parquet("one.parquet")
+    printed = succeeds("predict", model, GERMAN, "--reasons", 3, "--keep", "age").stdout
+    read = pl.read_csv(io.StringIO(printed))
+    assert read.columns == ["age", "prediction", "P(bad)", "P(good)", "reason_1", "reason_2", "reason_3"]
+    found = load(model).reasons(german.drop("class"), 3)
+    for rank in (1, 2, 3):
+        of_rank = dict(found.filter(pl.col("rank") == rank).select("row", "text").iter_rows())
+        assert read[f"reason_{rank}"].to_list() == [of_rank.get(row) for row in range(german.height)]
+    succeeds("predict", model, "one.parquet", "--reasons", 3, "-o", "scored.parquet")
+    scored = pl.read_parquet("scored.parquet")
+    assert scored.equals(read[:500].drop("age"))
+    rule = {"decisions": ["refuse", "grant"], "classes": ["bad", "good"], "benefit": [[0, 0], [-500, 100]]}
+    Path("benefit.json").write_text(json.dumps(rule))
+    succeeds("predict", model, "one.parquet", "--reasons", 1, "--benefit", "benefit.json", "-o", "decided.parquet")
+    decided = pl.read_parquet("decided.parquet")
+    assert decided.columns[3:] == ["decision", "benefit(refuse)", "benefit(grant)", "reason_1"]
+    assert decided["reason_1"].equals(scored["reason_1"])
+    german.with_columns(reason_1=1).write_parquet("odd.parquet")
+    assert "'reason_1'" in fails("predict", model, "odd.parquet", "--reasons", 1, "--keep", "reason_1", "-o", "p.csv")
+    assert "--reasons must be" in fails("predict", model, GERMAN, "--reasons", -1)

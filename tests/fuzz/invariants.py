@@ -63,6 +63,48 @@ def explained(case: Case, model: Any, X: Any) -> None:
     case.check(np.allclose(by_score[finite], joint[finite]), "contributions by score add up", (by_score, joint))
 
 
+def told(case: Case, model: Any, X: Any) -> None:
+    """Reasons for and against a class add up to its log odds; changes flip decisions; words and hidden counts change
+    no prediction.
+    """
+    card, n_classes = model.scorecard_, len(model.classes_)
+    position = case.integer(0, n_classes - 1)
+    with case.step("reasons", must=True):
+        joint = model.predict_joint_log_proba(X)
+        shown = [model.reasons(X, None, "mean", label) for label in model.classes_.tolist()]
+        best = model.reasons(X, case.integer(1, 5), "best")
+        model.reasons(X)
+    if n_classes == 2:
+        sums = np.zeros(len(joint))
+        for sign, frame in zip((-1.0, 1.0), shown, strict=True):
+            np.add.at(sums, frame["row"].to_numpy(), sign * frame["contribution"].to_numpy())
+        odds = (joint - card.intercept)[:, 1] - (joint - card.intercept)[:, 0]
+        case.check(np.allclose(sums, odds, atol=1e-6), "columns add up to the log odds", (sums, odds))
+        case.check((best["contribution"] < 0).all(), "nothing is better than the best", best)
+    summed = [
+        f.columns for f in card.features if f.is_used and any(p.sum_of for p in getattr(f.cells, "parts", [f.cells]))
+    ]
+    fixed = [name for columns in summed for name in columns]
+    label = model.classes_.tolist()[position]
+    with case.step("counterfactuals", must=True):
+        changes = model.counterfactuals(
+            X, case.integer(1, 3), max_changes=case.integer(1, 2), target=label, fixed=fixed
+        )
+    others = np.delete(joint, position, axis=1)
+    already = np.flatnonzero((joint[:, [position]] > others + 1e-6).all(axis=1))
+    case.check(not set(changes["row"]) & set(already.tolist()), "rows that are as wanted stay", changes)
+    case.check((changes["probability"] > 1 / n_classes - 1e-6).all(), "changes flip decisions", changes)
+    labels = {name: {"name": f"{name} in words", "unit": "€"} for name in card.columns[:3]}
+    with case.step("with_labels", must=True):
+        named = model.with_labels(labels)
+        named.reasons(X)
+        named.explain(X)
+    with case.attempt("hide counts"):
+        hidden = model.with_hidden_counts(case.pick((2, 5, 1000)))
+        case.same(hidden.predict_joint_log_proba(X), joint, "hidden counts change no prediction")
+        hidden.predict_interval(X)
+
+
 def described(case: Case, model: Any) -> None:
     """All that a model says about itself; short where it is shown in a session."""
     with case.step("describe", must=True):

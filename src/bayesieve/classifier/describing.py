@@ -13,6 +13,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.monotone import rising_cells
 from bayesieve.scorecard import Scorecard
+from bayesieve.scorecard.wording import Wording
 from bayesieve.search import SearchTrace
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.filters import RankedSelector
@@ -70,7 +71,8 @@ def describe(model: SelectiveNB) -> str:
             "No feature says anything reliable about the target: predictions are the shares of the classes."
         )
     else:
-        first = model.selected_features_[:_MOST_FEATURES]
+        words, card = Wording.of(model.scorecard_), model.scorecard_
+        first = [words.named(card[name].levels) for name in model.selected_features_[:_MOST_FEATURES]]
         is_one, is_first = ("is" if n == 1 else "are" for n in (n_selected, len(first)))
         sentences.append(
             f"{n_selected} of {plural(len(levels), 'feature')} {is_one} in the model; the most important {is_first} "
@@ -85,7 +87,12 @@ def describe(model: SelectiveNB) -> str:
 
 
 def feature_note(model: SelectiveNB, k: int) -> str | None:
-    """A remark on a feature, or None."""
+    """The description of a feature, and a remark, or None."""
+    label = Wording.of(model.scorecard_).labels.get(model.encoder_.levels_[k].name, {})
+    return " ".join(filter(None, [label.get("description"), _remark(model, k)])) or None
+
+
+def _remark(model: SelectiveNB, k: int) -> str | None:
     level = model.encoder_.levels_[k]
     if model.feature_weights_[k] == 0 and model.scorecard_.features[k].is_used:
         if isinstance(level, PairLevels) and level.level_score == 0:

@@ -52,6 +52,7 @@ from bayesieve.plain_values import (
     table,
 )
 from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of, with_importances
+from bayesieve.scorecard.wording import read_labels
 from bayesieve.search import SearchTrace
 from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.table import FeatureLevels
@@ -142,6 +143,7 @@ class _Content(msgspec.Struct, kw_only=True):
     search: Any
     cautions: list[Caution]
     benefit_rule: Any = None
+    labels: Any = None
 
 
 class _Model(_Content, kw_only=True):
@@ -222,6 +224,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
             for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
         ],
         **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
+        **({"labels": card.provenance["labels"]} if card.provenance.get("labels") else {}),
         "search": model.trace_.to_json(),
         "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
     }
@@ -256,6 +259,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
     facts = facts_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows)
+    if parts.labels is not None:
+        facts["provenance"]["labels"] = read_by(read_labels, parts.labels, facts["columns"])
     model.scorecard_ = _scorecard(parts, levels, signs, classes=classes, **facts)
     if not choices.encoder_by_name:
         model.encoder = clone(encoder)

@@ -5,11 +5,11 @@ values that it has never seen.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +35,7 @@ from bayesieve.scorecard.record import (
     log_probabilities,
     probabilities,
 )
+from bayesieve.scorecard.wording import described
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.columns import Categories, rows_from
@@ -171,6 +172,154 @@ class Predicting(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "scorecard_")
         return explain_rows(self, rows_in_memory(self, X), by)
 
+    def reasons(
+        self: Any, X: Any, n: int | None = 4, against: Literal["mean", "best"] = "mean", target_class: Any = None
+    ) -> Any:
+        """Why rows do not score better: the columns that speak against a class, one reason for each column.
+
+        What a feature adds to the log odds of the class is divided equally between its columns, so that a pair counts
+        half to each: the columns add up to the log odds less those of the reference. Ranks follow a rule that other
+        systems can repeat (``bayesieve/scorecard/reasons.py``): contributions are compared after rounding to 9
+        decimals, and of equal ones the first column of the training table comes first.
+
+        Parameters
+        ----------
+        X : as for ``explain``.
+        n : int or None, default=4
+            The most reasons of a row; None: all. There are fewer if fewer columns speak against the class.
+        against : {"mean", "best"}, default="mean"
+            Reference: the average training row, or the cell of each feature that adds most to the log odds, as in
+            letters on credit decisions in the United States.
+        target_class : label, default=None
+            The class that reasons speak against. None: ``classes_[1]`` of two. Of more, all classes but the predicted
+            one, so that reasons speak for that.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``row``, ``rank`` (from 1), ``column``, ``text`` (readable name and level, see `with_labels`) and
+            ``contribution``: what the column adds to the log odds of the class (of several, against the mean of the
+            others) less what it adds in the reference, in nats.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> model.reasons(frame[:4])["text"].to_list()
+        ['age: at most 22.5', 'age: more than 22.5 and at most 32.5']
+        """
+        from bayesieve.scorecard.reasons import reasons_of
+
+        check_is_fitted(self, "scorecard_")
+        return reasons_of(self.scorecard_, read(self, rows_in_memory(self, X)), n, against, target_class)
+
+    def counterfactuals(
+        self: Any,
+        X: Any,
+        n: int = 1,
+        *,
+        max_changes: int = 3,
+        target: Any = None,
+        probability: float | None = None,
+        fixed: Sequence[str] = (),
+        directions: Mapping[str, int] | None = None,
+        costs: Mapping[str, float] | None = None,
+    ) -> Any:
+        """The smallest changes of rows that flip their decision, found exactly, pairs of columns included.
+
+        A column moves to another part of its range, in which no feature tells values apart: an interval of numbers, or
+        known categories; never to missing. The cost of changes is the sum of the costs of the columns, then the number
+        of parts moved over (1 for categories, and from missing values). Of equal ones the surest comes first, then the
+        first columns, then the lowest parts.
+
+        Parameters
+        ----------
+        X : as for ``explain``.
+        n : int, default=1
+            The most options of a row, each for other columns; none changes all columns of another and more.
+        max_changes : {1, 2, 3}, default=3
+            The most columns that change.
+        target : label, default=None
+            The class that the row shall be predicted as; None: any other than now.
+        probability : float or None, default=None
+            The class (None: ``classes_[1]`` of two) shall be as probable as that, rather than the most probable one.
+        fixed : sequence of str, default=()
+            Columns that cannot change.
+        directions : dict from names of columns of numbers to +1 or -1, optional
+            Columns that only rise, or only fall; they stay as they are if missing.
+        costs : dict from names of columns to positive numbers, optional
+            Costs of changing columns; 1 for others.
+
+        Returns
+        -------
+        polars.DataFrame
+            A line for each change: ``row``, ``option`` (from 1), ``column``, ``from``, ``to`` (in words), ``low``
+            (exclusive) and ``high`` (inclusive) of the new number, or the new ``values``, any of which will do,
+            ``class`` and its ``probability`` after all changes of the option. Rows that are as wanted already, or that
+            so few changes do not flip, have none.
+
+        Raises
+        ------
+        ValueError
+            If a column or class is not known, or a sum of columns is in the model and these are not ``fixed``.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> model.counterfactuals(frame[:1]).select("column", "from", "to", "class").row(0)
+        ('age', '<= 22.5', '32.5 < .. <= 50', 'yes')
+        """
+        from bayesieve.scorecard.counterfactuals import counterfactuals_of
+
+        check_is_fitted(self, "scorecard_")
+        table = read(self, rows_in_memory(self, X))
+        by_column = {"fixed": fixed, "directions": directions, "costs": costs}
+        return counterfactuals_of(self.scorecard_, table, target, probability, n, max_changes, **by_column)
+
+    def with_labels(self: Any, labels: Any) -> Any:
+        """A copy of the model with words for people: readable names, units and texts, which reports, explanations and
+        reasons show, and which the model file keeps.
+
+        Parameters
+        ----------
+        labels : dict, str or path
+            For each column that is described its readable name, or a mapping with any of ``name``, ``unit``,
+            ``description`` and ``levels``: texts by level, as reports show it ("<= 32.5", "missing"), or by category.
+            Or a YAML file with such a mapping.
+
+        Returns
+        -------
+        SelectiveNB
+
+        Raises
+        ------
+        ValueError
+            If the labels describe a column or level that the model does not have.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> described = model.with_labels({"age": {"name": "Age", "levels": {"<= 32.5": "young"}}})
+        >>> described.reasons(frame[:1])["text"].to_list()
+        ['Age: young']
+        """
+        from bayesieve.scorecard.wording import read_labels, unknown_levels
+
+        check_is_fitted(self, "scorecard_")
+        read_in = read_labels(labels, self.scorecard_.columns)
+        complaint = unknown_levels(self.scorecard_, read_in)
+        if complaint is not None:
+            raise ValueError(complaint)
+        return labelled(self, read_in)
+
     def expressions(
         self: Any, frame: Any = None, *, outputs: Literal["all", "prediction", "probabilities"] = "all"
     ) -> list[Any]:
@@ -302,6 +451,13 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self, "scorecard_")
         return predict_to(self, path, source, keep, memory_limit, verbose)
+
+
+def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
+    """A copy of a model with labels, as `read_labels` returns them."""
+    other, card = copy(model), model.scorecard_
+    other.scorecard_ = replace(card, provenance={**card.provenance, "labels": dict(labels)})
+    return other
 
 
 def levels_of_columns(model: SelectiveNB) -> dict[str, FeatureLevels]:
@@ -606,16 +762,16 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
         raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
     card, cells = model.scorecard_, cells_of_row(model, X)
     if cells is not None:
-        return card.explain_cells(cells)
+        return described(card, card.explain_cells(cells))
     table = read(model, X)
     explanation = card.explain(table)
-    if by == "feature" or not isinstance(card.reader, ScoreReader):
-        return explanation
-    return explanation.grouped(
-        groups=card.reader.scores,
-        values=columns_of_texts(card.reader.score_texts(table), table.n_rows),
-        levels=columns_of_texts(card.reader.score_labels(table, UNSEEN), table.n_rows),
-    )
+    if by == "score" and isinstance(card.reader, ScoreReader):
+        explanation = explanation.grouped(
+            groups=card.reader.scores,
+            values=columns_of_texts(card.reader.score_texts(table), table.n_rows),
+            levels=columns_of_texts(card.reader.score_labels(table, UNSEEN), table.n_rows),
+        )
+    return described(card, explanation)
 
 
 def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:

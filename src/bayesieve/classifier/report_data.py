@@ -37,6 +37,7 @@ from bayesieve.report.data import (
     ValueRow,
 )
 from bayesieve.report.search import summarise_trace
+from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
 from bayesieve.table.derived_levels import PairLevels
@@ -62,6 +63,7 @@ def report_data(
     held_out: bool = False,
     n_explained: int = 3,
     title: str | None = None,
+    min_count: int = 1,
 ) -> ReportData:
     """Collect the data of `SelectiveNB.report`."""
     from bayesieve.version import __version__
@@ -90,7 +92,7 @@ def report_data(
         classes=tuple(str(label) for label in model.classes_),
         class_counts=tuple(model.scorecard_.class_counts.tolist()),
         headline=describe(model),
-        features=_features(model),
+        features=tuple(joined(feature, min_count) for feature in _features(model)),
         search=_search(model),
         warnings=(*left_out, *(caution.sentence for caution in model.cautions_)),
         settings=_settings(model),
@@ -125,10 +127,10 @@ def _on_rows(
 def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
     order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_, -model.feature_importances_))
     levels, signs = model.encoder_.levels_, model.monotone or {}
-    weights, importances = model.feature_weights_, model.feature_importances_
+    weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(model.scorecard_)
     return tuple(
         FeatureSummary(
-            name=levels[k].name,
+            name=words.named(levels[k]),
             kind=levels[k].kind,
             type=levels[k].type,
             weight=float(weights[k]),
@@ -144,30 +146,55 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
     )
 
 
+def joined(feature: FeatureSummary, min_count: int) -> FeatureSummary:
+    """The feature with its levels of fewer rows in one line, if there are several, and without its values of fewer."""
+    few = [level for level in feature.levels if level.count < min_count]
+    feature = replace(feature, values=tuple(value for value in feature.values if value.count >= min_count))
+    if len(few) < 2 or feature.grid is not None:  # levels of a pair are numbered
+        return feature
+
+    def mean(name: str) -> tuple[float, ...]:
+        return tuple(np.mean([getattr(level, name) for level in few], axis=0).tolist())
+
+    line = LevelRow(
+        f"{len(few)} levels of fewer than {min_count} rows",
+        is_missing=False,
+        count=sum(level.count for level in few),
+        share=sum(level.share for level in few),
+        class_counts=tuple(len(few) * n for n in mean("class_counts")),
+        class_probabilities=mean("class_probabilities"),
+        evidence=mean("evidence"),
+        counted=mean("counted") if few[0].counted else None,
+    )
+    return replace(feature, levels=(*(level for level in feature.levels if level.count >= min_count), line))
+
+
 def _details(model: SelectiveNB, k: int) -> dict[str, Any]:
     """The levels of a feature and what is within them, by the names of a `FeatureSummary`."""
     card, feature = model.scorecard_, model.scorecard_.features[k]
+    words = Wording.of(card)
     level, cells, line = feature.levels, feature.cells, feature.level_of_cell
     smoothed = log_probabilities(np.asarray(level.counts), float(card.class_counts.sum()), card.provenance["smoothing"])
     counted = feature.weight * (smoothed - smoothed.mean(axis=1, keepdims=True))
     counted -= (np.asarray(level.counts).sum(axis=1) / card.class_counts.sum()) @ counted
     is_fitted = card.provenance["evidence"] != "counted" and feature.is_used
     of_level = feature.by_level() if is_fitted else counted
+    labels, by_counts = words.levels(level, full=True), counted if is_fitted else None
     details: dict[str, Any] = {
-        "levels": _levels(level, smoothed + card.log_prior, of_level, counted if is_fitted else None),
-        "grid": _grid(level) if isinstance(level, PairLevels) else None,
+        "levels": _levels(level, labels, smoothed + card.log_prior, of_level, by_counts),
+        "grid": _grid(level, words) if isinstance(level, PairLevels) else None,
     }
     if cells is level:
         return details
     rows, evidence = feature.counts.sum(axis=1), feature.contributions
     if level.kind == "numeric":
         return details | {"curve": _curve(cells, rows, evidence, counted[line])}
-    groups = [level.all_labels[code] for code in line.tolist()]
-    return details | {"values": _values(cells.all_labels, groups, rows, evidence, of_level[line])}
+    groups = [labels[code] for code in line.tolist()]
+    return details | {"values": _values(words.levels(cells, full=True), groups, rows, evidence, of_level[line])}
 
 
 def _levels(
-    level: FeatureLevels, smoothed: np.ndarray, evidence: np.ndarray, counted: np.ndarray | None
+    level: FeatureLevels, labels: Sequence[str], smoothed: np.ndarray, evidence: np.ndarray, counted: np.ndarray | None
 ) -> tuple[LevelRow, ...]:
     counts = np.asarray(level.counts)
     total = counts.sum()
@@ -183,7 +210,7 @@ def _levels(
             evidence=tuple(evidence[code].tolist()),
             counted=None if counted is None else tuple(counted[code].tolist()),
         )
-        for code, label in enumerate(level.all_labels)
+        for code, label in enumerate(labels)
     )
 
 
@@ -207,13 +234,13 @@ def _values(
     )
 
 
-def _grid(level: PairLevels) -> CellGrid:
+def _grid(level: PairLevels, words: Wording) -> CellGrid:
     first, second = level.parts
     counts = level.cells.sum(axis=2)
     levels = np.where(level.grid < level.n_levels, level.grid, -1).tolist()  # of a surface, cells without rows, too
     return CellGrid(
-        names=(first.name, second.name),
-        labels=(first.labels, second.labels),
+        names=(words.named(first), words.named(second)),
+        labels=(words.levels(first), words.levels(second)),
         levels=tuple(tuple(None if code < 0 else code for code in line) for line in levels),
         counts=tuple(map(tuple, counts.tolist())),
     )
@@ -253,7 +280,7 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> t
                 weight=float(explanation.weights[k]),
                 contributions=tuple(explanation.contributions[at, k].tolist()),
             )
-            for k, name in enumerate(explanation.features)
+            for k, name in enumerate(explanation.names or explanation.features)
         ]
         explained.append(
             ExplainedRow(

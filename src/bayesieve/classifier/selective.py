@@ -353,6 +353,7 @@ class SelectiveNB(Predicting):
         held_out: bool = False,
         n_explained: int = 3,
         title: str | None = None,
+        min_count: int = 1,
     ) -> Performance | None:
         """Write a self-contained HTML report.
 
@@ -371,6 +372,8 @@ class SelectiveNB(Predicting):
         held_out : True: ``X`` was not used for training; this very model is measured on it, as the report tells.
         n_explained : number of rows explained.
         title : headline; by default it names the target.
+        min_count : more than 1: counts of rows by level are rounded to multiples of it, and levels of fewer rows joined
+            in one line.
 
         Returns
         -------
@@ -390,26 +393,45 @@ class SelectiveNB(Predicting):
         check_is_fitted(self, "scorecard_")
         check_html(path)
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
-        model = self
+        model = self.with_hidden_counts(min_count)
         if is_scan(X, y):
             X, y, sample_weight, caution = drawn_from(self, X, y, sample_weight)
-            model = copy(self)
+            model = copy(model)
             model.cautions_ = (*self.cautions_, *filter(None, [caution]))
             options["cv"] = 5 if cv is None and not held_out else cv
-        data = report_data(model, X, y, sample_weight, **options)
+        data = report_data(model, X, y, sample_weight, **options, min_count=min_count)
         write_atomically(path, render_report(data))
         return data.performance
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, min_count: int = 1) -> None:
         """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`.
 
         It is read back before it replaces an older file. A model with parts that a file cannot hold, such as your own
         classes, is refused, and so is the name of another format, such as ``model.pkl``.
+
+        Parameters
+        ----------
+        path : file to write.
+        min_count : int, default=1
+            More than 1: counts of rows by cell and class are rounded to multiples of it, so that none below it is told.
+            Predictions stay the same to the last bit, intervals and importances change a little. See docs/privacy.md.
         """
         from bayesieve.classifier.persistence import save
 
         check_is_fitted(self, "scorecard_")
-        save(self, path)
+        save(self.with_hidden_counts(min_count), path)
+
+    def with_hidden_counts(self, min_count: int) -> SelectiveNB:
+        """A copy of the model that tells no count of fewer rows than ``min_count``, as ``save`` writes it.
+
+        In memory, and in a pickle, its encoder still knows them.
+        """
+        from bayesieve.scorecard.hidden_counts import with_hidden_counts
+
+        check_is_fitted(self, "scorecard_")
+        other = copy(self)
+        other.scorecard_ = with_hidden_counts(self.scorecard_, min_count)
+        return other
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "scorecard_"):

@@ -67,6 +67,7 @@ FIT = {
             "monotone levels, columns out of the model or in it; bayesieve levels writes one.",
             type=Path,
         ),
+        Option("--labels FILE", "YAML file of readable names, units and texts of columns and levels.", type=Path),
         Option("--sums N", "Sums of two columns of numbers, drawn at random, to try as features.", 0),
         Option("--quantiles N", "In pieces: quantiles of a column of over 100,000 different numbers.", 65_535),
     ],
@@ -103,6 +104,7 @@ FIT = {
     "Output": [
         folder("bayesieve-output"),
         Option("--folds N", "Cross-validation folds for the report's measures; 0: none.", 5),
+        Option("--min-count N", "Tell no count of fewer rows in model.json and the report.", 1),
         Option("--no-report", "Skip report.html and its measures."),
         QUIET,
     ],
@@ -128,6 +130,12 @@ PREDICT = {
             "File to write; its extension chooses CSV, TSV, Parquet or Arrow. Without extension: a folder, for one "
             "Parquet file for each file of TABLE. By default, and for -, CSV goes to standard output.",
             type=Path,
+        ),
+        Option(
+            "--reasons N",
+            "Add columns reason_1 to reason_N: what speaks against the second of two classes or, of more, for the "
+            "predicted one, the strongest first.",
+            0,
         ),
         Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
         BENEFIT,

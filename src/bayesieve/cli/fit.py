@@ -18,6 +18,7 @@ import polars as pl
 from sklearn.base import clone
 
 from bayesieve import RandomSums, RepeatedFolds, SelectiveNB, TableEncoder
+from bayesieve.classifier.predicting import labelled
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
 from bayesieve.cli.files import amounts_of, shown
@@ -26,6 +27,7 @@ from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.engine.files import bytes_of
+from bayesieve.scorecard.wording import read_labels, unknown_levels
 from bayesieve.selection import SELECTORS
 from bayesieve.table import as_table, as_target
 from bayesieve.table.cautions import Caution, silenced
@@ -52,10 +54,16 @@ def fit(given: Any) -> None:
     screen, table, output = Screen(given.quiet), given.table, given.output
     columns = Columns.given(given, given.target)
     files.check_folder(output)
+    if given.min_count < 1:
+        raise CommandError(f"--min-count must be a number of rows, at least 1, got {given.min_count}")
+    fitted = ("auto", "levels", "cells") if given.selector == "compression" else ("levels", "cells")
+    if given.min_count > 1 and given.calibrate not in fitted:
+        raise CommandError("--min-count needs evidence that is fitted to the rows: --calibrate levels or cells")
     data = _training(given, columns, screen)
     with files.locating(table, given.target):
         rule = rule_in(given.benefit, data)
     model = _model(given, data)
+    labels = {} if given.labels is None else read_labels(given.labels, data.names)
     if given.dry_run:
         with compiling.announced(screen), screen.working("Trying a few rows ..."):
             plan = data.plan(model)
@@ -63,15 +71,19 @@ def fit(given: Any) -> None:
         return
     with files.locating(table, given.target):
         _learn(model, data, screen)
+    if labels:
+        if unknown := unknown_levels(model.scorecard_, labels):
+            screen.warn(unknown)  # of this fit; it is too late to stop
+        model.scorecard_ = labelled(model, labels).scorecard_
     model.target_name_, model.benefit_rule_ = given.target, rule
     model.set_params(verbose=0, engine="memory", cache=None, memory_limit=None)
     with files.opened_folder(output):
         written = [("model", output / "model.json"), ("features", output / "features.csv")]
-        model.save(output / "model.json")
+        model.save(output / "model.json", min_count=given.min_count)
         files.write_frame(model.summary(), output / "features.csv")
         performance = None
         if not given.no_report:
-            performance = _write_report(model, data.measured(model), output / "report.html", given.folds, screen)
+            performance = _write_report(model, data.measured(model), output / "report.html", given, screen)
             written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)
 
@@ -166,8 +178,9 @@ def _learn(model: Any, data: Any, screen: Screen) -> None:
         )
 
 
-def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen) -> Any:
+def _write_report(model: Any, data: TrainingTable, path: Path, given: Any, screen: Screen) -> Any:
     """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
+    folds = given.folds
     if folds and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
         folds = 0
@@ -176,7 +189,9 @@ def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, scree
     left = f"model.json and features.csv are in {path.parent}; the report was not written"
     benefit = None if model.benefit_rule_ is None else deciding(model, data.X, data.frame, data.path)
     with interruptible(left), screen.working(f"{what} ..."):
-        return model.report(path, data.X, data.y, sample_weight=data.weights, benefit=benefit, cv=folds)
+        return model.report(
+            path, data.X, data.y, sample_weight=data.weights, benefit=benefit, cv=folds, min_count=given.min_count
+        )
 
 
 @dataclass(frozen=True)

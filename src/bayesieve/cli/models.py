@@ -40,6 +40,8 @@ def predict(given: Any) -> None:
     from bayesieve.table.writing import is_folder
 
     screen, table, output = Screen(given.quiet), given.table, given.output
+    if given.reasons < 0:
+        raise CommandError(f"--reasons must be a number of reasons, at least 0, got {given.reasons}")
     to_folder = not files.to_stdout(output) and is_folder(output)
     (files.check_folder if to_folder else files.check_output)(output)
     model = files.read_model(given.model, screen)
@@ -50,7 +52,13 @@ def predict(given: Any) -> None:
         add = {"add": partial(decision_columns, rule, model, table), "add_key": repr(rule)}
         add["also"] = [rule.amount] if rule.amount in source.names else []
     kept = "all" if given.keep == ["all"] and "all" not in source.names else given.keep
+    if given.reasons:
+        add["add_key"] = f"{add.get('add_key', '')} reasons {given.reasons}"
+        add["add"] = partial(reason_columns, model, given.reasons, add.get("add"))
     scored = PredictedRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
+    taken = [name for name in reason_names(given.reasons) if name in scored.keep]
+    if taken:
+        raise CommandError(f"Column {quoted(taken[0])} has the name of a reason; rename it, or do not keep it")
     unfinished = "no predictions were written"
     if to_folder:
         unfinished = f"finished files are in {output}; run the same command to continue from there"
@@ -173,7 +181,7 @@ def _show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> No
     for k in sorted(range(len(size)), key=lambda k: (-size[k], k)):
         value = shorten(visible(_value(explanation.values[at, k])), _MOST_VALUE)
         level, weight = shorten(visible(explanation.levels[at, k]), _MOST_LEVEL), f"{explanation.weights[k]:.3f}"
-        rows.append([explanation.features[k], value, level, weight, *_compared(parts[k], two)])
+        rows.append([(explanation.names or explanation.features)[k], value, level, weight, *_compared(parts[k], two)])
     rows.append(["total", "", "", "", *_compared(explanation.joint_log_proba()[at], two)[:-1], None])
     titles = [shorten(labels[j], _MOST_TITLE) for j in two]
     columns = [*map(Column, ("feature", "value", "level")), *numbers("weight", *titles, "difference")]
@@ -307,3 +315,22 @@ def decision_columns(
     names = pl.Series("decision", list(rule.decisions))
     columns = [pl.Series(f"benefit({name})", expected[:, i]) for i, name in enumerate(rule.decisions)]
     return [names.gather(expected.argmax(axis=1)), *columns]
+
+
+def reason_names(n: int) -> list[str]:
+    return [f"reason_{i}" for i in range(1, n + 1)]
+
+
+def reason_columns(model: Any, n: int, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
+    """What another function adds to a block, and the reasons of its rows, the strongest first."""
+    import polars as pl
+
+    from bayesieve.classifier.predicting import own_columns
+
+    texts: list[list[str | None]] = [[None] * block.height for _ in range(n)]
+    if block.height:
+        found = model.reasons(own_columns(model, block), n).select("row", "rank", "text")
+        for row, rank, text in found.iter_rows():
+            texts[rank - 1][row] = text
+    columns = [pl.Series(name, own, dtype=pl.String) for name, own in zip(reason_names(n), texts, strict=True)]
+    return [*(before(block, probability, first) if before else ()), *columns]

@@ -193,6 +193,9 @@ class Scorecard(ShortRepr):
         """The feature of this name; KeyError if there is none."""
         return self.features[self._position[name]]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._position
+
     @cached_property
     def _position(self) -> dict[str, int]:
         return {feature.name: k for k, feature in enumerate(self.features)}
@@ -328,13 +331,19 @@ class Scorecard(ShortRepr):
             weights=np.array([feature.weight for feature in used]),
         )
 
-    def to_frame(self) -> Any:
+    def to_frame(self, min_count: int = 1) -> Any:
         """One row per feature in the model and cell (polars), most important first, then what its unseen values add:
         all that it takes to work out a score by hand.
 
         ``feature``, ``columns``, ``cell`` (label), ``low`` (exclusive) and ``high`` (inclusive) of numbers, ``values``
         of groups, ``is_missing``, ``is_unseen``, ``rows``, and for each class ``contribution_<class>`` and
         ``standard_error_<class>``. The intercept is a row without feature.
+
+        Parameters
+        ----------
+        min_count : int, default=1
+            More than 1: cells of fewer rows are joined in one line a feature, without names and limits, which tells
+            their mean contribution, and other numbers of rows are rounded to multiples of it.
         """
         rows = [self._line(None, "intercept", self.intercept, np.zeros(self.classes.size))]
         for k in self.by_importance.tolist():
@@ -344,10 +353,25 @@ class Scorecard(ShortRepr):
                 parts = {**bounds_of(feature.cells, code), "is_missing": code == missing}
                 parts["rows"] = float(feature.counts[code].sum())
                 errors = feature.standard_errors[code]
+                if parts["rows"] < min_count:
+                    continue
+                if min_count > 1:
+                    parts["rows"] = round(parts["rows"] / min_count) * float(min_count)
                 rows.append(self._line(feature, label, feature.contributions[code], errors, **parts))
+            rows += self._few(feature, min_count)
             nothing = np.zeros(self.classes.size)
             rows.append(self._line(feature, UNSEEN, feature.unseen, nothing, is_unseen=True, rows=0.0))
         return polars_frame(rows, infer_schema_length=None)
+
+    def _few(self, feature: Feature, min_count: int) -> list[dict[str, Any]]:
+        """The line of the cells of fewer rows."""
+        n_rows = feature.counts.sum(axis=1)
+        few = n_rows < min_count
+        if not few.any():
+            return []
+        mean = np.average(feature.contributions[few], axis=0, weights=n_rows[few] if n_rows[few].any() else None)
+        label = f"({int(few.sum())} cells of fewer than {min_count} rows)"
+        return [self._line(feature, label, mean, feature.standard_errors[few].max(axis=0), rows=None)]
 
     def _line(
         self, feature: Feature | None, cell: str, contributions: np.ndarray, errors: np.ndarray, **parts: Any
@@ -381,7 +405,8 @@ class Explanation(ShortRepr):
     weights : (n_features,);
     standard_errors : (n_rows, n_features, n_classes) of the contributions, 0 for values never seen in training;
     intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases. None of both for
-    a model without errors.
+    a model without errors;
+    names : readable names of the features, if the model has labels, which are also those of the levels then.
     """
 
     rows: np.ndarray
@@ -394,6 +419,7 @@ class Explanation(ShortRepr):
     weights: np.ndarray
     standard_errors: np.ndarray | None = None
     intervals: np.ndarray | None = None
+    names: Sequence[str] | None = None
 
     def joint_log_proba(self) -> np.ndarray:
         """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums
@@ -450,7 +476,7 @@ class Explanation(ShortRepr):
         """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
         ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the
         ``standard_error`` of the contribution (nats), and the ``probability`` of the class, which lies between ``low``
-        and ``high`` in 90 % of cases.
+        and ``high`` in 90 % of cases; a model with labels (`SelectiveNB.with_labels`) the readable ``name``.
         """
         import polars as pl
 
@@ -462,6 +488,7 @@ class Explanation(ShortRepr):
             names = ("probability", "low", "high")
             errors |= {name: np.repeat(own.ravel(), n_features) for name, own in zip(names, of_class, strict=True)}
         labels = self.classes.tolist()
+        readable = {} if self.names is None else {"name": list(self.names) * (n_rows * n_classes)}
         per_row = n_classes * n_features
         return polars_frame(
             {
@@ -474,6 +501,7 @@ class Explanation(ShortRepr):
                 "contribution": self.contributions.transpose(0, 2, 1).ravel(),
                 "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
                 **errors,
+                **readable,
             },
             schema_overrides={"feature": pl.String, "value": pl.String, "level": pl.String},
         )

@@ -292,6 +292,20 @@ class FeatureLevels(ShortRepr):
         assert self.groups is not None
         return frozenset(type(canonical_value(value)) for group in self.groups for value in group if value is not None)
 
+    def by_value(self) -> FeatureLevels:
+        """The same values of a categorical column, each a level."""
+        groups = [(value,) for group in self.groups or () for value in group]
+        missing = groups.index((None,)) if (None,) in groups else None
+        return FeatureLevels(self.name, self.kind, self.type, None, tuple(groups), missing)
+
+    def first_values(self) -> Categories:
+        """The first value of each group."""
+        assert self.groups is not None
+        values: list[Any] = [next((v for v in group if v is not None), None) for group in self.groups]
+        known = [value for value in values if value is not None]
+        at = iter(range(len(known)))
+        return Categories(np.array([-1 if value is None else next(at) for value in values], dtype=np.int64), known)
+
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values for JSON; floats survive exactly, -inf is the text "-inf"."""
         cuts, groups = self.cut_points, self.groups

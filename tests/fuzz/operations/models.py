@@ -34,6 +34,7 @@ def fit_and_use(case: Case) -> None:
     checks = [
         lambda: invariants.one_by_one(case, model, X, p) if rows_matter else None,
         lambda: invariants.explained(case, model, X),
+        lambda: invariants.told(case, model, X),
         lambda: invariants.described(case, model),
         lambda: invariants.traced(case, model.trace_),
         lambda: invariants.stored(case, model, X, p, again),

@@ -1,0 +1,350 @@
+"""The smallest changes of a row that flip a decision: a branch and bound over the cells of columns, exact with pairs.
+
+A column moves between parts of its range in which no feature tells values apart: the intervals between the cut points
+of all features that use it, or the values that all of them treat alike. The cost of changes is the sum of the costs of
+their columns, then the number of parts moved over (1 for categories, and for values that were missing); of equal ones
+the surest comes first (its log odds rounded to 9 decimals), then the first columns, then the lowest parts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from bayesieve.scorecard.reasons import DECIMALS, class_position, code_by
+from bayesieve.scorecard.record import UNSEEN, Scorecard, bounds_of
+from bayesieve.scorecard.wording import Wording
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.columns import Categories
+from bayesieve.table.derived_levels import PairLevels, scores_of
+from bayesieve.table.values import canonical_text
+from bayesieve.words import named
+
+_MOST_CHANGES = 3
+_BEYOND = 1e-9  # nats by which a decision must change, so that rounding cannot turn it back
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted: the class of the row as probable as some log odds or, if None, the most probable one; and how
+    many options of how many changes, with the costs of the columns and the signs of their directions.
+    """
+
+    log_odds: float | None
+    n: int
+    max_changes: int
+    costs: np.ndarray
+    signs: np.ndarray
+
+    def certainty(self, margins: np.ndarray) -> np.ndarray:
+        """Log odds of the class from what it has more than each other one, (..., n_classes - 1)."""
+        with np.errstate(invalid="ignore"):
+            sure: np.ndarray = margins[..., 0] if margins.shape[-1] == 1 else -np.logaddexp.reduce(-margins, axis=-1)
+        return sure
+
+    def holds(self, margins: np.ndarray) -> np.ndarray:
+        least = margins.min(axis=-1) if self.log_odds is None else self.certainty(margins) - self.log_odds
+        fine: np.ndarray = least >= _BEYOND
+        return fine
+
+
+@dataclass(frozen=True, order=True)
+class Option:
+    """Changes of some columns: what orders them, then positions of the columns and their new parts."""
+
+    cost: float
+    steps: int
+    doubt: float
+    columns: tuple[int, ...]
+    parts: tuple[int, ...]
+    certainty: float = field(compare=False)
+
+
+class Parts:
+    """The parts of the columns of a model: 0 for missing values, then the parts, then values that were never seen."""
+
+    def __init__(self, card: Scorecard, fixed: Sequence[str]) -> None:
+        self.card = card
+        used = [card.features[k] for k in card.used.tolist()]
+        summed = [feature for feature in used if any(part.sum_of for part in parts_of(feature.cells))]
+        names = sorted({name for feature in summed for name in feature.columns} - set(fixed))
+        if names:
+            raise ValueError(
+                f"How far sums move depends on more than levels: name {named(names)} in fixed=, or fit without sums."
+            )
+        self.features = [feature for feature in used if feature not in summed]
+        uses: dict[str, list[FeatureLevels]] = defaultdict(list)
+        for part in (part for feature in self.features for part in parts_of(feature.cells)):
+            uses[scores_of([part])[0]].append(part)
+        self.levels = [refined(name, uses[name]) for name in card.columns if name in uses]
+        self.names = [level.name for level in self.levels]
+
+    def gains(self, of_class: int) -> tuple[list[np.ndarray], dict[tuple[int, int], np.ndarray]]:
+        """What parts add to the margins of a class over the others: (n_parts + 2, n_margins) of each column, and
+        (n_parts + 2, n_parts + 2, n_margins) of two columns together.
+        """
+        position = {name: i for i, name in enumerate(self.names)}
+        n_margins = self.card.classes.size - 1
+        alone = [np.zeros((level.n_levels + 1, n_margins)) for level in self.levels]
+        together: dict[tuple[int, int], np.ndarray] = {}
+        for feature in self.features:
+            margins = feature.table[:, [of_class]] - np.delete(feature.table, of_class, axis=1)
+            parts = parts_of(feature.cells)
+            at = [position[scores_of([part])[0]] for part in parts]
+            codes = [codes_in(part, self.levels[c]) for part, c in zip(parts, at, strict=True)]
+            if len(parts) == 1:
+                alone[at[0]] += margins[codes[0]]
+                continue
+            grid = margins[feature.cells.code_parts(*np.broadcast_arrays(codes[0][:, None], codes[1][None]))]
+            key, grid = ((at[0], at[1]), grid) if at[0] < at[1] else ((at[1], at[0]), grid.transpose(1, 0, 2))
+            together[key] = together[key] + grid if key in together else grid
+        return alone, together
+
+
+def parts_of(levels: FeatureLevels) -> Sequence[FeatureLevels]:
+    """Both parts of a pair, or the levels of a column."""
+    return levels.parts if isinstance(levels, PairLevels) else (levels,)
+
+
+def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
+    """Levels that tell apart all that some levels of a column tell apart, those of missing values first."""
+    first = uses[0]
+    if first.groups is None:
+        cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in uses]))
+        return FeatureLevels(name, "numeric", first.type, np.array([-np.inf, *cuts[np.isfinite(cuts)]]), None, 0)
+    single = [value for level in uses for group in level.groups or () for value in group if value is not None]
+    values: dict[str, Any] = {canonical_text(value): value for value in single}
+    whole = Categories(np.arange(len(values)), list(values.values()))
+    alike: dict[tuple[int, ...], list[object]] = defaultdict(list)
+    for value, *codes in zip(values.values(), *(level.code_categories(whole).tolist() for level in uses), strict=True):
+        alike[tuple(codes)].append(value)
+    return FeatureLevels(name, "categorical", first.type, None, ((None,), *map(tuple, alike.values())), 0)
+
+
+def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
+    """(n_levels + 1,) the level of `part` that holds each of the finer ``levels``, values that were never seen last."""
+    if levels.groups is None:
+        inner = np.asarray(levels.cut_points)[1:]
+        codes = part.code_numbers(np.array([np.nan, *inner, np.nextafter(inner[-1], np.inf) if inner.size else 0.0]))
+    else:
+        codes = part.code_categories(levels.first_values())
+    return np.append(codes.astype(np.int64), part.n_levels)
+
+
+def moves_of(levels: FeatureLevels, own: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
+    """The parts that a column may move to, all or those up or down, and how many steps away they are. A missing number
+    is neither below nor above others.
+    """
+    parts = np.arange(1, levels.n_levels)
+    is_ordered = levels.groups is None and 0 < own < levels.n_levels
+    steps = np.abs(parts - own) if is_ordered else (parts != own).astype(np.int64)
+    allowed = (steps > 0) & (sign == 0 or (is_ordered & ((parts - own) * sign > 0)))
+    return parts[allowed], steps[allowed]
+
+
+class Search:
+    """The search for one row.
+
+    own : its parts, (n_columns,); margins : what the wanted class has more than each other one, (n_margins,);
+    alone, together : see `Parts.gains`; moves : see `moves_of`.
+    """
+
+    def __init__(
+        self, own: Sequence[int], margins: np.ndarray, gains: tuple[Any, Any], moves: Sequence[Any], wish: Wish
+    ) -> None:
+        self.own, self.margins, self.wish, (alone, self.together) = own, margins, wish, gains
+        self.need = _BEYOND / 2 + (wish.log_odds or 0.0) - margins  # half, for sums in another order
+        sums = [line - line[at] for line, at in zip(alone, own, strict=True)]
+        for (a, b), grid in self.together.items():
+            sums[a] = sums[a] + grid[:, own[b]] - grid[own[a], own[b]]
+            sums[b] = sums[b] + grid[own[a]] - grid[own[a], own[b]]
+        self.parts = {c: parts for c, (parts, _) in enumerate(moves) if parts.size}
+        self.steps = {c: moves[c][1] for c in self.parts}
+        self.gains = {c: sums[c][parts] for c, parts in self.parts.items()}
+        self.most = np.zeros((len(own), margins.size))
+        for c, own_gains in self.gains.items():
+            self.most[c] = own_gains.max(axis=0)
+        self.best: list[Option] = []
+
+    @cached_property
+    def joint(self) -> dict[tuple[int, int], np.ndarray]:
+        """What moves of two columns add beyond the sum of both, (n_parts, n_parts, n_margins)."""
+        found = {}
+        for (a, b), grid in self.together.items():
+            if a in self.parts and b in self.parts:
+                at, to, i, j = self.parts[a][:, None], self.parts[b][None], self.own[a], self.own[b]
+                found[a, b] = grid[at, to] - grid[at, j] - grid[i, to] + grid[i, j]
+        return found
+
+    @cached_property
+    def most_joint(self) -> np.ndarray:
+        """(n_columns, n_columns, n_margins) the most of each of these."""
+        most = np.zeros((len(self.own), *self.most.shape))
+        for (a, b), grid in self.joint.items():
+            most[a, b] = most[b, a] = grid.max(axis=(0, 1))
+        return most
+
+    def run(self) -> list[Option]:
+        """The best options, each for other columns; none changes all columns of another and more."""
+        cheapest = np.sort(self.wish.costs[list(self.parts)])
+        for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
+            if self._is_beyond(round(float(cheapest[:k].sum()), DECIMALS), k):
+                break
+            for cost, least, columns in self._worth(k):
+                if self._is_beyond(cost, least):
+                    break
+                if not any(set(option.columns) < set(columns) for option in self.best):
+                    self.best = sorted([*self.best, *self._best_of(columns, cost)])[: self.wish.n]
+        return self.best
+
+    def _is_beyond(self, cost: float, steps: int) -> bool:
+        return len(self.best) == self.wish.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
+
+    def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
+        """The sets of k columns that may flip the decision, the least cost and number of steps first."""
+        pieces = [(sets[:0], self.most[:0]) for sets in [np.zeros((0, k), dtype=np.int64)]]
+        for sets in sets_of(np.array(list(self.parts)), k):
+            reach = self.most[sets].sum(axis=1)
+            for i, j in combinations(range(k), 2):
+                reach += self.most_joint[sets[:, i], sets[:, j]]
+            fine = (reach >= self.need).all(axis=1)
+            pieces.append((sets[fine], reach[fine]))
+        sets, reach = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        costs = self.wish.costs[sets].sum(axis=1).round(DECIMALS)
+        for s in np.lexsort((-reach.min(axis=1), costs)).tolist():
+            yield float(costs[s]), k, tuple(sets[s].tolist())
+
+    def _best_of(self, columns: tuple[int, ...], cost: float) -> list[Option]:
+        """The fewest steps of moves of all these columns that flip the decision, the surest first; empty for none."""
+        is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
+        limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
+        kept = {c: self._kept(c, columns, limit) for c in columns}
+        ordered = sorted(columns, key=lambda c: kept[c].size)
+        found: list[Option] = []
+        for at in kept[ordered[0]].tolist():
+            limit = found[0].steps if found else limit
+            if self.steps[ordered[0]][at] + len(columns) - 1 <= limit:
+                found = sorted([*found, *self._best_on_grid({**kept, ordered[0]: np.array([at])}, cost, limit)])[:1]
+        return found
+
+    def _kept(self, c: int, columns: tuple[int, ...], limit: int) -> np.ndarray:
+        """Positions of the parts of a column that may be in the best option of some columns."""
+        reach = self.gains[c] + self.most[[d for d in columns if d != c]].sum(axis=0)
+        for a, b in combinations(columns, 2):
+            reach = reach + self.most_joint[a, b]
+        return np.flatnonzero((reach >= self.need).all(axis=1) & (self.steps[c] + len(columns) - 1 <= limit))
+
+    def _best_on_grid(self, kept: Mapping[int, np.ndarray], cost: float, limit: int) -> list[Option]:
+        """The best option with one of the parts kept of each column; empty for none."""
+        columns = tuple(sorted(kept))
+        at = dict(zip(columns, np.ix_(*(kept[c] for c in columns)), strict=True))
+        steps: Any = sum(self.steps[c][at[c]] for c in columns)
+        margins = self.margins + sum(self.gains[c][at[c]] for c in columns)
+        for a, b in combinations(columns, 2):
+            if (a, b) in self.joint:
+                margins = margins + self.joint[a, b][at[a], at[b]]
+        places = np.argwhere(self.wish.holds(margins) & (steps <= limit))
+        few = steps[tuple(places.T)]
+        options = []
+        for place in places[few == few.min(initial=limit)].tolist():
+            sure = float(self.wish.certainty(margins[tuple(place)]))
+            parts = tuple(int(self.parts[c][kept[c][i]]) for c, i in zip(columns, place, strict=True))
+            options.append(Option(cost, int(few.min()), round(-sure, DECIMALS), columns, parts, sure))
+        return sorted(options)[:1]
+
+
+def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
+    """Sets of one to three columns, (n_sets, k), in pieces."""
+    if k == 1:
+        yield columns[:, None]
+    elif k == 2:
+        yield columns[np.stack(np.triu_indices(columns.size, 1), axis=1)]
+    else:
+        for i, first in enumerate(columns.tolist()):
+            for pairs in sets_of(columns[i + 1 :], 2):
+                yield np.column_stack([np.full(len(pairs), first), pairs])
+
+
+def counterfactuals_of(
+    card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
+) -> Any:
+    """Compute `SelectiveNB.counterfactuals`; ``by_column`` are fixed, directions and costs."""
+    import polars as pl
+
+    parts, wish = _checked(card, probability, n, max_changes, **by_column)
+    joint, codes = card.tables.joint(card.cells(table)), code_by(card, table, parts.levels)
+    goals = _goals(card, joint, target, probability)
+    gains = {j: parts.gains(j) for j in sorted({j for goal in goals for j in goal})}
+    texts = [(*Wording.of(card).levels(level), UNSEEN) for level in parts.levels]
+    moves: dict[tuple[int, int], Any] = {}
+    lines: list[tuple[Any, ...]] = []
+    for row, goal in enumerate(goals):
+        own = codes[:, row].tolist()
+        for c, at in enumerate(own):
+            if (c, at) not in moves:
+                moves[c, at] = moves_of(parts.levels[c], at, wish.signs[c]) if np.isfinite(wish.costs[c]) else _NONE
+        found = []
+        for j in goal:
+            margins = joint[row, j] - np.delete(joint[row], j)
+            if not np.isnan(margins).any() and not wish.holds(margins):
+                search = Search(own, margins, gains[j], [moves[c, at] for c, at in enumerate(own)], wish)
+                found += [(option, j) for option in search.run()]
+        for number, (option, j) in enumerate(sorted(found)[:n], start=1):
+            for c, part in zip(option.columns, option.parts, strict=True):
+                bounds = bounds_of(parts.levels[c], part)
+                line = (row, number, parts.names[c], texts[c][own[c]], texts[c][part], *map(bounds.get, _BOUNDS))
+                lines.append((*line, card.classes[j : j + 1].tolist()[0], float(expit(option.certainty))))
+    kinds = [pl.Int64, pl.Int64, pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.List(pl.String)]
+    of_all: list[Any] = [*kinds, pl.Series(card.classes.tolist()).dtype, pl.Float64]
+    names = ("row", "option", "column", "from", "to", *_BOUNDS, "class", "probability")
+    return pl.DataFrame(lines, schema=dict(zip(names, of_all, strict=True)), orient="row")
+
+
+_BOUNDS = ("low", "high", "values")
+_NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float | None) -> list[list[int]]:
+    """The classes of which each row shall become one: that named, or all but the predicted one."""
+    every = range(card.classes.size)
+    if target is None and probability is None:
+        return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
+    if target is None and card.classes.size > 2:
+        raise ValueError("probability= needs the class that shall be as probable: name it by target=.")
+    return [[1 if target is None else class_position(card, target)]] * len(joint)
+
+
+def _checked(
+    card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
+) -> tuple[Parts, Wish]:
+    """ValueError for options that cannot be used."""
+    fixed = [fixed] if isinstance(fixed, str) else list(fixed)
+    directions, costs = directions or {}, costs or {}
+    for name, value, most in (("n", n, np.inf), ("max_changes", max_changes, _MOST_CHANGES)):
+        if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
+            raise ValueError(f"{name} must be a whole number from 1 to {most}, got {value!r:.80}.")
+    if probability is not None and not (isinstance(probability, Real) and 0.0 < float(probability) < 1.0):
+        raise ValueError(f"probability must be above 0 and below 1, got {probability!r:.80}.")
+    unknown = [name for name in (*fixed, *directions, *costs) if name not in card.columns]
+    if unknown:
+        raise ValueError(f"The model has no column {named(unknown)}; check the names in fixed, directions and costs.")
+    for name, cost in costs.items():
+        if isinstance(cost, bool) or not isinstance(cost, Real) or not 0.0 < float(cost) < np.inf:
+            raise ValueError(f"The cost of column {name!r} must be a number above 0, got {cost!r:.80}.")
+    parts = Parts(card, fixed)
+    for name, sign in directions.items():
+        is_number = all(level.groups is None for level in parts.levels if level.name == name)
+        if isinstance(sign, bool) or sign not in (-1, 1) or not is_number:
+            raise ValueError(f"The direction of column {name!r} must be +1 or -1, and the column hold numbers.")
+    of_column = np.array([np.inf if name in fixed else float(costs.get(name, 1.0)) for name in parts.names])
+    signs = np.array([directions.get(name, 0) for name in parts.names], dtype=np.int64)
+    log_odds = None if probability is None else float(logit(float(probability)))
+    return parts, Wish(log_odds, int(n), int(max_changes), of_column, signs)

@@ -1,0 +1,189 @@
+"""Reasons for scores, column by column, by a rule simple enough for SQL, PMML and spreadsheets to repeat.
+
+1. The score of a class is what log P(class) has more than the mean log probability of the other classes: the log odds,
+   if there are two. With J classes, a cell whose contributions are c adds (J c[class] - sum(c)) / (J - 1) to it.
+2. Against "mean", this is compared with the average training row, to which features add 0; against "best", with the
+   cell of the feature that adds most, missing values included, and values that are in no cell left out. Indicators of
+   one score are one feature here.
+3. What a feature has more or less than that is divided equally between its columns: a pair counts half to each.
+   So the sums of the columns add up to the score less that of the reference row.
+4. Columns with less than the reference are reasons, the largest shortfall first. Sums are compared after rounding to 9
+   decimals; of equal ones the first column of the training table comes first.
+
+Halves need one number a cell; a fairer division, such as Shapley's, needs a population and cannot be written on a
+scorecard. Several classes of which none is named: the score is minus that of the predicted class, so that reasons tell
+what speaks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from bayesieve.scorecard.look_up import RowReader, ScoreReader
+from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard
+from bayesieve.scorecard.wording import Wording
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.cautions import silenced
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import TableLevels
+
+DECIMALS = 9
+_BLOCK = 1 << 22  # numbers of rows by columns at a time
+
+
+def class_position(card: Scorecard, label: Any) -> int:
+    """The position of a class; ValueError, which lists them, if there is none of this label."""
+    labels = card.classes.tolist()
+    if label not in labels:
+        raise ValueError(f"target must be a class, one of {', '.join(map(str, labels[:20]))}, got {label!r:.80}.")
+    return labels.index(label)
+
+
+def columns_in_use(card: Scorecard) -> list[str]:
+    """The columns that features in the model are made of, in the order of the training table."""
+    behind = {name for k in card.used.tolist() for name in card.features[k].columns}
+    return [name for name in card.columns if name in behind]
+
+
+def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, target: Any) -> Any:
+    """Compute `SelectiveNB.reasons`."""
+    import polars as pl
+
+    if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
+        raise ValueError(f"n must be a number of reasons, at least 1, or None for all, got {n!r:.80}.")
+    if against not in ("mean", "best"):
+        raise ValueError(f"against must be 'mean' or 'best', got {against!r:.80}.")
+    n_classes, names = card.classes.size, columns_in_use(card)
+    of_class = 1 if target is None else class_position(card, target)
+    codes = card.cells(table)
+    levels, shown, words = _texts(card, table, names)
+    starts = np.cumsum([0, *map(len, words)])
+    texts = pl.Series([text for column in words for text in column], dtype=pl.String)
+    step, frames = max(1, _BLOCK // max(1, len(names))), []
+    for first in range(0, table.n_rows, step):
+        own = codes[:, first : first + step]
+        towards = np.full(own.shape[1], of_class)
+        sign = 1.0
+        if target is None and n_classes > 2:
+            towards, sign = card.tables.joint(own).argmax(axis=1), -1.0
+        parts = shortfalls(card, own, names, against, towards, sign)
+        order = np.argsort(parts.round(DECIMALS), axis=1, kind="stable")[:, :n]
+        found = np.take_along_axis(parts, order, axis=1)
+        row, rank = np.nonzero(found.round(DECIMALS) < 0)
+        column = order[row, rank]
+        at = starts[levels[column]] + shown[levels[column], first + row]
+        told = {"column": pl.Series(names, dtype=pl.String).gather(column), "text": texts.gather(at)}
+        frame = {"row": first + row, "rank": rank + 1, **told, "contribution": sign * found[row, rank]}
+        frames.append(pl.DataFrame(frame, schema_overrides={"row": pl.Int64, "rank": pl.Int64}))
+    return pl.concat(frames)
+
+
+def shortfalls(
+    card: Scorecard, codes: np.ndarray, names: Sequence[str], against: str, towards: np.ndarray, sign: float = 1.0
+) -> np.ndarray:
+    """What columns add to scores less what they add to those of the reference, (n_rows, n_columns).
+
+    Parameters
+    ----------
+    codes : (n_used, n_rows) cells of the features in the model.
+    towards : (n_rows,) class of the score of each row; ``sign`` -1: the score is minus that.
+    """
+    parts, position = np.zeros((codes.shape[1], len(names))), {name: i for i, name in enumerate(names)}
+    features = [card.features[k] for k in card.used.tolist()]
+    references = _best(features, sign) if against == "best" else np.zeros((len(features), card.classes.size))
+    for feature, own, reference in zip(features, codes, references, strict=True):
+        scores = sign * _scores(feature.table) - reference
+        value = scores[np.minimum(own, len(scores) - 1), towards] / len(feature.columns)
+        for name in feature.columns:
+            parts[:, position[name]] += value
+    return parts
+
+
+def _scores(table: np.ndarray) -> np.ndarray:
+    n_classes = table.shape[1]
+    scores: np.ndarray = (n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1)
+    return scores
+
+
+def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
+    """(n_features, n_classes) the most that cells of each feature add; all of a column in the first of its features."""
+    best = np.zeros((len(features), features[0].contributions.shape[1] if features else 0))
+    alone: dict[tuple[str, ...], list[int]] = {}
+    for k, feature in enumerate(features):
+        best[k] = (sign * _scores(feature.contributions)).max(axis=0)
+        if isinstance(feature.cells.cut_points, np.ndarray):
+            alone.setdefault(feature.columns, []).append(k)
+    for several in (run for run in alone.values() if len(run) > 1):
+        cells = [features[k].cells for k in several]
+        values = np.unique(np.concatenate([np.asarray(cell.cut_points) for cell in cells] + [np.array([np.inf])]))
+        values = np.append(values, [np.nan] * (cells[0].missing_code is not None))
+        joint = sum(sign * _scores(features[k].table)[features[k].cells.code_numbers(values)] for k in several)
+        best[several] = 0.0
+        best[several[0]] = np.asarray(joint).max(axis=0)
+    return best
+
+
+def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
+    """For each column the position of what tells values apart; the codes of these, (n_told, n_rows); their texts."""
+    words, told = Wording.of(card), told_apart(card, names)
+    levels = list({id(level): level for level in told}.values())
+    single = [level if level.groups is None else level.by_value() for level in levels]
+    unseen = "missing" if isinstance(card.reader, ScoreReader) else UNSEEN[1:-1]
+    texts = []
+    for level, parts in zip(levels, single, strict=True):
+        name = words.named(level)
+        texts.append([f"{name}: {text}" for text in (*_texts_of(card, level, parts, words), unseen)])
+    position = {id(level): i for i, level in enumerate(levels)}
+    return np.array([position[id(level)] for level in told], dtype=np.int64), code_by(card, table, single), texts
+
+
+def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.ndarray:
+    """(n_told, n_rows) codes of values by other levels of the columns, scores or sums of a scorecard."""
+    codes: dict[str, np.ndarray] = {}
+    if isinstance(card.reader, ScoreReader):
+        own = card.reader.read(table)
+        for level in told:
+            values = own.column(card.reader.needed.index(level.name)).read_numbers("number")[0]
+            codes[level.name] = level.code_numbers(values)
+    elif told:
+        of_name = {level.name: level for level in told}
+        columns = [feature.levels for feature in card.features if feature.kind != "pair"]
+        every = [of_name.get(level.name, level) for level in columns if not level.sum_of]
+        every += [level for level in told if level.sum_of]
+        used = np.array([k for k, level in enumerate(every) if level.name in of_name], dtype=np.int64)
+        with silenced():  # values were complained about before
+            found = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
+        codes = {every[k].name: found[i] for i, k in enumerate(used.tolist())}
+    return np.array([codes[level.name] for level in told], dtype=np.int64).reshape(len(told), table.n_rows)
+
+
+def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
+    """The texts that labels give to the levels around parts of a column or, without, of the parts."""
+    around = np.arange(told.n_levels) if single is told else told.code_categories(single.first_values())
+    if told.name in card and card[told.name].cells is told:
+        feature = card[told.name]
+        given = [words.given(feature.levels)[k] for k in feature.level_of_cell.tolist()]
+    else:
+        given = words.given(told)
+    return [given[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
+
+
+def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
+    """How values of each column are told apart in texts: by the cells of its own feature or, if there is one only, by
+    those of a pair, or of a sum. Scores of indicators: by all thresholds.
+    """
+    if isinstance(card.reader, ScoreReader):
+        families = {family.name: family for family in card.reader.column_levels}
+        return [families[name] for name in names]
+    known: dict[str, FeatureLevels] = {}
+    used = [card.features[k].cells for k in card.used.tolist()]
+    parts = [part for level in used for part in (level.parts if isinstance(level, PairLevels) else (level,))]
+    for level in [*(feature.cells for feature in card.features if feature.kind != "pair"), *parts]:
+        for name in level.sum_of or (level.name,):
+            if name not in known or (known[name].n_levels == 1 and level.n_levels > 1):
+                known[name] = level
+    return [known[name] for name in names]

@@ -1,0 +1,207 @@
+"""Words for people: names, units and descriptions of columns and texts of their levels, from a file or a dictionary."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from bayesieve.scorecard.record import Explanation, Scorecard
+from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name, scores_of
+from bayesieve.table.labels import cell_labels, cut_texts, group_labels
+from bayesieve.table.values import canonical_text
+from bayesieve.words import named, similar
+
+
+class _Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The words about a column."""
+
+    name: str = ""
+    unit: str = ""
+    description: str = ""
+    levels: dict[str, str] = {}
+
+
+def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Labels as plain values, by column.
+
+    Parameters
+    ----------
+    source : a mapping from columns to names, or to mappings with any of ``name``, ``unit``, ``description`` and
+        ``levels``, a mapping from labels of levels or values to texts; or a YAML file with such a mapping.
+    columns : those that may be described.
+
+    Raises
+    ------
+    ValueError
+        If it is not such a mapping, or names another column; the sentence names the place.
+    """
+    where = "The labels" if isinstance(source, Mapping) else str(source)
+    if isinstance(source, (str, os.PathLike)):
+        source = _parsed(Path(source))
+    try:
+        read = msgspec.json.decode(msgspec.json.encode(source), type=dict[str, Any])  # keys are texts
+    except (msgspec.MsgspecError, TypeError):
+        raise ValueError(f"{where} must map columns to words, such as 'age: {{name: Age, unit: years}}'.") from None
+    labels = {}
+    for column, given in read.items():
+        if column not in columns:
+            meant = similar(column, columns)
+            hint = f"did you mean {named(meant)}?" if meant else f"there are {named(columns)}."
+            raise ValueError(f"{where} describe the column {column!r:.80}, which is not there; {hint}")
+        try:
+            label = _Label(given) if isinstance(given, str) else msgspec.convert(given, _Label)
+        except msgspec.MsgspecError as error:
+            fault = str(error).rstrip(".")
+            raise ValueError(
+                f"{where} must give column {column!r:.80} texts as name, unit, description and levels: {fault}."
+            ) from None
+        labels[column] = msgspec.to_builtins(label)
+    return labels
+
+
+def _parsed(path: Path) -> Any:
+    import yaml
+
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # all values are texts
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror}); give a file of labels.") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = "" if mark is None else f", line {mark.line + 1}"
+        raise ValueError(f"{path}{place} is not YAML; write lines such as 'age: {{name: Age, unit: years}}'.") from None
+
+
+def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """A sentence about the first column with a text for a level or value that it does not have, or None."""
+    for column, label in labels.items():
+        levels = _levels_of(card, column)
+        known = {"missing", *(text for level in levels for text in (*level.labels, *level.all_labels))}
+        known |= {canonical_text(value) for level in levels for group in level.groups or () for value in group}
+        unknown = [text for text in label.get("levels", {}) if text not in known]
+        if unknown:
+            there = [text for level in levels[:1] for text in level.labels]
+            return (
+                f"The labels name {named(unknown)} of column {column!r:.80}, which is no level or value of it; its "
+                f"levels are {named(there)}."
+            )
+    return None
+
+
+def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
+    """All ways in which features tell the values of a column apart, its own levels first."""
+    found: list[FeatureLevels] = []
+    for feature in card.features:
+        levels = feature.levels
+        parts = levels.parts if isinstance(levels, PairLevels) else (levels, feature.cells)
+        found += [part for part in parts if scores_of([part]) == [column]]
+    return found
+
+
+class Wording:
+    """Names of features and texts of levels, as labels give them.
+
+    Parameters
+    ----------
+    labels : mapping from columns, as `read_labels` returns it.
+    """
+
+    def __init__(self, labels: Mapping[str, Mapping[str, Any]]) -> None:
+        self.labels = labels
+
+    @classmethod
+    def of(cls, card: Scorecard) -> Wording:
+        return cls(card.provenance.get("labels", {}))
+
+    def name(self, column: str) -> str:
+        """The readable name of a column."""
+        return str(self.labels.get(column, {}).get("name", column))
+
+    def named(self, level: FeatureLevels) -> str:
+        """The readable name of a feature."""
+        if isinstance(level, PairLevels):
+            given = pair_name(*(part.name for part in level.parts))
+            return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(given)
+        if level.sum_of:
+            return level.name if not self.labels else " + ".join(map(self.name, level.sum_of))
+        if isinstance(level, IndicatorLevels):
+            return f"{self.name(level.score)} {level.labels[0]}" if level.score in self.labels else level.name
+        return self.name(level.name)
+
+    def levels(self, level: FeatureLevels, full: bool = False) -> tuple[str, ...]:
+        """A text for each level: those given, or its label, with the texts of values and with the unit."""
+        labels = level.all_labels if full else level.labels
+        if isinstance(level, PairLevels):
+            if not any(name in self.labels for name in scores_of(level.parts)):
+                return labels
+            return cell_labels([*map(self._part, level.parts)], level.grid, level.n_levels, full=full)
+        own = self.labels.get(scores_of([level])[0])
+        if own is None:
+            return labels
+        made = labels if level.groups is None else group_labels(self._groups(level), full=full)
+        unit = f" {own['unit']}" if level.groups is None and "unit" in own else ""
+        made = tuple(text if text in ("missing", "no value", "any value") else text + unit for text in made)
+        return tuple(given or text for given, text in zip(self.given(level), made, strict=True))
+
+    def spoken(self, level: FeatureLevels) -> list[str]:
+        """As `levels`, in words for a letter; groups are of one value."""
+        if level.groups is not None:
+            made = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
+        else:
+            unit = self.labels.get(level.name, {}).get("unit", "")
+            made = _spoken_intervals(level, f" {unit}" if unit else "")
+        return [given or text for given, text in zip(self.given(level), made, strict=True)]
+
+    def given(self, level: FeatureLevels) -> list[str | None]:
+        """The text that the labels have for each level, or None."""
+        texts = self.labels.get(scores_of([level])[0], {}).get("levels", {})
+        both = zip(level.labels, level.all_labels, strict=True)
+        return [texts.get(label, texts.get(whole)) for label, whole in both] if texts else [None] * level.n_levels
+
+    def _groups(self, level: FeatureLevels) -> list[list[str | None]]:
+        texts = self.labels.get(level.name, {}).get("levels", {})
+        of = [[None if value is None else canonical_text(value) for value in group] for group in level.groups or ()]
+        return [[text if text is None else texts.get(text, text) for text in group] for group in of]
+
+    def _part(self, part: FeatureLevels) -> Any:
+        groups = None if part.groups is None else self._groups(part)
+        facts = {name: getattr(part, name) for name in ("cut_points", "type", "missing_code")}
+        return SimpleNamespace(name=self.named(part), groups=groups, **facts)
+
+
+def described(card: Scorecard, explanation: Explanation) -> Explanation:
+    """An explanation with readable names, and texts in place of labels of levels, if the scorecard has labels."""
+    words = Wording.of(card)
+    if not words.labels:
+        return explanation
+    names, texts = [], explanation.levels.copy()
+    scores = {family.name: family for family in card.reader.column_levels}
+    for k, name in enumerate(explanation.features):
+        level = card[name].levels if name in card else scores[name]
+        names.append(words.named(level))
+        labels = Counter(level.labels)
+        known = {a: b for a, b in zip(level.labels, words.levels(level), strict=True) if labels[a] == 1}
+        texts[:, k] = [known.get(label, label) for label in texts[:, k]]
+    return replace(explanation, names=names, levels=texts)
+
+
+def _spoken_intervals(level: FeatureLevels, unit: str) -> list[str]:
+    cuts = np.asarray(level.cut_points)
+    alone = cuts[:1] == -np.inf
+    texts = cut_texts(cuts[1:] if alone.any() else cuts, level.type)
+    made = [f"more than {low} and at most {high}{unit}" for low, high in pairwise(texts)]
+    made = [f"at most {texts[0]}{unit}", *made, f"more than {texts[-1]}{unit}"] if texts else ["any value"]
+    made = ["missing" if level.missing_code == 0 else "no value", *made] if alone.any() else made
+    if level.missing_code is not None and not alone.any() and level.missing_code < len(made):
+        made[level.missing_code] += " or missing"
+    return made + list(level.labels[len(made) :])  # missing values of an indicator come last
