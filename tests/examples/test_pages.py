@@ -35,6 +35,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("filters.md", 2),
         ("filters-pairs.md", 4),
         ("clusters.md", 3),
+        ("levels-by-hand.md", 4),
         ("own-selector.md", 2),
         ("own-dependence.md", 4),
         ("reasons.md", 8),

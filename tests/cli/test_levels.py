@@ -1,0 +1,46 @@
+"""`bayesieve levels`, and `fit --levels`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bayesieve
+from tests.cli.conftest import GERMAN, Run
+
+
+def test_levels_are_written_edited_and_read_back(succeeds: Run, model: Path, tmp_path: Path) -> None:
+    printed = succeeds("levels", model).stdout
+    assert succeeds("levels", model, "--output", "levels.yaml").stdout == "levels in levels.yaml\n"
+    assert Path("levels.yaml").read_text(encoding="utf-8") == printed
+    assert "age:\n  cuts: [" in printed
+    options = ("--target", "class", "--folds", 0, "--no-report", "--output")
+    succeeds("fit", GERMAN, "--levels", "levels.yaml", *options, "same")
+    first, same = bayesieve.load(model), bayesieve.load("same/model.json")
+    for one, other in zip(first.scorecard_.features, same.scorecard_.features, strict=True):
+        np.testing.assert_array_equal(one.contributions, other.contributions)
+    Path("levels.yaml").write_text("age: {cuts: [30]}\njob: {exclude: true}\n", encoding="utf-8")
+    succeeds("fit", GERMAN, "--levels", "levels.yaml", *options, "edited")
+    assert bayesieve.load("edited/model.json").scorecard_["age"].levels.labels == ("<= 30", "> 30")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "nope: {cuts: [1]}",
+            "error: levels names the column 'nope', which is not in the table; name its columns only.",
+        ),
+        ("age: {cuts: [2, 1]}", "error: levels of the column 'age': it needs cuts in ascending order, each once."),
+        ("age: [", "error: levels.yaml is no YAML of columns and their levels: "),
+    ],
+)
+def test_levels_that_cannot_be(fails: Run, text: str, message: str) -> None:
+    Path("levels.yaml").write_text(text, encoding="utf-8")
+    told = fails("fit", GERMAN, "--target", "class", "--levels", "levels.yaml", "--output", "out")
+    assert told.replace("--levels names", "levels names").startswith(message)
+    assert not Path("out").exists()
+    assert "There is no model file no.json" in fails("levels", "no.json")
+    assert "nowhere.yaml cannot be read" in fails("fit", GERMAN, "--target", "class", "--levels", "nowhere.yaml")
