@@ -29,6 +29,7 @@ from .discretize import (
 from .evaluation import (
     RepeatedFolds as RepeatedFolds,
     compare as compare,
+    drift as drift,
     selection_stability as selection_stability,
 )
 from .report import (
