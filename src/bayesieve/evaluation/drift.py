@@ -21,7 +21,7 @@ from bayesieve.table.writing import check_html, write_atomically
 from bayesieve.words import ShortRepr
 
 _LEVEL = 0.95
-_Z = float(ndtri(0.5 + _LEVEL / 2))
+_FEW = 40.0  # rows: from here on, numbers of rows are normal to within their rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,9 +89,10 @@ def drift(
 ) -> Drift:
     """How rows differ from the training rows of a model, on the levels of the model, period by period.
 
-    The population stability index (PSI) of a feature is the sum over its levels of (share now - share in training) x
-    ln(share now / share in training), as in optbinning. Shares are of the rows that have a level; if training had
-    missing values, these are one. A level without rows counts as half a row.
+    Levels are those that the scorecard tells apart, with the training rows in ``feature.counts``. The population
+    stability index (PSI) of a feature is the sum over its levels of (share now - share in training) x ln(share now /
+    share in training), as in optbinning. Shares are of the rows that have a level; if training had missing values,
+    these are one. A level without rows counts as half a row.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ def _counts(rows: JudgedRows, codes: np.ndarray, n_codes: int, values: np.ndarra
     """(n_groups, n_codes) sums of weights, times values if given."""
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
     n_groups = len(rows.names)
-    at = codes if n_groups == 1 else rows.group * n_codes + codes
+    at = codes if n_groups == 1 else rows.group * np.int32(n_codes) + codes
     return np.bincount(at, weights, minlength=n_groups * n_codes).reshape(n_groups, n_codes).astype(float)
 
 
@@ -230,15 +231,6 @@ def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
     return np.asarray(((parts[0] - parts[1]) * np.log(parts[0] / parts[1])).sum(axis=-1))
 
 
-def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
-    """(..., n_levels) sums over the cells of each level of (..., n_cells) counts."""
-    if feature.cells is feature.levels:
-        return counts
-    member = np.zeros((counts.shape[-1], feature.levels.n_levels))
-    member[np.arange(len(member)), feature.level_of_cell] = 1.0
-    return np.asarray(counts @ member)
-
-
 def _stability(
     feature: Feature, counts: np.ndarray, n_effective: np.ndarray, n_resamples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
@@ -247,24 +239,34 @@ def _stability(
     Resampled rows differ from the sample as the sample does from the distribution that it comes from: what they have
     more than the sample is taken off the sample.
     """
-    before = _by_level(feature, feature.counts.sum(axis=1))
-    now, whole = _by_level(feature, counts[:, :-1]), counts.sum(axis=1)
-    now = now * np.divide(n_effective, whole, out=np.zeros_like(whole), where=whole > 0)[:, None]
-    n_now = np.rint(now.sum(axis=1)).astype(np.int64)
+    before, whole = feature.counts.sum(axis=1), counts.sum(axis=1)
+    now = counts[:, :-1] * np.divide(n_effective, whole, out=np.zeros_like(whole), where=whole > 0)[:, None]
+    n_now = now.sum(axis=1)
     psi = np.where(n_now > 0, population_stability(now, before), np.nan)
     low = high = chance = np.full(psi.size, np.nan)
     if n_resamples and before.sum() > 0:
-        shares = before / before.sum()
-        of_now = np.where(n_now[:, None] > 0, now / np.maximum(now.sum(axis=1, keepdims=True), 1e-300), shares)
-        size = (n_resamples, psi.size)
-        again = rng.multinomial(max(1, round(before.sum())), shares, size=n_resamples)[:, None]
-        resampled = population_stability(rng.multinomial(n_now, of_now, size=size), again)
-        by_chance = population_stability(rng.multinomial(n_now, shares, size=size), again)
+        again = _resampled(before[None], n_resamples, rng)[0]
+        draws = _resampled(now, n_resamples, rng, np.outer(n_now, before / before.sum()))
+        resampled, by_chance = (population_stability(drawn, again) for drawn in draws)
         largest, smallest = np.quantile(resampled, [0.5 + _LEVEL / 2, 0.5 - _LEVEL / 2], axis=0)
         known = np.where(n_now > 0, 1.0, np.nan)
         low, high = np.clip(2 * psi - largest, 0.0, psi), np.maximum(2 * psi - smallest, psi)
         chance = known * np.quantile(by_chance, _LEVEL, axis=0)
     return {"psi": psi, "psi_low": low, "psi_high": high, "psi_chance": chance}
+
+
+def _resampled(first: np.ndarray, n_resamples: int, rng: np.random.Generator, *others: np.ndarray) -> list[np.ndarray]:
+    """For each table of counts, (n_resamples, n_groups, n_levels) Poisson numbers of these means, whose shares are those
+    of rows drawn again; large ones are normal.
+    """
+    deviates = rng.standard_normal((n_resamples, *first.shape), dtype=np.float32)
+    tables = []
+    for counts in (first, *others):
+        drawn = deviates * np.sqrt(counts, dtype=np.float32) + counts.astype(np.float32)
+        few = counts < _FEW
+        drawn[:, few] = rng.poisson(counts[few], (n_resamples, np.count_nonzero(few)))
+        tables.append(drawn)
+    return tables
 
 
 def _levels(
@@ -277,22 +279,19 @@ def _levels(
     shown: list[int],
 ) -> list[dict[str, Any]]:
     """Shares of each level and, with labels, how often each class is predicted and observed in it."""
-    n_groups, n_codes = len(rows.names), feature.levels.n_levels + 1
-    before = _by_level(feature, feature.counts.T).T
-    now = np.column_stack([_by_level(feature, counts[:, :-1]), counts[:, -1]])
+    n_groups, n_codes, before = len(rows.names), counts.shape[1], feature.counts
     shares = np.append(before.sum(axis=1) / card.class_counts.sum(), 0.0)
     shares[-1] = max(0.0, 1.0 - shares.sum())
     line: dict[str, Any] = {
-        "by": np.repeat(np.arange(n_groups), n_codes),
+        "by": [name for name in rows.names for _ in range(n_codes)],
         "feature": feature.name,
-        "level": np.tile(np.array([*feature.levels.labels, UNSEEN], dtype=object), n_groups),
+        "level": np.tile(np.array([*feature.labels, UNSEEN], dtype=object), n_groups),
         "train": np.tile(shares, n_groups),
-        "now": _over(now, weight).ravel(),
+        "now": _over(counts, weight).ravel(),
     }
-    line["by"] = [rows.names[k] for k in line["by"].tolist()]
     if rows.labels is None:
         return [line]
-    level = np.append(feature.level_of_cell, n_codes - 1)[np.minimum(rows.cells[at], len(feature.labels))]
+    level = np.minimum(rows.cells[at], n_codes - 1)
     labelled = (rows.labels >= 0).astype(float)
     n, squares = (
         _counts(rows, level, n_codes, part)
@@ -373,13 +372,15 @@ def _measured(
     }
 
 
-def calibration(probability: np.ndarray, hit: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
-    """Mean predicted probability less the share of hits, and half the width of its 95 % interval."""
+def calibration(
+    probability: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, level: float = _LEVEL
+) -> tuple[float, float]:
+    """Mean predicted probability less the share of hits, and half the width of its interval."""
     weights = np.ones(hit.size) if weights is None else weights
     difference = probability - hit
     variances = np.maximum(probability * (1 - probability), 0.0), difference**2
     spread = max(float(weights**2 @ variance) for variance in variances) / weights.sum() ** 2
-    return float(weights @ difference / weights.sum()), _Z * spread**0.5
+    return float(weights @ difference / weights.sum()), float(ndtri(0.5 + level / 2)) * spread**0.5
 
 
 def _joined(lines: list[dict[str, Any]], first: list[str]) -> Any:

@@ -94,7 +94,7 @@ def judged_rows(
     sizes, cells, missing, taken = zip(*blocks, strict=True)
     n_rows, starts = sum(sizes), np.cumsum([0, *sizes])
     columns = {role: _column(role, value, taken, n_rows) for role, value in roles.items() if value is not None}
-    group, labels_of_groups = np.zeros(n_rows, dtype=np.int64), ["all"]
+    group, labels_of_groups = np.zeros(n_rows, dtype=np.int32), ["all"]
     if by is not None:
         group, labels_of_groups = groups_of(columns["by"], every)
     classes = np.asarray(model.classes_ if card is None else card.classes)
@@ -218,7 +218,7 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
             f"told apart; {what}."
         )
     position = {value: i for i, value in enumerate(found)}
-    lookup = np.array([*(position[value] for value in values), len(found)], dtype=np.int64)
+    lookup = np.array([*(position[value] for value in values), len(found)], dtype=np.int32)
     group = lookup[codes]
     return group, [*found, None] if (codes < 0).any() else found
 

@@ -215,7 +215,7 @@ class FeatureLevels(ShortRepr):
     def has_missing_alone(self) -> bool:
         """Whether a level holds missing values and no others."""
         if self.cut_points is not None:
-            return self.missing_code == 0 and self.cut_points[:1] == -np.inf
+            return self.missing_code == 0 and bool((self.cut_points[:1] == -np.inf).any())
         return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
 
     def is_missing(self, column: Column) -> np.ndarray:
