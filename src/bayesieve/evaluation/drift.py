@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc, ndtri
+from scipy.special import betainc
 from scipy.stats import false_discovery_control
 
+from bayesieve.evaluation.evaluating import Segment, labelled
 from bayesieve.evaluation.judged import JudgedRows, judged_rows, scorecard_in
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import UNSEEN, Feature
 from bayesieve.selection.base import seed_of
-from bayesieve.statistics import metrics
 from bayesieve.table.frames import polars_frame
 from bayesieve.table.writing import check_html, write_atomically
 from bayesieve.words import ShortRepr
 
 _LEVEL = 0.95
 _FEW = 40.0  # rows: from here on, numbers of rows are normal to within their rounding
+_ENDS = {"low": 1, "high": 2}
+_MEASURES = [f"{name}{end}" for name in ("auc", "log_loss", "brier", "calibration") for end in ("", "_low", "_high")]
+_OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,16 +93,16 @@ def drift(
 ) -> Drift:
     """How rows differ from the training rows of a model, on the levels of the model, period by period.
 
-    Levels are those that the scorecard tells apart, with the training rows in ``feature.counts``. The population
-    stability index (PSI) of a feature is the sum over its levels of (share now - share in training) x ln(share now /
-    share in training), as in optbinning. Shares are of the rows that have a level; if training had missing values,
-    these are one. A level without rows counts as half a row.
+    The population stability index (PSI) of a feature is the sum over its levels of (share now - share in training) x
+    ln(share now / share in training), as in optbinning. Shares are of the rows that have a level; if training had
+    missing values, these are in one. A level without rows counts as half a row. Of a feature with a single level, the
+    cells that the scorecard tells apart are taken.
 
     Parameters
     ----------
     model : SelectiveNB or Scorecard
-    X : dataframe, array, or what `bayesieve.scan` takes
-        Rows of today. Columns may be in any order; those that are not in the model play no part.
+    X : dataframe or array
+        Rows of today, in memory. Columns may be in any order; those that are not in the model play no part.
     y : array-like or str, optional
         Labels, or the name of their column. Rows whose label is missing have no part in measures.
     by : array-like or str, optional
@@ -154,69 +158,52 @@ def drift(
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)) or n_resamples < 0:
         raise ValueError(f"n_resamples must be a whole number, 0 or more, got {n_resamples!r}.")
     rows = judged_rows(model, X, y, by, sample_weight, every, predicts=y is not None)
-    seed, position = seed_of(random_state), {k: at for at, k in enumerate(card.used.tolist())}
-    weight, squares = rows.sums(), rows.sums(rows.weights)
-    n_effective = np.divide(weight**2, squares, out=np.zeros_like(weight), where=squares > 0)
-    shown = [1] if card.classes.size == 2 else list(range(card.classes.size))
-    lines, levels, totals = [], [], np.zeros((len(rows.names), card.classes.size))
+    weight, squares = (_sums(rows, values=values)[:, 0] for values in (None, rows.weights))
+    n_effective, position = _over(weight**2, squares), {k: at for at, k in enumerate(card.used.tolist())}
+    counted = np.bincount(rows.group if rows.weights is None else rows.group[rows.weights > 0], minlength=weight.size)
+    lines, levels, total = [], [], np.zeros((weight.size, card.classes.size))
     for k in card.by_importance.tolist():
-        feature, at = card.features[k], position[k]
-        counts = _counts(rows, np.minimum(rows.cells[at], len(feature.labels)), len(feature.labels) + 1)
-        shift = _shift(feature, counts, weight, card.class_counts.sum())
-        totals += shift
-        stability = _stability(feature, counts, n_effective, n_resamples, np.random.default_rng([seed, k]))
-        absent = rows.sums(rows=rows.missing[at])
-        unseen = rows.missing[at][rows.cells[at][rows.missing[at]] >= len(feature.labels)]
-        shares = {"unseen": counts[:, -1] - rows.sums(rows=unseen), "missing": absent}
-        shares = {name: _over(np.maximum(part, 0.0), weight) for name, part in shares.items()}
-        lines.append({"feature": feature.name, **stability, **shares, **_shifts(card, shift)})
-        levels += _levels(card, rows, feature, at, counts, weight, shown)
-    n_rows = np.bincount(rows.group if rows.weights is None else rows.group[rows.weights > 0], minlength=len(weight))
-    same = {"by": rows.names, "rows": n_rows}
-    order = ["by", "feature", "rows"]
-    periods: dict[str, Any] = {**same, **_shifts(card, totals)}
-    if rows.labels is not None:
-        periods |= _measures(rows, shown)
-    return Drift(
-        _joined([{**same, **line} for line in lines], order),
-        polars_frame(periods, nan_to_null=True, strict=False),
-        _with_adjusted(_joined(levels, order)),
-        float(card.class_counts.sum()),
-    )
+        feature, codes, absent = card.features[k], rows.cells[position[k]], rows.missing[position[k]]
+        n_cells, now = len(feature.labels), _sums(rows, codes, len(feature.labels) + 1)
+        before = np.append(feature.counts.sum(axis=1) / card.class_counts.sum(), 0.0)
+        before[-1] = 1.0 - before.sum()
+        shift = (_over(now, weight) - before) @ feature.table
+        total += shift
+        rng = np.random.default_rng([seed_of(random_state), k])
+        line = {"by": rows.names, "feature": feature.name, "rows": counted}
+        line |= _stability(feature, now[:, :-1] * _over(n_effective, weight)[:, None], n_resamples, rng)
+        known = now[:, -1] - _sums(rows, among=absent[codes[absent] >= n_cells])[:, 0]
+        line["unseen"] = _over(np.maximum(known, 0.0), weight)
+        line["missing"] = _over(_sums(rows, among=absent)[:, 0], weight)
+        lines.append({**line, **_shifts(card, shift)})
+        levels += _levels(card, rows, feature, codes, _over(now, weight), before)
+    periods = {"by": rows.names, "rows": counted, **_shifts(card, total), **({} if y is None else _measures(rows))}
+    names = ("by", "feature", "rows", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing", "shift")
+    frames = (_joined(lines, names), _joined([periods], ()), _with_adjusted(_joined(levels, _OF_LEVELS)))
+    return Drift(*frames, float(card.class_counts.sum()))
 
 
-def _counts(rows: JudgedRows, codes: np.ndarray, n_codes: int, values: np.ndarray | None = None) -> np.ndarray:
-    """(n_groups, n_codes) sums of weights, times values if given."""
+def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
+    """(n_groups, n) sums of the weights, times values if given, of rows by code; all rows or some."""
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
-    n_groups = len(rows.names)
-    at = codes if n_groups == 1 else rows.group * np.int32(n_codes) + codes
-    return np.bincount(at, weights, minlength=n_groups * n_codes).reshape(n_groups, n_codes).astype(float)
+    at = rows.group[among] * np.int32(n) + codes
+    sums = np.bincount(at, None if weights is None else weights[among], minlength=n * len(rows.names))
+    return sums.reshape(len(rows.names), n).astype(float)
 
 
 def _over(parts: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Parts over the whole of their group, NaN if that is 0."""
-    whole = whole.reshape(-1, *(1,) * (parts.ndim - 1))
+    whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (parts.ndim - whole.ndim)), parts.shape)
     return np.divide(parts, whole, out=np.full(parts.shape, np.nan), where=whole > 0)
 
 
-def _shift(feature: Feature, counts: np.ndarray, weight: np.ndarray, total: float) -> np.ndarray:
-    """(n_groups, n_classes) what the feature adds on average, less what it adds in training."""
-    before = feature.counts.sum(axis=1) / total
-    before = np.append(before, 1.0 - before.sum())
-    return np.asarray((_over(counts, weight) - before) @ feature.table)
-
-
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
+    """Of (n_groups, n_classes) shifts of the log joint."""
     if card.classes.size == 2:
         return {"shift": shift[:, 1] - shift[:, 0]}
+    largest = np.abs(np.nan_to_num(shift)).argmax(axis=1)[:, None]
     each = {f"shift_{label}": shift[:, j] for j, label in enumerate(card.classes.tolist())}
-    return {"shift": _largest(shift), **each}
-
-
-def _largest(values: np.ndarray) -> np.ndarray:
-    """Of each row of (n_groups, n) values the largest in size."""
-    at = np.abs(np.nan_to_num(values)).argmax(axis=1)
-    return np.take_along_axis(values, at[:, None], axis=1)[:, 0]
+    return {"shift": np.take_along_axis(shift, largest, axis=1)[:, 0], **each}
 
 
 def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -224,91 +211,79 @@ def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> population_stability(np.array([30.0, 70.0]), np.array([50.0, 50.0])).round(4)
-    np.float64(0.1695)
+    >>> float(population_stability(np.array([30.0, 70.0]), np.array([50.0, 50.0])).round(4))
+    0.1695
     """
-    parts = [np.maximum(part, 0.5) / np.maximum(part.sum(axis=-1, keepdims=True), 0.5) for part in (now, before)]
-    return np.asarray(((parts[0] - parts[1]) * np.log(parts[0] / parts[1])).sum(axis=-1))
+    p, q = (np.maximum(part, 0.5) / np.maximum(part.sum(axis=-1, keepdims=True), 0.5) for part in (now, before))
+    return np.asarray(((p - q) * np.log(p / q)).sum(axis=-1))
 
 
-def _stability(
-    feature: Feature, counts: np.ndarray, n_effective: np.ndarray, n_resamples: int, rng: np.random.Generator
-) -> dict[str, np.ndarray]:
-    """PSI of each group, its bounds, and what chance gives.
+def _level_of_cell(feature: Feature) -> np.ndarray:
+    """(n_cells,) the level of each cell; the cells themselves if there is one level only."""
+    return feature.level_of_cell if feature.levels.n_levels > 1 else np.arange(len(feature.labels))
+
+
+def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
+    """(..., n_levels) sums over the cells of each level of (..., n_cells) counts."""
+    level = _level_of_cell(feature)
+    return np.asarray(counts @ (level[:, None] == np.arange(level.max() + 1)))
+
+
+def _stability(feature: Feature, now: np.ndarray, n_resamples: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """PSI of each group, its bounds, and what chance gives, from (n_groups, n_cells) rows.
 
     Resampled rows differ from the sample as the sample does from the distribution that it comes from: what they have
     more than the sample is taken off the sample.
     """
-    before, whole = feature.counts.sum(axis=1), counts.sum(axis=1)
-    now = counts[:, :-1] * np.divide(n_effective, whole, out=np.zeros_like(whole), where=whole > 0)[:, None]
+    now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, feature.counts.sum(axis=1))
     n_now = now.sum(axis=1)
     psi = np.where(n_now > 0, population_stability(now, before), np.nan)
     low = high = chance = np.full(psi.size, np.nan)
     if n_resamples and before.sum() > 0:
-        again = _resampled(before[None], n_resamples, rng)[0]
-        draws = _resampled(now, n_resamples, rng, np.outer(n_now, before / before.sum()))
+        again = _resampled(rng, n_resamples, before[None])[0]
+        draws = _resampled(rng, n_resamples, now, np.outer(n_now, before / before.sum()))
         resampled, by_chance = (population_stability(drawn, again) for drawn in draws)
         largest, smallest = np.quantile(resampled, [0.5 + _LEVEL / 2, 0.5 - _LEVEL / 2], axis=0)
-        known = np.where(n_now > 0, 1.0, np.nan)
         low, high = np.clip(2 * psi - largest, 0.0, psi), np.maximum(2 * psi - smallest, psi)
-        chance = known * np.quantile(by_chance, _LEVEL, axis=0)
+        chance = np.where(n_now > 0, np.quantile(by_chance, _LEVEL, axis=0), np.nan)
     return {"psi": psi, "psi_low": low, "psi_high": high, "psi_chance": chance}
 
 
-def _resampled(first: np.ndarray, n_resamples: int, rng: np.random.Generator, *others: np.ndarray) -> list[np.ndarray]:
-    """For each table of counts, (n_resamples, n_groups, n_levels) Poisson numbers of these means, whose shares are those
-    of rows drawn again; large ones are normal.
+def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) -> list[np.ndarray]:
+    """For each table of counts, (n_resamples, n_groups, n_levels) Poisson numbers of these means, whose shares are
+    those of rows drawn again; large ones are normal.
     """
-    deviates = rng.standard_normal((n_resamples, *first.shape), dtype=np.float32)
-    tables = []
-    for counts in (first, *others):
-        drawn = deviates * np.sqrt(counts, dtype=np.float32) + counts.astype(np.float32)
+    deviates, drawn = rng.standard_normal((n_resamples, *tables[0].shape), dtype=np.float32), []
+    for counts in tables:
+        drawn.append(deviates * np.sqrt(counts, dtype=np.float32) + counts.astype(np.float32))
         few = counts < _FEW
-        drawn[:, few] = rng.poisson(counts[few], (n_resamples, np.count_nonzero(few)))
-        tables.append(drawn)
-    return tables
+        drawn[-1][:, few] = rng.poisson(counts[few], (n_resamples, np.count_nonzero(few)))
+    return drawn
 
 
 def _levels(
-    card: Scorecard,
-    rows: JudgedRows,
-    feature: Feature,
-    at: int,
-    counts: np.ndarray,
-    weight: np.ndarray,
-    shown: list[int],
+    card: Scorecard, rows: JudgedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Shares of each level and, with labels, how often each class is predicted and observed in it."""
-    n_groups, n_codes, before = len(rows.names), counts.shape[1], feature.counts
-    shares = np.append(before.sum(axis=1) / card.class_counts.sum(), 0.0)
-    shares[-1] = max(0.0, 1.0 - shares.sum())
-    line: dict[str, Any] = {
-        "by": [name for name in rows.names for _ in range(n_codes)],
-        "feature": feature.name,
-        "level": np.tile(np.array([*feature.labels, UNSEEN], dtype=object), n_groups),
-        "train": np.tile(shares, n_groups),
-        "now": _over(counts, weight).ravel(),
-    }
+    """Shares of each level, from those of cells, and how often each class is predicted and observed in it."""
+    labels = feature.levels.labels if feature.levels.n_levels > 1 else feature.labels
+    n_groups, n = len(rows.names), len(labels) + 1
+    line: dict[str, Any] = {"by": [name for name in rows.names for _ in range(n)], "feature": feature.name}
+    line["level"] = [*labels, UNSEEN] * n_groups
+    shares = (np.column_stack([_by_level(feature, part[:, :-1]), part[:, -1]]) for part in (before[None], now))
+    line["train"], line["now"] = (np.broadcast_to(part, (n_groups, n)).ravel() for part in shares)
     if rows.labels is None:
         return [line]
-    level = np.minimum(rows.cells[at], n_codes - 1)
-    labelled = (rows.labels >= 0).astype(float)
-    n, squares = (
-        _counts(rows, level, n_codes, part)
-        for part in (labelled, labelled if rows.weights is None else labelled * rows.weights)
-    )
-    result = []
-    for j in shown:
-        predicted = np.exp(rows.log_proba[:, j]) * labelled
-        parts = (rows.labels == j).astype(float), predicted, predicted**2
-        events, expected, of_squares = (_counts(rows, level, n_codes, part) for part in parts)
-        scale = np.divide(n, squares, out=np.ones_like(n), where=squares > 0)  # of weights to rows
-        of_class = np.append(_over(before[:, j], before.sum(axis=1)), np.nan)
-        own = {"class": str(card.classes[j])} | line | {"rate_train": np.tile(of_class, n_groups)}
-        own |= {"observed": _over(events.ravel(), n.ravel()), "predicted": _over(expected.ravel(), n.ravel())}
-        own["p_value"] = calibration_p_value(events * scale, expected * scale, of_squares * scale).ravel()
-        own["p_value"][n.ravel() <= 0] = np.nan
-        result.append(own)
+    level = np.append(_level_of_cell(feature), n - 1)[np.minimum(codes, len(feature.labels))]
+    known, result, trained = (rows.labels >= 0).astype(float), [], _by_level(feature, feature.counts.T)
+    n_known, squares = (_sums(rows, level, n, known * (1.0 if part is None else part)) for part in (None, rows.weights))
+    for j in [1] if card.classes.size == 2 else range(card.classes.size):
+        p, scale = np.exp(rows.log_proba[:, j]) * known, np.nan_to_num(_over(n_known, squares))  # of weights to rows
+        sums = [_sums(rows, level, n, values) for values in ((rows.labels == j).astype(float), p, p**2)]
+        own = {"class": str(card.classes[j]), **line}
+        own["rate_train"] = np.tile(np.append(_over(trained[j], trained.sum(axis=0)), np.nan), n_groups)
+        own["observed"], own["predicted"] = (_over(part, n_known).ravel() for part in sums[:2])
+        p_value = calibration_p_value(*(part * scale for part in sums))
+        result.append(own | {"p_value": np.where(n_known > 0, p_value, np.nan).ravel()})
     return result
 
 
@@ -323,74 +298,40 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
 
     Examples
     --------
-    >>> calibration_p_value(np.array([9.0]), np.array([5.0]), np.array([2.5])).round(4)  # 9 heads of 10 throws
-    array([0.0215])
+    >>> calibration_p_value(np.array([9.0]), np.array([5.0]), np.array([2.5])).round(4).tolist()  # 9 heads of 10
+    [0.0215]
     """
     tiny = np.finfo(float).tiny
     n = np.maximum(expected**2 / np.maximum(squares, tiny), np.maximum(events, expected))
     share = np.clip(expected / np.maximum(n, tiny), 0.0, 1.0)
-    with np.errstate(invalid="ignore"):
-        at_least = np.where(events > 0, betainc(np.maximum(events, tiny), np.maximum(n - events + 1, tiny), share), 1.0)
-        more = np.where(events < n, betainc(events + 1, np.maximum(n - events, tiny), share), 0.0)
+    at_least = np.where(events > 0, betainc(np.maximum(events, tiny), np.maximum(n - events, 0) + 1, share), 1.0)
+    more = np.where(events < n, betainc(events + 1, np.maximum(n - events, tiny), share), 0.0)
     return np.asarray(np.clip(2 * np.minimum(at_least, 1.0 - more), 0.0, 1.0))
 
 
-def _measures(rows: JudgedRows, shown: list[int]) -> dict[str, Any]:
-    """Measures of the labelled rows of each group."""
-    assert rows.labels is not None
-    parts: list[dict[str, float]] = []
-    known = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
-    order = np.flatnonzero(known)[np.argsort(rows.group[known], kind="stable")]
-    ends = np.cumsum(np.bincount(rows.group[order], minlength=len(rows.names)))[:-1]
-    for own in np.split(order, ends):
-        weights = None if rows.weights is None else rows.weights[own]
-        parts.append({"labelled": own.size, **_measured(rows.log_proba[own], rows.labels[own], weights, shown)})
-    names = list(dict.fromkeys(name for part in parts for name in part))
-    return {name: [part.get(name, np.nan) for part in parts] for name in names}
+def _measures(rows: JudgedRows) -> dict[str, Any]:
+    """Measures of the labelled rows of each group; the calibration of more than two classes is the worst."""
+    known, columns = labelled(rows), {name: [] for name in ("labelled", *_MEASURES)}
+    for k in range(len(rows.names)):
+        own, found = known[rows.group[known] == k], {}
+        for _, name, estimate in Segment.of(rows, own, _LEVEL).measures():
+            if name not in found or abs(estimate[0]) > abs(found[name][0]):
+                found[name] = estimate
+        columns["labelled"].append(own.size)
+        for name in _MEASURES:
+            measure = name.removesuffix("_low").removesuffix("_high")
+            columns[name].append(found.get(measure, (np.nan,) * 3)[_ENDS.get(name.rpartition("_")[2], 0)])
+    return columns
 
 
-def _measured(
-    log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, shown: list[int]
-) -> dict[str, float]:
-    if not codes.size:
-        return {}
-    scores = metrics.class_scores(log_proba)
-    areas = {"auc": metrics.area(scores, codes, weights)}
-    if len(shown) == 1:
-        hit = codes == 1
-        auc, errors = metrics.area_with_errors(scores[:, 1], hit, weights)
-        areas["auc_low"], areas["auc_high"] = metrics.area_interval(auc, errors, hit, weights, _LEVEL)
-    gaps = {f"calibration_{j}": calibration(np.exp(log_proba[:, j]), codes == j, weights) for j in shown}
-    gap, half = max(gaps.values(), key=lambda pair: abs(pair[0]))
-    return {
-        **areas,
-        "log_loss": metrics.log_loss(log_proba, codes, weights),
-        "brier": metrics.brier_score(log_proba, codes, weights),
-        "calibration": gap,
-        "calibration_low": gap - half,
-        "calibration_high": gap + half,
-    }
-
-
-def calibration(
-    probability: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, level: float = _LEVEL
-) -> tuple[float, float]:
-    """Mean predicted probability less the share of hits, and half the width of its interval."""
-    weights = np.ones(hit.size) if weights is None else weights
-    difference = probability - hit
-    variances = np.maximum(probability * (1 - probability), 0.0), difference**2
-    spread = max(float(weights**2 @ variance) for variance in variances) / weights.sum() ** 2
-    return float(weights @ difference / weights.sum()), float(ndtri(0.5 + level / 2)) * spread**0.5
-
-
-def _joined(lines: list[dict[str, Any]], first: list[str]) -> Any:
-    """Lines of columns below one another; columns that stand for all rows of a line are repeated."""
+def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
+    """Columns, or numbers for all rows, of lines below one another; NaN is null."""
     import polars as pl
 
     frames = [polars_frame(line, nan_to_null=True, strict=False) for line in lines]
-    if not frames:
-        return pl.DataFrame(schema=dict.fromkeys(first, pl.String))
-    frame = pl.concat(frames, how="vertical_relaxed")
+    frame = (
+        pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=dict.fromkeys(first, pl.Float64))
+    )
     return frame.select([*(name for name in first if name in frame.columns), pl.exclude(first)])
 
 
@@ -398,13 +339,10 @@ def _with_adjusted(levels: Any) -> Any:
     """The levels that rows have, or had in training, with p-values corrected for their number."""
     import polars as pl
 
-    if "train" not in levels.columns:
-        return levels
     levels = levels.filter((pl.col("level") != UNSEEN) | (pl.col("now") > 0) | (pl.col("train") > 1e-9))
     if "p_value" not in levels.columns:
         return levels
-    known = levels["p_value"].is_not_null()
-    adjusted = np.full(len(levels), np.nan)
-    if known.any():
-        adjusted[known.to_numpy()] = false_discovery_control(levels["p_value"].drop_nulls().to_numpy())
+    known = levels["p_value"].is_not_null().to_numpy()
+    adjusted = np.full(known.size, np.nan)
+    adjusted[known] = false_discovery_control(levels["p_value"].drop_nulls().to_numpy()) if known.any() else np.nan
     return levels.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))

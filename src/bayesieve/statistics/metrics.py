@@ -141,9 +141,7 @@ def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
     return float(n_rows if weights is None else weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny))
 
 
-def area_with_errors(
-    score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None
-) -> tuple[float, np.ndarray]:
+def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, np.ndarray]:
     """Area under the ROC curve, ties counted half, and what each row adds to its error: their squares add up to the
     variance of DeLong, DeLong & Clarke-Pearson (1988), those of differences to the variance of the difference of two
     areas in the same rows. NaN if all rows are hits or all are misses.
