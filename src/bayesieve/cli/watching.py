@@ -38,7 +38,7 @@ def monitor(given: Any) -> None:
     figures, lines = [name for name in ("auc", "log_loss", "calibration") if name in result.periods.columns], []
     for period in result.periods.iter_rows(named=True):
         own = [row for row in result.to_frame().iter_rows(named=True) if row["by"] == period["by"]]
-        row = max(own, key=lambda row: row["psi"] or 0.0, default={})
+        row: dict[str, Any] = max(own, key=lambda row: row["psi"] or 0.0, default={})
         psi = [_text(row.get("psi")), _interval(row, "psi_low", "psi_high"), _text(row.get("psi_chance"))]
         numbers_shown = [_text(period[name]) for name in ("shift", *figures)]
         lines.append([_label(period["by"]), period["rows"], *numbers_shown, *psi, row.get("feature", "")])

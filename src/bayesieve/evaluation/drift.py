@@ -311,9 +311,11 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
 
 def _measures(rows: JudgedRows) -> dict[str, Any]:
     """Measures of the labelled rows of each group; the calibration of more than two classes is the worst."""
-    known, columns = labelled(rows), {name: [] for name in ("labelled", *_MEASURES)}
+    columns: dict[str, list[float]] = {name: [] for name in ("labelled", *_MEASURES)}
+    known = labelled(rows)
     for k in range(len(rows.names)):
-        own, found = known[rows.group[known] == k], {}
+        own = known[rows.group[known] == k]
+        found: dict[str, Any] = {}
         for _, name, estimate in Segment.of(rows, own, _LEVEL).measures():
             if name not in found or abs(estimate[0]) > abs(found[name][0]):
                 found[name] = estimate
@@ -328,10 +330,9 @@ def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
     """Columns, or numbers for all rows, of lines below one another; NaN is null."""
     import polars as pl
 
+    schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
     frames = [polars_frame(line, nan_to_null=True, strict=False) for line in lines]
-    frame = (
-        pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=dict.fromkeys(first, pl.Float64))
-    )
+    frame = pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=schema)
     return frame.select([*(name for name in first if name in frame.columns), pl.exclude(first)])
 
 

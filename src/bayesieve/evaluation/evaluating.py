@@ -366,13 +366,14 @@ def challenge(
     segments = [Segment.of(rows, own, level) for rows in (old, new)]
     odds = [metrics.class_scores(segment.log_proba)[:, j] for segment in segments]
     weights = np.ones(own.size) if old.weights is None else old.weights[own]
-    wanted = None if threshold is not None else weights[segments[0].decided == j].sum()
-    if wanted is None:
-        chosen = [segment.log_proba[:, j] >= np.log(max(threshold, 1e-300)) - 1e-12 for segment in segments]  # type: ignore[type-var]
+    if threshold is not None:
+        least = np.log(max(threshold, np.finfo(float).tiny)) - 1e-12
+        chosen = [segment.log_proba[:, j] >= least for segment in segments]
     elif share is None:
-        chosen = [segments[0].decided == j, _best(odds[1], odds[0], weights, wanted)]
+        decided = segments[0].decided == j
+        chosen = [decided, _best(odds[1], odds[0], weights, weights[decided].sum())]
     else:
-        chosen = [_best(*scores, weights, share * weights.sum()) for scores in (odds, odds[::-1])]
+        chosen = [_best(odds[k], odds[1 - k], weights, share * weights.sum()) for k in (0, 1)]
     return Challenge(_tests(segments, j, odds), _swaps(segments[0], weights, segments[0].codes == j, chosen))
 
 
@@ -381,10 +382,10 @@ def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> A
     first, lines = segments[0], []
     n = metrics.effective_rows(first.weights, first.codes.size)
     for name, values in (("log_loss", Segment.losses), ("brier", Segment.squared_errors)):
-        old, new = map(values, segments)
-        difference, low, high = first.mean(new - old)
+        losses = [values(segment) for segment in segments]
+        difference, low, high = first.mean(losses[1] - losses[0])
         error = (high - difference) / float(stdtrit(n - 1, 0.5 + first.level / 2)) if n > 1 else float("nan")
-        means = [float(np.average(part, weights=first.weights)) for part in (old, new)]
+        means = [float(np.average(part, weights=first.weights)) for part in losses]
         lines.append((name, *means, difference, low, high, _p_value(difference, error, n - 1)))
     (old, own), (new, other) = (metrics.area_with_errors(score, first.codes == j, first.weights) for score in odds)
     error = float(np.sqrt(((other - own) ** 2).sum()))

@@ -14,7 +14,8 @@ _MOST_LEVELS, _MOST_FEATURES, _MOST_PERIODS = 20, 60, 60
 
 def render_drift(drift: Any) -> str:
     """The page as one HTML document."""
-    last, rows = slice(-_MOST_PERIODS, None), {}
+    last = slice(-_MOST_PERIODS, None)
+    rows: dict[str, list[dict[str, Any]]] = {}
     for row in drift.features.iter_rows(named=True):
         rows.setdefault(row["feature"], []).append(row)
     shown = dict(list(rows.items())[:_MOST_FEATURES])
