@@ -37,6 +37,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("clusters.md", 3),
         ("own-selector.md", 2),
         ("own-dependence.md", 4),
+        ("watching-a-model.md", 15),
     ],
 )
 def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.CaptureFixture[str]) -> None:
