@@ -140,17 +140,10 @@ def drift(
     >>> from bayesieve import SelectiveNB, drift
     >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 50})
     >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 50)
-    >>> now = pl.DataFrame({"age": [20, 40, 50, 60] * 50, "month": ["May", "June"] * 100})
-    >>> drift(model, now, by="month").to_frame().select("by", "feature", pl.col("psi", "shift").round(2))
-    shape: (2, 4)
-    ┌──────┬─────────┬─────┬───────┐
-    │ by   ┆ feature ┆ psi ┆ shift │
-    │ ---  ┆ ---     ┆ --- ┆ ---   │
-    │ str  ┆ str     ┆ f64 ┆ f64   │
-    ╞══════╪═════════╪═════╪═══════╡
-    │ June ┆ age     ┆ 0.0 ┆ 0.0   │
-    │ May  ┆ age     ┆ 0.0 ┆ 0.0   │
-    └──────┴─────────┴─────┴───────┘
+    >>> now = pl.DataFrame({"age": [20, 40, 25, 60] * 50, "month": ["2024-05", "2024-06"] * 100})
+    >>> found = drift(model, now, by="month").to_frame()
+    >>> found.select("by", "feature", pl.col("psi", "psi_chance").round(2)).rows()
+    [('2024-05', 'age', 2.63, 0.04), ('2024-06', 'age', 2.63, 0.07)]
     """
     card = scorecard_in(model)
     if card is None:
@@ -242,7 +235,7 @@ def _stability(feature: Feature, now: np.ndarray, n_resamples: int, rng: np.rand
     if n_resamples and before.sum() > 0:
         again = _resampled(rng, n_resamples, before[None])[0]
         draws = _resampled(rng, n_resamples, now, np.outer(n_now, before / before.sum()))
-        resampled, by_chance = (population_stability(drawn, again) for drawn in draws)
+        resampled, by_chance = (population_stability(drawn, again).astype(float) for drawn in draws)
         largest, smallest = np.quantile(resampled, [0.5 + _LEVEL / 2, 0.5 - _LEVEL / 2], axis=0)
         low, high = np.clip(2 * psi - largest, 0.0, psi), np.maximum(2 * psi - smallest, psi)
         chance = np.where(n_now > 0, np.quantile(by_chance, _LEVEL, axis=0), np.nan)
@@ -316,7 +309,7 @@ def _measures(rows: JudgedRows) -> dict[str, Any]:
     for k in range(len(rows.names)):
         own = known[rows.group[known] == k]
         found: dict[str, Any] = {}
-        for _, name, estimate in Segment.of(rows, own, _LEVEL).measures():
+        for _, name, estimate in Segment.of(rows, own, _LEVEL).measures(_MEASURES):
             if name not in found or abs(estimate[0]) > abs(found[name][0]):
                 found[name] = estimate
         columns["labelled"].append(own.size)
