@@ -81,8 +81,8 @@ def judged_rows(
     elif predicts:
         log_proba = log_probabilities(card.tables.joint(cells))
         decided = log_proba.argmax(axis=1)
-    codes = None if labels is None else _positions(labels, classes)
     counted = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
+    codes = None if labels is None else _positions(labels, classes, counted)
     return JudgedRows(names, group, classes, codes, counted, cells, missing, log_proba, decided)
 
 
@@ -94,8 +94,11 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
         if not table.named or value not in table.names:
             raise ValueError(f"X has no column {value!r} ({role}); its columns are {named(table.names)}.")
         return table.column(table.names.index(value))
-    is_series = nw.dependencies.is_into_series(value)
-    column = column_of_series(role, value) if is_series else Column(role, unmasked(value).reshape(-1))
+    if nw.dependencies.is_into_series(value):
+        column = column_of_series(role, value)
+    else:
+        array = unmasked(value)
+        column = Column(role, np.full(table.n_rows, array) if array.ndim == 0 else array.reshape(-1))
     if len(column) != table.n_rows:
         raise ValueError(f"X has {format_count(table.n_rows)} rows but {role} has {format_count(len(column))} values.")
     return column
@@ -172,14 +175,19 @@ def _period(day: dt.date, every: str) -> str:
     return day.isoformat()[: {"day": 10, "month": 7, "year": 4}[every]]
 
 
-def _positions(column: Column, classes: np.ndarray) -> np.ndarray:
-    """(n_rows,) positions of labels among the classes, compared as texts; -1 for missing labels."""
+def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """(n_rows,) positions of labels among the classes, compared as texts; -1 for missing ones, and others of no weight.
+
+    ValueError that names the first other label.
+    """
     categories, position = column.categories(), {canonical_text(c): j for j, c in enumerate(classes.tolist())}
     texts = [canonical_text(value) for value in categories.values]
-    for text in texts:
-        if text not in position:
-            raise ValueError(f"y holds the class {text!r} that the model does not know; it knows {named(position)}.")
-    return np.array([*(position[text] for text in texts), -1], dtype=np.int64)[categories.codes]
+    codes = np.array([*(position.get(text, -2) for text in texts), -1], dtype=np.int64)[categories.codes]
+    unknown = np.flatnonzero(codes == -2 if weights is None else (codes == -2) & (weights > 0))
+    if unknown.size:
+        text = texts[categories.codes[unknown[0]]]
+        raise ValueError(f"y holds the class {text!r} that the model does not know; it knows {named(position)}.")
+    return np.maximum(codes, -1)
 
 
 def _predicted(model: Any, X: Any, classes: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
