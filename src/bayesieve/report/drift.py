@@ -32,6 +32,7 @@ def render_drift(drift: Any) -> str:
         )
         tables.append(_table(title, changed, _MOST_LEVELS))
     figure = {"title": "Drift", "caption": caption, "tables": tables, "n_hidden": len(rows) - len(shown)}
+    figure["is_sum"] = not any(name.startswith("shift_") for name in drift.periods.columns)
     figure["periods"] = ["missing" if by is None else str(by) for by in drift.periods["by"]][last]
     figure["cells"] = {name: [_cell(row) for row in own[last]] for name, own in shown.items()}
     figure["shifts"] = {name: [diverging_bar(v or 0.0, limit) for v in own[last]] for name, own in shifts.items()}
