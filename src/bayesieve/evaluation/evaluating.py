@@ -193,11 +193,12 @@ class Segment:
         if not self.codes.size:
             return
         scores = metrics.class_scores(self.log_proba)
+        auc = self._area(scores)
         whole: dict[str, Callable[[], Estimate]] = {
             "accuracy": lambda: self.share(self.decided == self.codes),
             "balanced_accuracy": self._balanced_accuracy,
-            "auc": lambda: self._area(scores),
-            "gini": lambda: tuple(2 * part - 1 for part in self._area(scores)),  # type: ignore[return-value]
+            "auc": lambda: auc,
+            "gini": lambda: (2 * auc[0] - 1, 2 * auc[1] - 1, 2 * auc[2] - 1),
             "log_loss": lambda: self._at_least_0(self.losses()),
             "brier": lambda: self._at_least_0(self.squared_errors()),
             "compression_rate": self._compression,
