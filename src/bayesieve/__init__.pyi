@@ -28,7 +28,10 @@ from .discretize import (
 )
 from .evaluation import (
     RepeatedFolds as RepeatedFolds,
+    challenge as challenge,
     compare as compare,
+    drift as drift,
+    evaluate as evaluate,
     selection_stability as selection_stability,
 )
 from .report import (

@@ -40,6 +40,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("own-dependence.md", 4),
         ("reasons.md", 8),
         ("privacy.md", 2),
+        ("watching-a-model.md", 15),
     ],
 )
 def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +51,7 @@ def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.Capt
 
 @pytest.mark.parametrize(("page", "written"), [("README.md", "report.html"), ("wrapper-search.md", "path.html")])
 def test_pages_write_files(page: str, written: str) -> None:
-    assert len(blocks(page)) == {"README.md": 5}.get(page, 4)
+    assert len(blocks(page)) == {"README.md": 6}.get(page, 4)
     names_of(page)
     assert Path(written).stat().st_size > 0
 

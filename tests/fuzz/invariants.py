@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from sklearn.base import clone
 
 import bayesieve
@@ -103,6 +104,30 @@ def told(case: Case, model: Any, X: Any) -> None:
         hidden = model.with_hidden_counts(case.pick((2, 5, 1000)))
         case.same(hidden.predict_joint_log_proba(X), joint, "hidden counts change no prediction")
         hidden.predict_interval(X)
+
+
+def watched(case: Case, model: Any, X: Any, y: Any, weights: Any) -> None:
+    """Training rows in groups: shifts add up, shares are shares, and no measure is out of its range."""
+    groups = case.rng.integers(0, 4, number_of_rows(X)).tolist()
+    labels = y if case.chance(0.5) else None
+    with case.step("drift", must=True):
+        found = bayesieve.drift(model, X, labels, groups, sample_weight=weights, n_resamples=20)
+        page = found._page()
+    frame, periods = found.to_frame(), found.periods
+    case.check(len(frame) == len(periods) * len(model.scorecard_.used), "a row per group and feature", frame.shape)
+    case.check(not unbalanced(page), "the page is whole", unbalanced(page))
+    for name in ("unseen", "missing"):
+        case.check(frame[name].drop_nulls().is_between(-1e-9, 1 + 1e-9).all(), "shares", frame[name])
+    if len(model.classes_) == 2 and len(frame):
+        sums = frame.group_by("by", maintain_order=True).agg(pl.col("shift").sum()).sort("by", nulls_last=True)
+        shifts = periods.sort("by", nulls_last=True)["shift"].fill_null(0.0).to_numpy()
+        case.check(np.allclose(sums["shift"].to_numpy(), shifts, atol=1e-8), "shifts add up", (sums, periods))
+    with case.step("evaluate", must=True):
+        measured = bayesieve.evaluate(model, X, y, groups, sample_weight=weights).to_frame()
+    known = measured.filter(pl.col("low").is_not_null())
+    inside = (known["low"] <= known["value"] + 1e-9) & (known["value"] <= known["high"] + 1e-9)
+    case.check(inside.all(), "values lie within their intervals", known.filter(~inside))
+    case.check(not measured["value"].is_nan().any(), "unknown values are null", measured)
 
 
 def described(case: Case, model: Any) -> None:

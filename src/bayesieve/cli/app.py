@@ -195,6 +195,58 @@ def levels(given: Any) -> None:
     """
 
 
+BY = Option("--by COLUMN", "Column of the periods or segments of the rows; dates are grouped by --every.")
+EVERY = Option("--every PERIOD", "What dates are grouped by: day, week, month, quarter or year.", "month")
+ROW_WEIGHT = Option("--weight COLUMN", "Column of row weights.")
+MONITOR = {
+    "": [
+        MODEL,
+        TABLE,
+        BY,
+        EVERY,
+        Option("--target -t NAME", "Column of the true classes, for measures of performance.", type=str),
+        ROW_WEIGHT,
+        Option(
+            "--fail-if CONDITION",
+            "End with exit status 1 if it holds in any period, such as psi>0.25 or auc<0.7; may be repeated. Of every "
+            "feature: psi, psi_low, psi_high, unseen, missing, shift; of the whole: score_shift and, with --target, "
+            "auc, log_loss, brier, calibration. Shifts and calibration count by their size.",
+            [],
+        ),
+        folder("bayesieve-drift"),
+        QUIET,
+    ]
+}
+
+
+@command(MONITOR, "bayesieve.cli.watching")
+def monitor(given: Any) -> None:
+    """Compare the rows of TABLE with the training rows of MODEL, period by period.
+
+    Writes features.csv, periods.csv, levels.csv and drift.html, and prints a summary. Exit status 1: a condition of
+    --fail-if holds.
+    """
+
+
+EVALUATE = {
+    "": [
+        MODEL,
+        TABLE,
+        BY,
+        EVERY,
+        Option("--target -t NAME", "Column of the true classes.", type=str, default_in_words="that of MODEL"),
+        ROW_WEIGHT,
+        Option("--output -o DIR", "Folder to write measures.csv and gaps.csv into.", type=Path),
+        QUIET,
+    ]
+}
+
+
+@command(EVALUATE, "bayesieve.cli.watching")
+def evaluate(given: Any) -> None:
+    """Measure MODEL on the rows of TABLE, all of them and by segment, with 95 % intervals."""
+
+
 COMPARE = {
     "": [TABLES],
     "Columns": [
@@ -265,7 +317,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for function in (fit, predict, explain, info, levels, compare):
+for function in (fit, predict, explain, info, levels, evaluate, monitor, compare):
     app.command()(function)
 app.command("compile")(compile_kernels)
 added = plugins("commands")

@@ -114,8 +114,7 @@ def reliability(
             predicted = float(np.average(probability[rows], weights=mine))
             observed = float(np.average(hit[rows], weights=mine))
             weight = float(rows.size if mine is None else mine.sum())
-            # Weights of different size are worth fewer rows (Kish 1965).
-            n_effective = rows.size if mine is None else weight**2 / float((mine**2).sum())
+            n_effective = effective_rows(mine, rows.size)
             low, high = wilson_interval(observed, n_effective, confidence)
             diagram.append(Bin(predicted, observed, rows.size, low, high, weight))
     return diagram
@@ -135,6 +134,45 @@ def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tu
     middle = (share + z**2 / (2 * n_rows)) / scale
     half = z * np.sqrt(share * (1 - share) / n_rows + z**2 / (4 * n_rows**2)) / scale
     return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+
+
+def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
+    """Rows of equal weight that tell as much as rows of these weights (Kish 1965)."""
+    return float(n_rows if weights is None else weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny))
+
+
+def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, np.ndarray]:
+    """Area under the ROC curve, ties counted half, and what each row adds to its error: their squares add up to the
+    variance of DeLong, DeLong & Clarke-Pearson (1988), those of differences to the variance of the difference of two
+    areas in the same rows. NaN if all rows are hits or all are misses.
+    """
+    weights = np.ones(score.size) if weights is None else weights
+    _, at = np.unique(score, return_inverse=True)
+    hits, misses = (np.bincount(at, np.where(own, weights, 0.0)) for own in (hit, ~hit))
+    n_hits, n_misses = hits.sum(), misses.sum()
+    if not (n_hits > 0 and n_misses > 0):
+        return float("nan"), np.full(score.size, np.nan)
+    below = (np.cumsum(misses) - misses / 2)[at] / n_misses
+    above = (n_hits - np.cumsum(hits) + hits / 2)[at] / n_hits
+    auc = float(np.average(below[hit], weights=weights[hit]))
+    errors = (np.where(hit, below, above) - auc) * weights / np.where(hit, n_hits, n_misses)
+    for own in (hit, ~hit):
+        rows = effective_rows(weights[own], int(own.sum()))
+        errors[own] *= np.sqrt(rows / max(rows - 1, 0.5))
+    return auc, errors
+
+
+def area_interval(
+    auc: float, errors: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, confidence: float
+) -> tuple[float, float]:
+    """Wilson's interval around an area, as if of so many rows that its variance is that of the errors; at least as many
+    as the rarer of both classes has, so that a perfect order of few rows proves little.
+    """
+    if not np.isfinite(auc):
+        return float("nan"), float("nan")
+    fewest = min(effective_rows(None if weights is None else weights[own], int(own.sum())) for own in (hit, ~hit))
+    variance = float((errors**2).sum())
+    return wilson_interval(auc, max(fewest, auc * (1 - auc) / variance) if variance > 0 else fewest, confidence)
 
 
 def roc_points(

@@ -249,6 +249,11 @@ class IndicatorLevels(FeatureLevels):
         """2; 3 if missing scores are a separate level."""
         return MISSING_LEVEL if self.missing_code is None else MISSING_LEVEL + 1
 
+    @property
+    def has_missing_alone(self) -> bool:
+        """Whether missing scores are a level."""
+        return self.missing_code is not None
+
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """``"<= 0.05"``, ``"> 0.05"`` and, if it is a level, ``"missing"``."""

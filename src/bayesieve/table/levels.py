@@ -237,6 +237,24 @@ class FeatureLevels(ShortRepr):
     def _code_of_missing(self) -> int:
         return self.unseen_code if self.missing_code is None else self.missing_code
 
+    @property
+    def has_missing_alone(self) -> bool:
+        """Whether a level holds missing values and no others."""
+        if self.cut_points is not None:
+            return self.missing_code == 0 and bool((self.cut_points[:1] == -np.inf).any())
+        return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
+
+    def is_missing(self, column: Column) -> np.ndarray:
+        """(n_rows,) whether the value of each row is missing, as `code` reads it."""
+        if self.kind == "categorical":
+            categories = column.categories(merged=False)
+            missing: np.ndarray = np.array([*(self._category(value) is None for value in categories.values), True])
+            return missing[categories.codes]
+        if self.n_levels == 1:
+            return column.categories(merged=False).codes < 0
+        numbers, unreadable = column.read_numbers(self._number_type, [])
+        return np.isnan(numbers) & ~unreadable
+
     def texts(self, column: Column) -> list[str | None]:
         """The value of every row as `code` reads it; None for a missing one."""
         if self.kind == "categorical":

@@ -41,8 +41,9 @@ def fit_and_use(case: Case) -> None:
         lambda: invariants.pickled(case, model, X, p) if _can_be_pickled(table) else None,
         lambda: invariants.cloned(case, model, X, p, again),
         lambda: _others(case, model, table, library),
+        lambda: invariants.watched(case, model, X, y, weights) if rows_matter else None,
     ]
-    for i in case.rng.permutation(len(checks))[:6]:
+    for i in case.rng.permutation(len(checks))[:7]:
         checks[i]()
     case.check(image(X) == before, "using a model leaves its input as it is", before)
 

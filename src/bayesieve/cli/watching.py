@@ -1,0 +1,133 @@
+"""Commands that watch a model: `bayesieve monitor` and `evaluate`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from typing import Any
+
+import typer
+
+from bayesieve.cli import compiling, files
+from bayesieve.cli.commands import Column, CommandError, Screen, numbers, require_choice
+from bayesieve.evaluation import drift as drift_of, evaluate as evaluation_of
+from bayesieve.evaluation.judged import EVERY
+from bayesieve.words import format_count, format_number, named, quoted
+
+CONDITION_HOLDS = 1
+_OF_FEATURES = ("psi", "psi_low", "psi_high", "unseen", "missing", "shift")
+_OF_PERIODS = ("score_shift", "auc", "log_loss", "brier", "calibration")
+_BY_SIZE = ("shift", "score_shift", "calibration")
+_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+_HOLDS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_MOST_SHOWN = 10
+_SHOWN = ("accuracy", "auc", "log_loss", "calibration", "selection_rate", "true_positive_rate", "false_positive_rate")
+
+
+def monitor(given: Any) -> None:
+    """Compare rows with the training rows of a model."""
+    conditions = [_condition(text, given.target is not None) for text in given.fail_if]
+    files.check_folder(given.output)
+    screen, result = _on_rows(given, drift_of, given.target)
+    frames = {"features": result.to_frame(), "periods": result.periods, "levels": result.levels}
+    written = [(name, given.output / f"{name}.csv") for name in frames]
+    with files.opened_folder(given.output):
+        for name, path in written:
+            files.write_frame(frames[name], path)
+        result.report(given.output / "drift.html")
+    figures, lines = [name for name in ("auc", "log_loss", "calibration") if name in result.periods.columns], []
+    for period in result.periods.iter_rows(named=True):
+        own = [row for row in result.to_frame().iter_rows(named=True) if row["by"] == period["by"]]
+        row: dict[str, Any] = max(own, key=lambda row: row["psi"] or 0.0, default={})
+        psi = [_text(row.get("psi")), _interval(row, "psi_low", "psi_high"), _text(row.get("psi_chance"))]
+        numbers_shown = [_text(period[name]) for name in ("shift", *figures)]
+        lines.append([_label(period["by"]), period["rows"], *numbers_shown, *psi, row.get("feature", "")])
+    titles = numbers("rows", "shift", *(name.replace("_", " ") for name in figures), "largest PSI", "95 %", "by chance")
+    screen.table([Column(given.by or "period"), *titles, Column("feature")], lines)
+    screen.line()
+    screen.pairs([(name, str(path)) for name, path in (*written, ("report", given.output / "drift.html"))])
+    held = [line for condition in conditions for line in _held(result, *condition)]
+    more = [f"and {len(held) - _MOST_SHOWN} more"] if len(held) > _MOST_SHOWN else []
+    for line in held[:_MOST_SHOWN] + more:
+        screen.warn(line)
+    if held:
+        raise typer.Exit(CONDITION_HOLDS)
+
+
+def evaluate(given: Any) -> None:
+    """Measure a model on rows with labels."""
+    if given.output is not None:
+        files.check_folder(given.output)
+    screen, result = _on_rows(given, evaluation_of, given.target or "")
+    if given.output is not None:
+        with files.opened_folder(given.output):
+            files.write_frame(result.to_frame(), given.output / "measures.csv")
+            files.write_frame(result.gaps, given.output / "gaps.csv")
+    segments: dict[Any, list[dict[str, Any]]] = {}
+    for row in result.to_frame().iter_rows(named=True):
+        segments.setdefault((row["segment"], row["by"]), []).append(row)
+    (_, own), *others = segments.items()
+    lines = [[row["measure"], row["class"] or "", _text(row["value"]), _interval(row, "low", "high")] for row in own]
+    screen.table([Column("measure"), Column("class"), *numbers("value", "95 %")], lines)
+    for (name, _), own in others:
+        screen.line()
+        screen.line(f"{given.by} {name}, {format_count(own[0]['rows'])} rows", "bold")
+        shown = [row for row in own if row["measure"] in _SHOWN]
+        lines = [
+            [row["measure"], row["class"] or "", _text(row["value"]), _interval(row, "low", "high")] for row in shown
+        ]
+        screen.table([Column("measure"), Column("class"), *numbers("value", "95 %")], lines)
+
+
+def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
+    """What a function of the library finds in the rows of a table; an empty ``target`` is that of the model."""
+    screen = Screen(given.quiet)
+    if given.every not in EVERY:
+        raise CommandError(f"--every must be one of {named(EVERY)}, got {quoted(given.every)}")
+    model = files.read_model(given.model, screen)
+    target = model.target_name_ if target == "" else target
+    if target is None and measure is evaluation_of:
+        raise CommandError("The model does not know the name of its target; give it with --target")
+    frame = files.read_table(given.table, screen, model)
+    for option, name in (("--by", given.by), ("--target", target), ("--weight", given.weight)):
+        if name is not None and name not in frame.columns:
+            raise CommandError(f"{files.shown(given.table)} has no column {quoted(name)} ({option})")
+    with files.locating(given.table), compiling.announced(screen), screen.working("Measuring ..."):
+        return screen, measure(model, frame, target, given.by, every=given.every, sample_weight=given.weight)
+
+
+def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
+    """Name, comparison and number of a condition; CommandError if it cannot be read."""
+    match, known = _CONDITION.fullmatch(text), (*_OF_FEATURES, *_OF_PERIODS)
+    if match is None:
+        raise CommandError(f"--fail-if must be a name, < or > and a number, such as psi>0.25, got {quoted(text)}")
+    require_choice(match[1], known, "measure")
+    if match[1] in _OF_PERIODS[1:] and not labelled:
+        raise CommandError(f"--fail-if {match[1]} needs the true classes; name their column with --target")
+    return match[1], match[2], float(match[3])
+
+
+def _held(result: Any, name: str, sign: str, bound: float) -> list[str]:
+    """A sentence for each period, and feature, in which the condition holds."""
+    frame, sentences = result.to_frame() if name in _OF_FEATURES else result.periods, []
+    for row in frame.iter_rows(named=True):
+        value = row["shift" if name == "score_shift" else name]
+        if value is None or not _HOLDS[sign](abs(value) if name in _BY_SIZE else value, bound):
+            continue
+        where = f" of {quoted(row['feature'])}" if "feature" in row else ""
+        within = name == "psi" and row["psi_chance"] is not None and value <= row["psi_chance"]
+        chance = f"; chance alone gives up to {_text(row['psi_chance'])} in {row['rows']} rows" if within else ""
+        sentences.append(f"{name}{where} is {_text(value)} in {_label(row['by'])} ({name}{sign}{bound:g}){chance}")
+    return sentences
+
+
+def _label(by: Any) -> str:
+    return "missing" if by is None else str(by)
+
+
+def _text(value: float | None) -> str:
+    return "-" if value is None else format_number(value)
+
+
+def _interval(row: dict[str, Any], low: str, high: str) -> str:
+    return f"{_text(row.get(low))} to {_text(row.get(high))}"

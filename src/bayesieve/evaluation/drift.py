@@ -1,0 +1,342 @@
+"""How rows of today differ from those of the training: levels, scores and, with labels, performance."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc
+from scipy.stats import false_discovery_control
+
+from bayesieve.evaluation.evaluating import Segment, labelled
+from bayesieve.evaluation.judged import JudgedRows, judged_rows, scorecard_in
+from bayesieve.scorecard import Scorecard
+from bayesieve.scorecard.record import UNSEEN, Feature
+from bayesieve.selection.base import seed_of
+from bayesieve.table.frames import polars_frame
+from bayesieve.table.writing import check_html, write_atomically
+from bayesieve.words import ShortRepr
+
+_LEVEL = 0.95
+_FEW = 40.0  # rows: from here on, numbers of rows are normal to within their rounding
+_ENDS = {"low": 1, "high": 2}
+_MEASURES = [f"{name}{end}" for name in ("auc", "log_loss", "brier", "calibration") for end in ("", "_low", "_high")]
+_OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drift(ShortRepr):
+    """What `drift` finds.
+
+    Attributes
+    ----------
+    features : polars.DataFrame
+        What `to_frame` returns.
+    periods : polars.DataFrame
+        One row per group: ``by``, ``rows``, the ``shift`` of the mean score and, with labels, ``labelled`` (rows),
+        ``auc``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of the second class
+        less its share. ``_low`` and ``_high`` are bounds of 95 % intervals.
+    levels : polars.DataFrame
+        One row per group, feature and level: the ``train`` and ``now`` shares of the rows and, with labels, for the
+        second of two classes or each of more, its share in the level in training (``rate_train``), now (``observed``)
+        and as ``predicted``, and the ``p_value`` of the difference of the last two; ``p_adjusted`` for their number
+        by Benjamini and Hochberg (1995).
+    n_training : float
+        Training rows (or weight).
+    """
+
+    features: Any
+    periods: Any
+    levels: Any
+    n_training: float
+
+    def _facts(self) -> dict[str, Any]:
+        return {"periods": len(self.periods), "features": self.features["feature"].n_unique()}
+
+    def to_frame(self) -> Any:
+        """One row per group and feature (polars), the most important feature first: ``by``, ``feature``, ``rows``,
+        ``psi`` with the bounds ``psi_low`` and ``psi_high``, ``psi_chance``, ``unseen``, ``missing`` and ``shift``.
+        """
+        return self.features
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained HTML page: stability by group, shifts of the score, measures, and levels that changed.
+
+        ValueError if ``path`` ends otherwise than in .html or .htm, or cannot be written.
+        """
+        check_html(path)
+        write_atomically(path, self._page())
+
+    def _page(self) -> str:
+        from bayesieve.report.drift import render_drift
+
+        return render_drift(self)
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self._page())}" style="width:100%;height:36rem;border:0"></iframe>'
+
+
+def drift(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    by: Any = None,
+    *,
+    every: str = "month",
+    sample_weight: Any = None,
+    n_resamples: int = 200,
+    random_state: Any = 0,
+) -> Drift:
+    """How rows differ from the training rows of a model, on the levels of the model, period by period.
+
+    The population stability index (PSI) of a feature is the sum over its levels of (share now - share in training) x
+    ln(share now / share in training), as in optbinning. Shares are of the rows that have a level; if training had
+    missing values, these are in one. A level without rows counts as half a row. Of a feature with a single level, the
+    cells that the scorecard tells apart are taken.
+
+    Parameters
+    ----------
+    model : SelectiveNB or Scorecard
+    X : dataframe or array
+        Rows of today, in memory. Columns may be in any order; those that are not in the model play no part.
+    y : array-like or str, optional
+        Labels, or the name of their column. Rows whose label is missing have no part in measures.
+    by : array-like or str, optional
+        Groups of rows, or the name of their column: dates are grouped by ``every``, other values as they are. By
+        default all rows are one group, ``"all"``.
+    every : {"day", "week", "month", "quarter", "year"}, default="month"
+    sample_weight : array-like or str, optional
+        Times that each row counts, or the name of their column.
+    n_resamples : int, default=200
+        Resamples of the rows of a group, and of training, behind ``psi_low``, ``psi_high`` and ``psi_chance``; 0: none.
+    random_state : int, RandomState or None, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    Drift
+        With ``to_frame()``, ``periods``, ``levels`` and ``report(path)``. Of the frame:
+
+        - ``psi``: as above. Few rows make it large: ``psi_chance`` is what 95 % of as many rows from the distribution
+          of training stay below. ``psi_low`` and ``psi_high`` bound the PSI of the distribution behind the rows in 95 %
+          of cases, without what chance adds, so that a small sample has a low bound near 0.
+        - ``unseen``, ``missing``: shares of the rows whose value has no level, or is missing.
+        - ``shift``: what the feature adds to the mean log odds of the second class, less what it added in training, in
+          nats. Shifts of all features add up to the shift of the mean score. More classes have a ``shift_<class>``
+          each, of the log joint, and ``shift`` is the largest of them in size.
+
+    Raises
+    ------
+    ValueError
+        If the model has no scorecard, a column is missing, or a label is no class of the model.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB, drift
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 50})
+    >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 50)
+    >>> now = pl.DataFrame({"age": [20, 40, 25, 60] * 50, "month": ["2024-05", "2024-06"] * 100})
+    >>> found = drift(model, now, by="month").to_frame()
+    >>> found.select("by", "feature", pl.col("psi", "psi_chance").round(2)).rows()
+    [('2024-05', 'age', 2.63, 0.04), ('2024-06', 'age', 2.63, 0.07)]
+    """
+    card = scorecard_in(model)
+    if card is None:
+        raise ValueError(f"drift needs a fitted SelectiveNB or its scorecard_, got {type(model).__name__}.")
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)) or n_resamples < 0:
+        raise ValueError(f"n_resamples must be a whole number, 0 or more, got {n_resamples!r}.")
+    rows = judged_rows(model, X, y, by, sample_weight, every, predicts=y is not None)
+    weight, squares = (_sums(rows, values=values)[:, 0] for values in (None, rows.weights))
+    n_effective, position = _over(weight**2, squares), {k: at for at, k in enumerate(card.used.tolist())}
+    counted = np.bincount(rows.group if rows.weights is None else rows.group[rows.weights > 0], minlength=weight.size)
+    lines, levels, total = [], [], np.zeros((weight.size, card.classes.size))
+    for k in card.by_importance.tolist():
+        feature, codes, absent = card.features[k], rows.cells[position[k]], rows.missing[position[k]]
+        n_cells, now = len(feature.labels), _sums(rows, codes, len(feature.labels) + 1)
+        before = np.append(feature.counts.sum(axis=1) / card.class_counts.sum(), 0.0)
+        before[-1] = 1.0 - before.sum()
+        shift = (_over(now, weight) - before) @ feature.table
+        total += shift
+        rng = np.random.default_rng([seed_of(random_state), k])
+        line = {"by": rows.names, "feature": feature.name, "rows": counted}
+        line |= _stability(feature, now[:, :-1] * _over(n_effective, weight)[:, None], n_resamples, rng)
+        known = now[:, -1] - _sums(rows, among=absent[codes[absent] >= n_cells])[:, 0]
+        line["unseen"] = _over(np.maximum(known, 0.0), weight)
+        line["missing"] = _over(_sums(rows, among=absent)[:, 0], weight)
+        lines.append({**line, **_shifts(card, shift)})
+        levels += _levels(card, rows, feature, codes, _over(now, weight), before)
+    periods = {"by": rows.names, "rows": counted, **_shifts(card, total), **({} if y is None else _measures(rows))}
+    names = ("by", "feature", "rows", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing", "shift")
+    frames = (_joined(lines, names), _joined([periods], ()), _with_adjusted(_joined(levels, _OF_LEVELS)))
+    return Drift(*frames, float(card.class_counts.sum()))
+
+
+def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
+    """(n_groups, n) sums of the weights, times values if given, of rows by code; all rows or some."""
+    weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
+    at = rows.group[among] * np.int32(n) + codes
+    sums = np.bincount(at, None if weights is None else weights[among], minlength=n * len(rows.names))
+    return sums.reshape(len(rows.names), n).astype(float)
+
+
+def _over(parts: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Parts over the whole of their group, NaN if that is 0."""
+    whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (parts.ndim - whole.ndim)), parts.shape)
+    return np.divide(parts, whole, out=np.full(parts.shape, np.nan), where=whole > 0)
+
+
+def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
+    """Of (n_groups, n_classes) shifts of the log joint."""
+    if card.classes.size == 2:
+        return {"shift": shift[:, 1] - shift[:, 0]}
+    largest = np.abs(np.nan_to_num(shift)).argmax(axis=1)[:, None]
+    each = {f"shift_{label}": shift[:, j] for j, label in enumerate(card.classes.tolist())}
+    return {"shift": np.take_along_axis(shift, largest, axis=1)[:, 0], **each}
+
+
+def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """PSI of (..., n_levels) rows by level, an empty level counted as half a row.
+
+    Examples
+    --------
+    >>> float(population_stability(np.array([30.0, 70.0]), np.array([50.0, 50.0])).round(4))
+    0.1695
+    """
+    p, q = (np.maximum(part, 0.5) / np.maximum(part.sum(axis=-1, keepdims=True), 0.5) for part in (now, before))
+    return np.asarray(((p - q) * np.log(p / q)).sum(axis=-1))
+
+
+def _level_of_cell(feature: Feature) -> np.ndarray:
+    """(n_cells,) the level of each cell; the cells themselves if there is one level only."""
+    return feature.level_of_cell if feature.levels.n_levels > 1 else np.arange(len(feature.labels))
+
+
+def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
+    """(..., n_levels) sums over the cells of each level of (..., n_cells) counts."""
+    level = _level_of_cell(feature)
+    return np.asarray(counts @ (level[:, None] == np.arange(level.max() + 1)))
+
+
+def _stability(feature: Feature, now: np.ndarray, n_resamples: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """PSI of each group, its bounds, and what chance gives, from (n_groups, n_cells) rows.
+
+    Resampled rows differ from the sample as the sample does from the distribution that it comes from: what they have
+    more than the sample is taken off the sample.
+    """
+    now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, feature.counts.sum(axis=1))
+    n_now = now.sum(axis=1)
+    psi = np.where(n_now > 0, population_stability(now, before), np.nan)
+    low = high = chance = np.full(psi.size, np.nan)
+    if n_resamples and before.sum() > 0:
+        again = _resampled(rng, n_resamples, before[None])[0]
+        draws = _resampled(rng, n_resamples, now, np.outer(n_now, before / before.sum()))
+        resampled, by_chance = (population_stability(drawn, again).astype(float) for drawn in draws)
+        largest, smallest = np.quantile(resampled, [0.5 + _LEVEL / 2, 0.5 - _LEVEL / 2], axis=0)
+        low, high = np.clip(2 * psi - largest, 0.0, psi), np.maximum(2 * psi - smallest, psi)
+        chance = np.where(n_now > 0, np.quantile(by_chance, _LEVEL, axis=0), np.nan)
+    return {"psi": psi, "psi_low": low, "psi_high": high, "psi_chance": chance}
+
+
+def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) -> list[np.ndarray]:
+    """For each table of counts, (n_resamples, n_groups, n_levels) Poisson numbers of these means, whose shares are
+    those of rows drawn again; large ones are normal.
+    """
+    deviates, drawn = rng.standard_normal((n_resamples, *tables[0].shape), dtype=np.float32), []
+    for counts in tables:
+        drawn.append(deviates * np.sqrt(counts, dtype=np.float32) + counts.astype(np.float32))
+        few = counts < _FEW
+        drawn[-1][:, few] = rng.poisson(counts[few], (n_resamples, np.count_nonzero(few)))
+    return drawn
+
+
+def _levels(
+    card: Scorecard, rows: JudgedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
+) -> list[dict[str, Any]]:
+    """Shares of each level, from those of cells, and how often each class is predicted and observed in it."""
+    labels = feature.levels.labels if feature.levels.n_levels > 1 else feature.labels
+    n_groups, n = len(rows.names), len(labels) + 1
+    line: dict[str, Any] = {"by": [name for name in rows.names for _ in range(n)], "feature": feature.name}
+    line["level"] = [*labels, UNSEEN] * n_groups
+    shares = (np.column_stack([_by_level(feature, part[:, :-1]), part[:, -1]]) for part in (before[None], now))
+    line["train"], line["now"] = (np.broadcast_to(part, (n_groups, n)).ravel() for part in shares)
+    if rows.labels is None:
+        return [line]
+    level = np.append(_level_of_cell(feature), n - 1)[np.minimum(codes, len(feature.labels))]
+    known, result, trained = (rows.labels >= 0).astype(float), [], _by_level(feature, feature.counts.T)
+    n_known, squares = (_sums(rows, level, n, known * (1.0 if part is None else part)) for part in (None, rows.weights))
+    for j in [1] if card.classes.size == 2 else range(card.classes.size):
+        p, scale = np.exp(rows.log_proba[:, j]) * known, np.nan_to_num(_over(n_known, squares))  # of weights to rows
+        sums = [_sums(rows, level, n, values) for values in ((rows.labels == j).astype(float), p, p**2)]
+        own = {"class": str(card.classes[j]), **line}
+        own["rate_train"] = np.tile(np.append(_over(trained[j], trained.sum(axis=0)), np.nan), n_groups)
+        own["observed"], own["predicted"] = (_over(part, n_known).ravel() for part in sums[:2])
+        p_value = calibration_p_value(*(part * scale for part in sums))
+        result.append(own | {"p_value": np.where(n_known > 0, p_value, np.nan).ravel()})
+    return result
+
+
+def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Two-sided p-values of numbers of events among rows of known probabilities.
+
+    The number is binomial with the mean and variance of the sum: that of as many rows of equal probability.
+
+    Parameters
+    ----------
+    events, expected, squares : sums over rows of events, their probabilities, and the squares of these.
+
+    Examples
+    --------
+    >>> calibration_p_value(np.array([9.0]), np.array([5.0]), np.array([2.5])).round(4).tolist()  # 9 heads of 10
+    [0.0215]
+    """
+    tiny = np.finfo(float).tiny
+    n = np.maximum(expected**2 / np.maximum(squares, tiny), np.maximum(events, expected))
+    share = np.clip(expected / np.maximum(n, tiny), 0.0, 1.0)
+    at_least = np.where(events > 0, betainc(np.maximum(events, tiny), np.maximum(n - events, 0) + 1, share), 1.0)
+    more = np.where(events < n, betainc(events + 1, np.maximum(n - events, tiny), share), 0.0)
+    return np.asarray(np.clip(2 * np.minimum(at_least, 1.0 - more), 0.0, 1.0))
+
+
+def _measures(rows: JudgedRows) -> dict[str, Any]:
+    """Measures of the labelled rows of each group; the calibration of more than two classes is the worst."""
+    columns: dict[str, list[float]] = {name: [] for name in ("labelled", *_MEASURES)}
+    known = labelled(rows)
+    for k in range(len(rows.names)):
+        own = known[rows.group[known] == k]
+        found: dict[str, Any] = {}
+        for _, name, estimate in Segment.of(rows, own, _LEVEL).measures(_MEASURES):
+            if name not in found or abs(estimate[0]) > abs(found[name][0]):
+                found[name] = estimate
+        columns["labelled"].append(own.size)
+        for name in _MEASURES:
+            measure = name.removesuffix("_low").removesuffix("_high")
+            columns[name].append(found.get(measure, (np.nan,) * 3)[_ENDS.get(name.rpartition("_")[2], 0)])
+    return columns
+
+
+def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
+    """Columns, or numbers for all rows, of lines below one another; NaN is null."""
+    import polars as pl
+
+    schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
+    frames = [polars_frame(line, nan_to_null=True, strict=False) for line in lines]
+    frame = pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=schema)
+    return frame.select([*(name for name in first if name in frame.columns), pl.exclude(first)])
+
+
+def _with_adjusted(levels: Any) -> Any:
+    """The levels that rows have, or had in training, with p-values corrected for their number."""
+    import polars as pl
+
+    levels = levels.filter((pl.col("level") != UNSEEN) | (pl.col("now") > 0) | (pl.col("train") > 1e-9))
+    if "p_value" not in levels.columns:
+        return levels
+    known = levels["p_value"].is_not_null().to_numpy()
+    adjusted = np.full(known.size, np.nan)
+    adjusted[known] = false_discovery_control(levels["p_value"].drop_nulls().to_numpy()) if known.any() else np.nan
+    return levels.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))

@@ -1,0 +1,426 @@
+"""Measures of a model on rows with labels, all and by segment, with confidence intervals; and two models compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, ndtri, stdtr, stdtrit
+
+from bayesieve.evaluation.judged import JudgedRows, judged_rows
+from bayesieve.scorecard.record import check_level
+from bayesieve.statistics import metrics
+from bayesieve.table.frames import polars_frame
+from bayesieve.table.values import canonical_text
+from bayesieve.words import ShortRepr, named
+
+Estimate = tuple[float, float, float]
+"""A value and the ends of its interval."""
+RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
+_UNKNOWN: Estimate = (float("nan"),) * 3
+_STEPS = 50
+_HEAD, _ENDS = ("segment", "by", "rows", "class", "measure"), ("value", "low", "high")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(ShortRepr):
+    """What `evaluate` finds.
+
+    Attributes
+    ----------
+    measures : polars.DataFrame
+        What `to_frame` returns.
+    gaps : polars.DataFrame
+        One row per segment, class and rate: its ``value`` in the segment and in all ``others``, and the ``gap`` of
+        both with an interval from ``low`` to ``high`` (Newcombe 1998).
+    """
+
+    measures: Any
+    gaps: Any
+
+    def _facts(self) -> dict[str, Any]:
+        return {"segments": self.measures["segment"].n_unique() - 1}
+
+    def to_frame(self) -> Any:
+        """One row per segment and measure (polars), all rows first: ``segment`` (text), ``by``, ``rows``, ``class``,
+        ``measure``, ``value``, ``low`` and ``high``; null where rows do not tell.
+        """
+        return self.measures
+
+
+def evaluate(
+    model: Any, X: Any, y: Any, by: Any = None, level: float = 0.95, sample_weight: Any = None, *, every: str = "month"
+) -> Evaluation:
+    """Measure a model on rows with labels, all of them and segment by segment.
+
+    Parameters
+    ----------
+    model : SelectiveNB, Scorecard, or any classifier with ``predict_proba`` and ``classes_``
+    X : dataframe or array
+    y : array-like or str
+        Labels, or the name of their column; rows without label are left out.
+    by : array-like or str, optional
+        Segments of the rows, or the name of their column; dates are grouped by ``every``.
+    level : float, default=0.95
+        Share of the intervals that hold the true value.
+    sample_weight : array-like or str, optional
+        Times that each row counts, or the name of their column.
+    every : {"day", "week", "month", "quarter", "year"}, default="month"
+
+    Returns
+    -------
+    Evaluation
+        With ``to_frame()`` and ``gaps``. The measures of all classes together are ``accuracy``, ``balanced_accuracy``,
+        ``auc`` (DeLong's intervals; of several classes, one against rest weighted by their shares), ``gini``,
+        ``log_loss`` (nats), ``brier`` (as in scikit-learn) and ``compression_rate``. Those of the second of two
+        classes, or of each of more against the rest: ``ks``, ``calibration`` (mean probability less share),
+        ``calibration_slope`` and ``calibration_intercept`` (1 and 0 if probabilities can be taken at their word; the
+        intercept is that of slope 1), and at the decisions of the model ``selection_rate``, ``true_positive_rate`` and
+        ``false_positive_rate``.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, no row has a label, or a label is no class of the model.
+
+    Examples
+    --------
+    >>> from bayesieve import SelectiveNB, evaluate
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = SelectiveNB().fit(X[::2], y[::2])
+    >>> auc = evaluate(model, X[1::2], y[1::2]).to_frame().filter(measure="auc")
+    >>> auc.select("low", "high").row(0) > (0.9, 0.9)
+    True
+    """
+    level, rows = check_level(level), judged_rows(model, X, y, by, sample_weight, every)
+    own = labelled(rows)
+    segments = [("all", None, own)]
+    for k, name in enumerate(rows.names if by is not None else []):
+        segments.append(("missing" if name is None else canonical_text(name), name, own[rows.group[own] == k]))
+    lines, gaps = [], []
+    for at, (text, name, part) in enumerate(segments):
+        segment, head = Segment.of(rows, part, level), (text, name, part.size)
+        lines += [(*head, label, measure, *estimate) for label, measure, estimate in segment.measures()]
+        if at:
+            others = Segment.of(rows, own[rows.group[own] != at - 1], level)
+            gaps += [(*head, *gap) for gap in _gaps(segment, others)]
+    return Evaluation(framed(lines, (*_HEAD, *_ENDS)), framed(gaps, (*_HEAD, "value", "others", "gap", "low", "high")))
+
+
+def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
+    """Lines as a frame, NaN as null."""
+    import polars as pl
+
+    frame = polars_frame(lines, schema=list(names), orient="row", infer_schema_length=None, strict=False)
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def labelled(rows: JudgedRows) -> np.ndarray:
+    """The rows that have a label and a weight; ValueError without any."""
+    if rows.labels is None:
+        raise ValueError("y is None; give the labels of the rows.")
+    known = np.flatnonzero(rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0))
+    if not known.size:
+        raise ValueError("No row has a label and a weight above 0; give the labels of some rows.")
+    return known
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Labelled rows, and their weights, which add up to the rows that they are worth."""
+
+    log_proba: np.ndarray
+    decided: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+    level: float
+    classes: np.ndarray
+
+    @classmethod
+    def of(cls, rows: JudgedRows, own: np.ndarray, level: float) -> Segment:
+        assert rows.labels is not None
+        weights = np.ones(own.size) if rows.weights is None else rows.weights[own]
+        weights = weights * (metrics.effective_rows(weights, own.size) / max(weights.sum(), np.finfo(float).tiny))
+        return cls(rows.log_proba[own], rows.decided[own], rows.labels[own], weights, level, rows.classes)
+
+    @property
+    def shown(self) -> list[int]:
+        """The classes that are measured: the second of two, or each of more."""
+        return [1] if self.classes.size == 2 else list(range(self.classes.size))
+
+    def share(self, hit: np.ndarray, among: Any = slice(None)) -> Estimate:
+        """The share of hits, with Wilson's interval."""
+        hit, weights = hit[among], self.weights[among]
+        if not weights.size:
+            return _UNKNOWN
+        value = float(np.average(hit, weights=weights))
+        return value, *metrics.wilson_interval(value, metrics.effective_rows(weights, weights.size), self.level)
+
+    def mean(self, values: np.ndarray, about: float | None = None, least: float | np.ndarray = 0.0) -> Estimate:
+        """The mean of values with Student's interval, or ``about`` with the error of this mean; ``least`` are variances
+        that rows have at least.
+        """
+        n, mean = metrics.effective_rows(self.weights, values.size), float(np.average(values, weights=self.weights))
+        value = mean if about is None else about
+        if n <= 1 + 1e-9:
+            return value, float("nan"), float("nan")
+        squares = self.weights**2
+        spread = max(float(squares @ (values - mean) ** 2) * n / (n - 1), float((squares * least).sum()))
+        variance = spread / self.weights.sum() ** 2
+        half = float(stdtrit(n - 1, 0.5 + self.level / 2)) * variance**0.5
+        return value, value - half, value + half
+
+    def squared_errors(self) -> np.ndarray:
+        """(n_rows,) those of all class probabilities; half of them for two classes."""
+        errors = np.exp(self.log_proba)
+        errors[np.arange(self.codes.size), self.codes] -= 1.0
+        return np.asarray((errors**2).sum(axis=1) * (0.5 if self.classes.size == 2 else 1.0))
+
+    def losses(self) -> np.ndarray:
+        """(n_rows,) nats."""
+        return -self.log_proba[np.arange(self.codes.size), self.codes]
+
+    def rates(self, j: int) -> dict[str, Estimate]:
+        """How often the class is decided: among all rows, among those of the class, and among the others."""
+        hit, decided = self.codes == j, self.decided == j
+        return dict(zip(RATES, (self.share(decided), self.share(decided, hit), self.share(decided, ~hit)), strict=True))
+
+    def measures(self, wanted: Collection[str] = ()) -> Iterator[tuple[str | None, str, Estimate]]:
+        """Class (None for all together), measure and estimate, of those wanted or all; nothing without rows."""
+        if not self.codes.size:
+            return
+        scores = metrics.class_scores(self.log_proba)
+        auc = self._area(scores)
+        whole: dict[str, Callable[[], Estimate]] = {
+            "accuracy": lambda: self.share(self.decided == self.codes),
+            "balanced_accuracy": self._balanced_accuracy,
+            "auc": lambda: auc,
+            "gini": lambda: (2 * auc[0] - 1, 2 * auc[1] - 1, 2 * auc[2] - 1),
+            "log_loss": lambda: self._at_least_0(self.losses()),
+            "brier": lambda: self._at_least_0(self.squared_errors()),
+            "compression_rate": self._compression,
+        }
+        yield from ((None, name, find()) for name, find in whole.items() if not wanted or name in wanted)
+        for j in self.shown:
+            label, hit, p = str(self.classes[j]), self.codes == j, np.exp(self.log_proba[:, j])
+            if not wanted or "calibration" in wanted:
+                yield label, "calibration", self.mean(p - hit, least=p * (1 - p))
+            if not wanted:
+                columns = np.column_stack([np.ones(hit.size), scores[:, j]])
+                yield label, "calibration_slope", self._coefficient(columns, 0.0, hit)
+                yield label, "calibration_intercept", self._coefficient(columns[:, :1], scores[:, j], hit)
+                yield label, "ks", self._ks(scores[:, j], hit)
+                yield from ((label, name, estimate) for name, estimate in self.rates(j).items())
+
+    def _balanced_accuracy(self) -> Estimate:
+        right = self.decided == self.codes
+        recalls = np.array([self.share(right, self.codes == j) for j in np.unique(self.codes).tolist()])
+        value = float(recalls[:, 0].mean())
+        below, above = np.sqrt(((recalls[:, 1:] - recalls[:, :1]) ** 2).sum(axis=0)) / len(recalls)
+        return value, max(0.0, value - below), min(1.0, value + above)
+
+    def _at_least_0(self, values: np.ndarray) -> Estimate:
+        mean, low, high = self.mean(values)
+        return mean, float(np.maximum(low, 0.0)), high
+
+    def _area(self, scores: np.ndarray) -> Estimate:
+        """As `metrics.area`, with an interval by DeLong."""
+        usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
+        if not usable:
+            return _UNKNOWN
+        areas, errors = zip(
+            *(metrics.area_with_errors(scores[:, j], self.codes == j, self.weights) for j in usable), strict=True
+        )
+        sizes = np.array([self.weights[self.codes == j].sum() for j in usable])
+        shares, rarest = sizes / sizes.sum(), self.codes == usable[int(sizes.argmin())]
+        auc = float(shares @ np.array(areas))
+        return auc, *metrics.area_interval(auc, shares @ np.array(errors), rarest, self.weights, self.level)
+
+    def _compression(self) -> Estimate:
+        entropy, loss = metrics.class_entropy(self.codes, self.classes.size, self.weights), self.losses()
+        if entropy <= 0:
+            return _UNKNOWN
+        shares = np.bincount(self.codes, self.weights) / self.weights.sum()
+        surprise = -np.log(shares[self.codes])  # its mean is the entropy, which is estimated, too
+        ratio = float(np.average(loss, weights=self.weights)) / entropy
+        return self.mean((ratio * surprise - loss) / entropy, about=1.0 - ratio)
+
+    def _ks(self, score: np.ndarray, hit: np.ndarray) -> Estimate:
+        """Largest difference of the shares of both sides above a score, with the interval at that score."""
+        if hit.all() or not hit.any():
+            return _UNKNOWN
+        _, at = np.unique(score, return_inverse=True)
+        sides = [np.bincount(at, np.where(own, self.weights, 0.0)) for own in (~hit, hit)]
+        least = int(np.subtract(*(np.cumsum(side) / side.sum() for side in sides)).argmax())
+        return _difference(self.share(at > least, hit), self.share(at > least, ~hit))
+
+    def _coefficient(self, columns: np.ndarray, offset: float | np.ndarray, hit: np.ndarray) -> Estimate:
+        """The last coefficient of a logistic regression; unknown if there is no finite maximum."""
+        beta = np.eye(2)[1, -columns.shape[1] :] if columns.shape[1] == 2 else np.zeros(1)
+        for _ in range(_STEPS if hit.any() and not hit.all() else 0):
+            p = expit(offset + columns @ beta)
+            inverse = np.linalg.pinv((columns.T * (self.weights * p * (1 - p))) @ columns, hermitian=True)
+            step = inverse @ (columns.T @ (self.weights * (hit - p)))
+            beta = beta + step
+            if np.abs(step).max() < 1e-9 and inverse[-1, -1] > 0:
+                half = float(ndtri(0.5 + self.level / 2) * np.sqrt(inverse[-1, -1]))
+                return float(beta[-1]), float(beta[-1]) - half, float(beta[-1]) + half
+        return _UNKNOWN
+
+
+def _difference(first: Estimate, second: Estimate) -> Estimate:
+    """The difference of two shares of different rows, with Newcombe's interval (1998)."""
+    (a, low, high), (b, least, most) = first, second
+    return a - b, a - b - float(np.hypot(a - low, most - b)), a - b + float(np.hypot(high - a, b - least))
+
+
+def _gaps(segment: Segment, others: Segment) -> Iterator[tuple[Any, ...]]:
+    for j in segment.shown:
+        theirs = others.rates(j)
+        for name, own in segment.rates(j).items():
+            yield str(segment.classes[j]), name, own[0], theirs[name][0], *_difference(own, theirs[name])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Challenge(ShortRepr):
+    """What `challenge` finds.
+
+    Attributes
+    ----------
+    tests : polars.DataFrame
+        One row per measure (``log_loss``, ``brier``, ``auc``): the values of ``champion`` and ``challenger``, the
+        ``difference`` (challenger less champion), its interval from ``low`` to ``high``, and the ``p_value`` of no
+        difference: paired tests over the same rows, by Student and, for areas, DeLong.
+    swaps : polars.DataFrame
+        The rows selected by ``"both"``, by the challenger only (``"swap in"``), by the champion only
+        (``"swap out"``), by ``"neither"``: ``rows``, ``events`` (rows of the class, by weight) and their
+        ``event_rate`` with Wilson's interval.
+    """
+
+    tests: Any
+    swaps: Any
+
+    def _facts(self) -> dict[str, Any]:
+        counts = dict(self.swaps.select("set", "rows").iter_rows())
+        return {"swap_in": counts["swap in"], "swap_out": counts["swap out"]}
+
+
+def challenge(
+    champion: Any,
+    challenger: Any,
+    X: Any,
+    y: Any,
+    *,
+    share: float | None = None,
+    threshold: float | None = None,
+    positive: Any = None,
+    sample_weight: Any = None,
+    level: float = 0.95,
+) -> Challenge:
+    """Compare a model in use with one that may take its place, on the same rows.
+
+    Parameters
+    ----------
+    champion, challenger : SelectiveNB, Scorecard, or classifiers with ``predict_proba`` and ``classes_``
+        Of the same classes.
+    X, y, sample_weight :
+        As in `evaluate`. Rows that neither model was trained on.
+    share : float, optional
+        Share of the rows, by weight, that each selects: those of the largest probabilities; among equal ones those
+        that the other prefers. By default as many as the champion decides to be of the class.
+    threshold : float, optional
+        Each selects the rows of at least this probability instead.
+    positive : class label, optional
+        The class whose rows are selected; by default the second of two.
+    level : float, default=0.95
+        Share of the intervals that hold the true value.
+
+    Returns
+    -------
+    Challenge
+        With ``tests`` and ``swaps``.
+
+    Raises
+    ------
+    ValueError
+        If the classes differ, there are more than two without ``positive``, or both ``share`` and ``threshold`` are
+        given.
+
+    Examples
+    --------
+    >>> from bayesieve import SelectiveNB, challenge
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> old, new = (SelectiveNB(selector).fit(X[::2], y[::2]) for selector in ("all", "compression"))
+    >>> challenge(old, new, X[1::2], y[1::2]).swaps["rows"].sum()
+    284
+    """
+    if share is not None and threshold is not None:
+        raise ValueError("share and threshold both say how many rows are selected; give one of them.")
+    for name, value in (("share", share), ("threshold", threshold)):
+        if value is not None and not 0.0 <= value <= 1.0:
+            raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")
+    level = check_level(level)
+    old, new = (judged_rows(model, X, y, None, sample_weight) for model in (champion, challenger))
+    texts = [list(map(canonical_text, rows.classes.tolist())) for rows in (old, new)]
+    if sorted(texts[0]) != sorted(texts[1]):
+        raise ValueError(f"The champion tells apart {named(texts[0])}, the challenger {named(texts[1])}.")
+    order = [texts[1].index(text) for text in texts[0]]
+    new = replace(new, labels=old.labels, log_proba=new.log_proba[:, order], decided=np.argsort(order)[new.decided])
+    if positive is None and len(order) > 2:
+        raise ValueError(f"There are {len(order)} classes; name the one whose rows are selected: positive=.")
+    if positive is not None and canonical_text(positive) not in texts[0]:
+        raise ValueError(f"positive is {positive!r}, which is not one of the classes {named(texts[0])}.")
+    j = 1 if positive is None else texts[0].index(canonical_text(positive))
+    own = labelled(old)
+    segments = [Segment.of(rows, own, level) for rows in (old, new)]
+    odds = [metrics.class_scores(segment.log_proba)[:, j] for segment in segments]
+    weights = np.ones(own.size) if old.weights is None else old.weights[own]
+    if threshold is not None:
+        least = np.log(max(threshold, np.finfo(float).tiny)) - 1e-12
+        chosen = [segment.log_proba[:, j] >= least for segment in segments]
+    elif share is None:
+        decided = segments[0].decided == j
+        chosen = [decided, _best(odds[1], odds[0], weights, weights[decided].sum())]
+    else:
+        chosen = [_best(odds[k], odds[1 - k], weights, share * weights.sum()) for k in (0, 1)]
+    return Challenge(_tests(segments, j, odds), _swaps(segments[0], weights, segments[0].codes == j, chosen))
+
+
+def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> Any:
+    """Paired tests of both models."""
+    first, lines = segments[0], []
+    n = metrics.effective_rows(first.weights, first.codes.size)
+    for name, values in (("log_loss", Segment.losses), ("brier", Segment.squared_errors)):
+        losses = [values(segment) for segment in segments]
+        difference, low, high = first.mean(losses[1] - losses[0])
+        error = (high - difference) / float(stdtrit(n - 1, 0.5 + first.level / 2)) if n > 1 else float("nan")
+        means = [float(np.average(part, weights=first.weights)) for part in losses]
+        lines.append((name, *means, difference, low, high, _p_value(difference, error, n - 1)))
+    (old, own), (new, other) = (metrics.area_with_errors(score, first.codes == j, first.weights) for score in odds)
+    error = float(np.sqrt(((other - own) ** 2).sum()))
+    half = float(ndtri(0.5 + first.level / 2)) * error
+    lines.append(("auc", old, new, new - old, new - old - half, new - old + half, _p_value(new - old, error, np.inf)))
+    return framed(lines, ("measure", "champion", "challenger", "difference", "low", "high", "p_value"))
+
+
+def _p_value(difference: float, error: float, freedom: float) -> float:
+    return 1.0 if difference == 0 else 2 * float(stdtr(freedom, -abs(difference) / error)) if error else 0.0
+
+
+def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Sequence[np.ndarray]) -> Any:
+    lines = []
+    for name, old, new in (("both", 1, 1), ("swap in", 0, 1), ("swap out", 1, 0), ("neither", 0, 0)):
+        own = (chosen[0] == old) & (chosen[1] == new)
+        lines.append((name, int(own.sum()), float(weights[own & hit].sum()), *segment.share(hit, own)))
+    return framed(lines, ("set", "rows", "events", "event_rate", "low", "high"))
+
+
+def _best(score: np.ndarray, other: np.ndarray, weights: np.ndarray, wanted: float) -> np.ndarray:
+    """The rows of the largest scores whose weights add up to what is wanted."""
+    order, chosen = np.lexsort((-other, -score)), np.zeros(score.size, dtype=bool)
+    chosen[order[np.cumsum(weights[order]) <= wanted * (1 + 1e-9)]] = True
+    return chosen

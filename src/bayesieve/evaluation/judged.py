@@ -1,0 +1,205 @@
+"""Rows to judge a model by: their probabilities, cells, classes, weights and groups."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from bayesieve.decision.benefits import refuse_scan
+from bayesieve.discretize import IndicatorEncoder
+from bayesieve.discretize.random_sums import with_sums
+from bayesieve.scorecard import Scorecard
+from bayesieve.scorecard.look_up import ScoreReader
+from bayesieve.scorecard.record import log_probabilities
+from bayesieve.table import Column, Table, as_sample_weight
+from bayesieve.table.columns import column_of_series
+from bayesieve.table.derived_levels import PairLevels, scores_of
+from bayesieve.table.frames import as_table, whole_frame
+from bayesieve.table.values import canonical_text, unmasked
+from bayesieve.words import format_count, named
+
+EVERY = ("day", "week", "month", "quarter", "year")
+_MOST_GROUPS = 2000
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
+_MICROSECONDS = 86_400_000_000.0  # of a day
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Rows in groups.
+
+    names : of the groups; group : (n_rows,) position of the group of each row.
+    classes : (n_classes,); labels : (n_rows,) positions of the true classes, -1 if unknown; None without any.
+    weights : (n_rows,) or None.
+    cells : (n_used, n_rows) of a scorecard; missing : for each feature in it, the rows without a value.
+    log_proba, decided : (n_rows, n_classes) and (n_rows,) predictions.
+    """
+
+    names: list[Any]
+    group: np.ndarray
+    classes: np.ndarray
+    labels: np.ndarray | None
+    weights: np.ndarray | None
+    cells: np.ndarray
+    missing: list[np.ndarray]
+    log_proba: np.ndarray
+    decided: np.ndarray
+
+
+def scorecard_in(model: Any) -> Scorecard | None:
+    """The scorecard that a model is or has; None for other classifiers."""
+    card = getattr(model, "scorecard_", model)
+    return card if isinstance(card, Scorecard) else None
+
+
+def judged_rows(
+    model: Any, X: Any, y: Any, by: Any, sample_weight: Any, every: str = "month", *, predicts: bool = True
+) -> JudgedRows:
+    """Read and predict rows; ``y``, ``by`` and ``sample_weight`` are columns, or names of columns of ``X``.
+
+    ValueError if a column does not exist or has another length, a label is no class of the model, or ``by`` has too
+    many values. Without ``predicts`` there are no predictions.
+    """
+    refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
+    card, table = scorecard_in(model), as_table(X)
+    labels, groups, weights = (
+        _column(table, *role) for role in (("y", y), ("by", by), ("sample_weight", sample_weight))
+    )
+    group, names = (np.zeros(table.n_rows, dtype=np.int32), ["all"]) if groups is None else groups_of(groups, every)
+    classes = np.asarray(model.classes_ if card is None else card.classes)
+    cells, missing = (np.zeros((0, table.n_rows)), []) if card is None else _coded(model, card, X, table)
+    log_proba, decided = np.zeros((0, classes.size)), np.zeros(0, dtype=np.int64)
+    if card is None:
+        own = [name for name in (y, by, sample_weight) if isinstance(name, str)]
+        log_proba, decided = _predicted(model, X, classes, own)
+    elif predicts:
+        log_proba = log_probabilities(card.tables.joint(cells))
+        decided = log_proba.argmax(axis=1)
+    counted = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
+    codes = None if labels is None else _positions(labels, classes, counted)
+    return JudgedRows(names, group, classes, codes, counted, cells, missing, log_proba, decided)
+
+
+def _column(table: Table, role: str, value: Any) -> Column | None:
+    """The column that is given, or named."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if not table.named or value not in table.names:
+            raise ValueError(f"X has no column {value!r} ({role}); its columns are {named(table.names)}.")
+        return table.column(table.names.index(value))
+    if nw.dependencies.is_into_series(value):
+        column = column_of_series(role, value)
+    else:
+        array = unmasked(value)
+        column = Column(role, np.full(table.n_rows, array) if array.ndim == 0 else array.reshape(-1))
+    if len(column) != table.n_rows:
+        raise ValueError(f"X has {format_count(table.n_rows)} rows but {role} has {format_count(len(column))} values.")
+    return column
+
+
+def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The cells of rows, (n_used, n_rows), and for each feature the rows without a value."""
+    encoder = getattr(model, "encoder_", None)
+    if isinstance(encoder, IndicatorEncoder) and encoder.scores is not None:
+        table = encoder.read(X, model)
+    cells, reader = card.cells(table), card.reader
+    own = reader.read(table) if isinstance(reader, ScoreReader) else with_sums(reader.read(table), reader.levels.sums)
+    position, masks, rows = {name: i for i, name in enumerate(own.names)}, {}, []
+    for level, codes in zip((card.features[k].cells for k in card.used.tolist()), cells, strict=True):
+        if isinstance(level, PairLevels):
+            for part in level.parts:
+                if part.name not in masks:
+                    masks[part.name] = part.is_missing(own.column(position[part.name]))
+            rows.append(np.flatnonzero(masks[level.parts[0].name] | masks[level.parts[1].name]))
+            continue
+        found = np.flatnonzero(codes == (level.n_levels if level.missing_code is None else level.missing_code))
+        if found.size and not level.has_missing_alone:
+            found = found[level.is_missing(own.column(position[scores_of([level])[0]]).take(found))]
+        rows.append(found)
+    return cells, rows
+
+
+def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
+    """(n_rows,) the group of each row, and the values of the groups, ascending; None for missing ones, last.
+
+    Dates, and texts that begin with one, are grouped by what ``every`` says.
+    """
+    if every not in EVERY:
+        raise ValueError(f"every must be one of {', '.join(EVERY)}, got {every!r}.")
+    if column.type in ("date", "datetime"):
+        codes, values = _days(column)
+    else:
+        categories = column.categories()
+        codes, values = categories.codes, list(categories.values)
+        if values and all(isinstance(value, str) and _DAY.fullmatch(value) for value in values):
+            with suppress(ValueError):  # such as 2024-02-31
+                values = [dt.date.fromisoformat(value[:10]) for value in values]
+    values = [_period(value, every) if isinstance(value, dt.date) else value for value in values]
+    found = sorted(set(values), key=str if any(isinstance(value, str) for value in values) else None)
+    if len(found) > _MOST_GROUPS:
+        raise ValueError(
+            f"by has {format_count(len(found))} different values, but at most {format_count(_MOST_GROUPS)} groups are "
+            "told apart; join some of them first, or dates by every=."
+        )
+    position = {value: i for i, value in enumerate(found)}
+    group = np.array([*(position[value] for value in values), len(found)], dtype=np.int32)[codes]
+    return group, [*found, None] if (codes < 0).any() else found
+
+
+def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
+    """(n_rows,) codes of the days, -1 if missing, and the days."""
+    numbers = column.numbers()
+    days = np.floor(numbers / _MICROSECONDS if column.type == "datetime" else numbers)
+    known, codes = ~np.isnan(days), np.full(days.size, -1, dtype=np.int64)
+    if not known.any():
+        return codes, []
+    first = int(days[known].min())
+    offsets = (days[known] - first).astype(np.int64)
+    present = np.bincount(offsets) > 0
+    codes[known] = (np.cumsum(present) - 1)[offsets]
+    return codes, [np.datetime64(first + day, "D").item() for day in np.flatnonzero(present).tolist()]
+
+
+def _period(day: dt.date, every: str) -> str:
+    if every == "week":
+        return "{:04d}-W{:02d}".format(*day.isocalendar()[:2])
+    if every == "quarter":
+        return f"{day.year:04d}-Q{(day.month + 2) // 3}"
+    return day.isoformat()[: {"day": 10, "month": 7, "year": 4}[every]]
+
+
+def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """(n_rows,) positions of labels among the classes, compared as texts; -1 for missing ones, and others of no weight.
+
+    ValueError that names the first other label.
+    """
+    categories, position = column.categories(), {canonical_text(c): j for j, c in enumerate(classes.tolist())}
+    texts = [canonical_text(value) for value in categories.values]
+    codes = np.array([*(position.get(text, -2) for text in texts), -1], dtype=np.int64)[categories.codes]
+    unknown = np.flatnonzero(codes == -2 if weights is None else (codes == -2) & (weights > 0))
+    if unknown.size:
+        text = texts[categories.codes[unknown[0]]]
+        raise ValueError(f"y holds the class {text!r} that the model does not know; it knows {named(position)}.")
+    return np.maximum(codes, -1)
+
+
+def _predicted(model: Any, X: Any, classes: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Log probabilities and decisions of any classifier, by the columns that it was fitted on."""
+    X = whole_frame(X)
+    if nw.dependencies.is_into_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
+        kept = list(getattr(model, "feature_names_in_", [name for name in frame.columns if name not in names]))
+        X = frame[:, kept].to_native()
+    probability = np.asarray(model.predict_proba(X), dtype=float)
+    position = {label: j for j, label in enumerate(classes.tolist())}
+    labels = np.asarray(model.predict(X)).tolist() if hasattr(model, "predict") else []
+    is_class = bool(labels) and all(label in position for label in set(labels))
+    decided = np.array([position[label] for label in labels]) if is_class else probability.argmax(axis=1)
+    return np.log(np.maximum(probability, np.finfo(float).tiny)), decided
