@@ -17,7 +17,7 @@ from bayesieve.search import SearchTrace
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.filters import RankedSelector
 from bayesieve.table import FeatureLevels, Table, as_table
-from bayesieve.table.cautions import Caution
+from bayesieve.table.cautions import Caution, association, in_blocks, likeness_of_neighbours, n_runs
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
@@ -36,6 +36,13 @@ _NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like
 _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
+_SLIGHT, _LARGE = 0.1, 0.2  # association of the classes with the order of the rows: in the report, and as a warning
+_MUCH_ALIKE = 0.3  # neighbouring rows, for a warning
+_SURELY, _DEVIATIONS = 1e-5, 5.0  # by chance in one of far more than a thousand shuffled tables
+_RUNS_PER_CLASS = 10  # at most, in a table sorted by class
+_NEIGHBOURS_ALIKE = 0.8  # at least, in such a table
+_MOST_DRIFTING = 5  # features, the most important ones, that are looked at
+_ORDERED_ROWS = 20_000  # in which they are
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
 
 
@@ -453,6 +460,87 @@ def pattern(values: np.ndarray) -> bytes:
         rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
         return rank[codes].tobytes()
     return min(codes.tobytes(), (first.size - 1 - codes).astype(np.int32).tobytes())
+
+
+def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> list[Caution]:
+    """At most one caution: of kind "order" if the order of the rows, or a column of dates, is informative about the
+    classes, or levels of important features drift along the rows; of kind "class order" if rows are listed by class.
+
+    Parameters
+    ----------
+    coded : the training rows, in their order or as its ``rows.runs`` say.
+    marks : what columns mark, by name.
+    """
+    dated = [(association(np.asarray(f.levels.counts)), f.name) for f in card.features if marks.get(f.name) == "date"]
+    (drift, p_value), name = max(dated, default=((0.0, 1.0), ""))
+    if drift >= _SLIGHT and p_value < _SURELY:
+        sentence = f"The shares of the classes change with the dates of column {name!r} (Cramér's V {drift:.2f}). "
+        return [Caution("order", (name,), sentence + _REMEDY.format(f", time={name!r}", f" {name}"), drift >= _LARGE)]
+    codes, runs, weights = coded.class_codes, coded.rows.runs, coded.weights
+    assert codes is not None
+    counted = np.ones(codes.size, dtype=bool) if weights is None else np.asarray(weights) > 0
+    if not counted.all():
+        counted = counted if runs is None else np.isin(np.arange(codes.size), runs.in_source(np.flatnonzero(counted)))
+    codes = np.asarray(codes if runs is None else runs.codes)[counted]
+    alike, deviations = likeness_of_neighbours(codes)
+    if alike >= _NEIGHBOURS_ALIKE and n_runs(codes) <= _RUNS_PER_CLASS * card.classes.size:
+        sentence = (
+            "The rows are listed class after class, which says nothing about time: folds of shuffled rows measure the "
+            "model well, contiguous ones do not."
+        )
+        return [Caution("class order", (), sentence, warns=False)]
+    return _of_row_order(codes, alike if deviations >= _DEVIATIONS else 0.0, _drifting(coded, card, marks), card.classes)
+
+
+_REMEDY = (
+    'If the model is to predict later rows, folds of shuffled rows look too good: measure it with cv="time"{0}, or '
+    "--time{1} on the command line."
+)
+
+
+def _of_row_order(
+    codes: np.ndarray, alike: float, features: tuple[list[str], list[str]], classes: np.ndarray
+) -> list[Caution]:
+    blocks, (drifting, sorted_by) = in_blocks(codes), features
+    drift, p_value = association(blocks)
+    drift = drift if p_value < _SURELY else 0.0
+    said = []
+    if drift >= _SLIGHT:
+        shares = blocks / blocks.sum(axis=1, keepdims=True)
+        low, high = shares.min(axis=0), shares.max(axis=0)
+        most = int((high - low).argmax())
+        said.append(
+            f"the share of class {classes[most]!s} is between {100 * low[most]:.0f} and {100 * high[most]:.0f} % in "
+            f"{len(blocks)} stretches of the rows (Cramér's V {drift:.2f})"
+        )
+    if alike >= _SLIGHT:
+        of_same = 100 * float(np.mean(codes[1:] == codes[:-1]))
+        said.append(f"{of_same:.0f} % of the rows are of the class of the row before (kappa {alike:.2f})")
+    if drifting and (said or not sorted_by):
+        said.append(agreeing(drifting, "values of [column|columns] {} drift along them"))
+    if not said:
+        return []
+    if sorted_by:
+        by = agreeing(sorted_by, "The rows are sorted by [column|columns] {}, which may be no more than a habit: ")
+        remedy = "If this order is that of time, folds of shuffled rows look too good: " + _REMEDY.partition(": ")[2]
+        return [Caution("order", tuple(sorted_by), f"{by}{'; '.join(said)}. {remedy.format('', ' COLUMN')}", False)]
+    sentence = f"The order of the rows is informative: {'; '.join(said)}. {_REMEDY.format('', ' COLUMN')}"
+    return [Caution("order", tuple(drifting), sentence, drift >= _LARGE or alike >= _MUCH_ALIKE)]
+
+
+def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The most important columns whose levels drift along the rows, without dates; and those that the rows are sorted
+    by.
+    """
+    single = [k for k in card.by_importance.tolist() if not isinstance(card.features[k].levels, PairLevels)]
+    rows, drifting, sorted_by = coded.drawn(_ORDERED_ROWS), [], []
+    order = slice(None) if coded.rows.runs is None else np.argsort(coded.rows.runs.in_source(rows))
+    for k in [k for k in single if k < coded.n_features][:_MOST_DRIFTING]:
+        name, codes = card.features[k].name, coded.codes_at([k], rows)[0][order].astype(np.int64)
+        strength, p_value = association(in_blocks(codes))
+        if strength >= _LARGE and p_value < _SURELY and marks.get(name) != "date":
+            (sorted_by if n_runs(codes) == np.unique(codes).size else drifting).append(name)
+    return drifting, sorted_by
 
 
 def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import fit_steps as steps
-from bayesieve.classifier.describing import look_over, table_cautions
+from bayesieve.classifier.describing import look_over, order_cautions, table_cautions
 from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
@@ -193,7 +193,8 @@ class SelectiveNB(Predicting):
         -----
         UserWarning
             If the model may be of no use: no feature is kept, row weights are far from 1, or columns
-            are copies of the target or of each other, identifiers or dates; see ``cautions_``.
+            are copies of the target or of each other, identifiers or dates, or the order of the rows is informative;
+            see ``cautions_``.
         """
         selector, encoder = self._new_selector(), self.new_encoder()
         rows = steps.read_rows(
@@ -207,6 +208,7 @@ class SelectiveNB(Predicting):
             del rows, X  # the columns of the table may be copies
             coded = with_benefit(coded, benefit, selector)
             self._learn(coded, encoder, selector, target_name=steps.name_of(y), seen=seen, groups=groups)
+            self.cautions_ += tuple(order_cautions(coded, self.scorecard_, getattr(encoder, "marks_", {})))
         issue(self.cautions_)
         return self
 

@@ -276,3 +276,54 @@ def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
     even = (distinct - distinct[0]) / max(1.0, distinct[-1] - distinct[0])
     farthest = np.abs((np.cumsum(counts) - 0.5 * counts) / n - even).max()
     return bool(farthest < _EVEN or np.mean(gaps <= 2 * gaps.min()) > 0.5)
+
+
+_BLOCKS = 20  # of neighbouring rows, in which shares are compared
+_FEWEST_IN_BLOCK = 25
+_FEWEST_EXPECTED = 5  # in each block, for chi-squared to hold
+_FEWEST_OTHERS = 50  # rows of all classes but the most frequent one, for neighbours to be compared
+
+
+def in_blocks(codes: np.ndarray) -> np.ndarray:
+    """Rows of each code in up to 20 blocks of neighbouring rows, (n_blocks, n_codes)."""
+    n_blocks = max(1, min(_BLOCKS, codes.size // _FEWEST_IN_BLOCK))
+    ends = np.arange(n_blocks + 1) * codes.size // n_blocks
+    n_codes = int(codes.max(initial=0)) + 1
+    return np.array([np.bincount(codes[i:j], minlength=n_codes) for i, j in zip(ends[:-1], ends[1:], strict=True)])
+
+
+def association(counts: np.ndarray) -> tuple[float, float]:
+    """Cramér's V of a table of counts, without what chance adds to it, and the p value of its chi-squared; columns of
+    few rows count together.
+    """
+    from scipy.special import chdtrc
+
+    few = counts.sum(axis=0) < _FEWEST_EXPECTED * len(counts)
+    counts = np.column_stack([counts[:, ~few], counts[:, few].sum(axis=1)]).astype(np.float64)
+    counts = counts[:, counts.sum(axis=0) >= _FEWEST_EXPECTED * len(counts)]
+    counts = counts[counts.sum(axis=1) > 0]
+    n_lines, n_columns = counts.shape
+    if min(n_lines, n_columns) < 2:
+        return 0.0, 1.0
+    n_rows, freedom = counts.sum(), (n_lines - 1) * (n_columns - 1)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n_rows
+    chi = float(((counts - expected) ** 2 / expected).sum())
+    strength = max(0.0, chi - freedom) / n_rows / min(n_lines - 1, n_columns - 1)
+    return float(np.sqrt(strength)), float(chdtrc(freedom, chi))
+
+
+def likeness_of_neighbours(codes: np.ndarray) -> tuple[float, float]:
+    """How much more often rows are of the class of the row before than by chance (Cohen's kappa: 0 by chance, 1
+    always), and by how many standard deviations of shuffled rows.
+    """
+    counts, n_rows = np.bincount(codes).astype(np.float64), codes.size
+    if n_rows - counts.max() < _FEWEST_OTHERS:
+        return 0.0, 0.0
+    by_chance = float(counts @ (counts - 1)) / (n_rows * (n_rows - 1))
+    excess = float(np.mean(codes[1:] == codes[:-1])) - by_chance
+    return excess / (1 - by_chance), excess / float(np.sqrt(by_chance * (1 - by_chance) / (n_rows - 1)))
+
+
+def n_runs(codes: np.ndarray) -> int:
+    """Stretches of equal neighbours."""
+    return 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))
