@@ -489,7 +489,8 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
             "model well, contiguous ones do not."
         )
         return [Caution("class order", (), sentence, warns=False)]
-    return _of_row_order(codes, alike if deviations >= _DEVIATIONS else 0.0, _drifting(coded, card, marks), card.classes)
+    alike = alike if deviations >= _DEVIATIONS else 0.0
+    return _of_row_order(codes, alike, _drifting(coded, card, marks), card.classes)
 
 
 _REMEDY = (

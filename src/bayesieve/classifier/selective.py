@@ -330,6 +330,7 @@ class SelectiveNB(Predicting):
         benefit: Any = None,
         cv: Any = None,
         held_out: bool = False,
+        time: Any = None,
         n_explained: int = 3,
         title: str | None = None,
     ) -> Performance | None:
@@ -344,10 +345,15 @@ class SelectiveNB(Predicting):
             with the name of a column as ``y``, 50,000 rows are drawn at random.
         sample_weight : row weights of ``X``.
         benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
-        cv : int, splitter or pairs of row positions, optional
+        cv : int, "time", splitter or pairs of row positions, optional
             Measure models of the same settings on folds of ``X`` in any case: a number of folds (stratified and, unlike
-            scikit-learn's, shuffled), a scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
+            scikit-learn's, shuffled); "time", five blocks in the order of ``time``, each but the first predicted by a
+            model of all earlier rows; a scikit-learn splitter; or (train, test) pairs. 0: measure nothing.
         held_out : True: ``X`` was not used for training; this very model is measured on it, as the report tells.
+        time : str or array-like, shape (n_rows,), optional
+            Numbers or dates by which to order the rows, or the name of their column, which the model need not know;
+            by default rows are in order. If it is given, or ``cautions_`` has one of kind "order", figures on
+            shuffled folds stand beside those of a model of earlier rows on the last fifth (``later``).
         n_explained : number of rows explained.
         title : headline; by default it names the target.
 
@@ -368,10 +374,11 @@ class SelectiveNB(Predicting):
 
         check_is_fitted(self, "scorecard_")
         check_html(path)
-        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
+        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "n_explained": n_explained}
+        options["title"] = title
         model = self
         if is_scan(X, y):
-            X, y, sample_weight, caution = drawn_from(self, X, y, sample_weight)
+            X, y, sample_weight, options["time"], caution = drawn_from(self, X, y, sample_weight, time)
             model = copy(self)
             model.cautions_ = (*self.cautions_, *filter(None, [caution]))
             options["cv"] = 5 if cv is None and not held_out else cv

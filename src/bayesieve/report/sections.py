@@ -90,7 +90,14 @@ def _performance_tiles(performance: Performance) -> tuple[Tile, ...]:
         ("Log loss", format_number(performance.log_loss), "nats", f"{entropy} without any feature"),
         ("Compression rate", rate, "", "of the uncertainty about the target removed"),
     )
-    return tuple(Tile(*figure, performance.measured) for figure in figures)
+    later = performance.later
+    if later is None:
+        return tuple(Tile(*figure, performance.measured) for figure in figures)
+    others = [tile.value for tile in _performance_tiles(later)]
+    return tuple(
+        Tile(*figure, f"{performance.measured}; {other}: {later.measured}")
+        for figure, other in zip(figures, others, strict=True)
+    )
 
 
 def auc_comparison(auc: float) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -289,7 +290,7 @@ def in_blocks(codes: np.ndarray) -> np.ndarray:
     n_blocks = max(1, min(_BLOCKS, codes.size // _FEWEST_IN_BLOCK))
     ends = np.arange(n_blocks + 1) * codes.size // n_blocks
     n_codes = int(codes.max(initial=0)) + 1
-    return np.array([np.bincount(codes[i:j], minlength=n_codes) for i, j in zip(ends[:-1], ends[1:], strict=True)])
+    return np.array([np.bincount(codes[i:j], minlength=n_codes) for i, j in pairwise(ends)])
 
 
 def association(counts: np.ndarray) -> tuple[float, float]:
