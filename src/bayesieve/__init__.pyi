@@ -28,6 +28,7 @@ from .discretize import (
 )
 from .evaluation import (
     RepeatedFolds as RepeatedFolds,
+    TimeFolds as TimeFolds,
     compare as compare,
     selection_stability as selection_stability,
 )

@@ -509,7 +509,7 @@ def _of_row_order(
     if drift >= _SLIGHT:
         shares = blocks / blocks.sum(axis=1, keepdims=True)
         low, high = shares.min(axis=0), shares.max(axis=0)
-        most = int((high - low).argmax())
+        most = 1 if classes.size == 2 else int((high - low).argmax())
         said.append(
             f"the share of class {classes[most]!s} is between {100 * low[most]:.0f} and {100 * high[most]:.0f} % in "
             f"{len(blocks)} stretches of the rows (Cramér's V {drift:.2f})"

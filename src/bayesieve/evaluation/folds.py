@@ -25,7 +25,7 @@ from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import Column
 from bayesieve.table.frames import apart_by_name, take_rows
 from bayesieve.table.target import Target
-from bayesieve.words import ShortRepr, named
+from bayesieve.words import ShortRepr, named, plural
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
 """Columns of numbers in `Comparison.frame`, and of every result."""
@@ -264,7 +264,7 @@ class Splits(ShortRepr):
 
     @property
     def in_words(self) -> str:
-        return f"{self.n_folds} splits{f' by {type(self.cv).__name__}' if is_splitter(self.cv) else ''}"
+        return f"{plural(self.n_folds, 'split')}{f' by {type(self.cv).__name__}' if is_splitter(self.cv) else ''}"
 
     def split(self, labels: np.ndarray) -> list[Fold]:
         """The folds of rows with these class labels (n_rows,)."""
@@ -312,7 +312,8 @@ def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.n
 
     if not isinstance(time, str):
         values = np.asarray(time)
-        return X, read_moments(as_table(pl.DataFrame({"time": values.tolist()})).column(0))[0]
+        series = pl.Series("time", values.tolist() if values.dtype == object else values)
+        return X, read_moments(as_table(series.to_frame()).column(0))[0]
     table = as_table(X)
     if time not in table.names:
         raise ValueError(f"There is no column {time!r} to order the rows by; there are {named(table.names)}.")
