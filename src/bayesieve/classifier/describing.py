@@ -41,7 +41,7 @@ _MUCH_ALIKE = 0.3  # neighbouring rows, for a warning
 _SURELY, _DEVIATIONS = 1e-5, 5.0  # by chance in one of far more than a thousand shuffled tables
 _RUNS_PER_CLASS = 10  # at most, in a table sorted by class
 _NEIGHBOURS_ALIKE = 0.8  # at least, in such a table
-_MOST_DRIFTING = 5  # features, the most important ones, that are looked at
+_MOST_DRIFTING = 10  # columns, the most important ones, that are looked at
 _ORDERED_ROWS = 20_000  # in which they are
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
 
@@ -476,42 +476,21 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
     if drift >= _SLIGHT and p_value < _SURELY:
         sentence = f"The shares of the classes change with the dates of column {name!r} (Cramér's V {drift:.2f}). "
         return [Caution("order", (name,), sentence + _REMEDY.format(f", time={name!r}", f" {name}"), drift >= _LARGE)]
-    codes, runs, weights = coded.class_codes, coded.rows.runs, coded.weights
-    assert codes is not None
-    counted = np.ones(codes.size, dtype=bool) if weights is None else np.asarray(weights) > 0
-    if not counted.all():
-        counted = counted if runs is None else np.isin(np.arange(codes.size), runs.in_source(np.flatnonzero(counted)))
-    codes = np.asarray(codes if runs is None else runs.codes)[counted]
+    codes = _classes_in_order(coded)
     alike, deviations = likeness_of_neighbours(codes)
     if alike >= _NEIGHBOURS_ALIKE and n_runs(codes) <= _RUNS_PER_CLASS * card.classes.size:
-        sentence = (
-            "The rows are listed class after class, which says nothing about time: folds of shuffled rows measure the "
-            "model well, contiguous ones do not."
-        )
-        return [Caution("class order", (), sentence, warns=False)]
-    alike = alike if deviations >= _DEVIATIONS else 0.0
-    return _of_row_order(codes, alike, _drifting(coded, card, marks), card.classes)
-
-
-_REMEDY = (
-    'If the model is to predict later rows, folds of shuffled rows look too good: measure it with cv="time"{0}, or '
-    "--time{1} on the command line."
-)
-
-
-def _of_row_order(
-    codes: np.ndarray, alike: float, features: tuple[list[str], list[str]], classes: np.ndarray
-) -> list[Caution]:
-    blocks, (drifting, sorted_by) = in_blocks(codes), features
+        return [Caution("class order", (), _BY_CLASS, warns=False)]
+    alike, blocks = alike if deviations >= _DEVIATIONS else 0.0, in_blocks(codes)
     drift, p_value = association(blocks)
     drift = drift if p_value < _SURELY else 0.0
+    drifting, sorted_by = _drifting(coded, card, marks)
     said = []
     if drift >= _SLIGHT:
         shares = blocks / blocks.sum(axis=1, keepdims=True)
         low, high = shares.min(axis=0), shares.max(axis=0)
-        most = 1 if classes.size == 2 else int((high - low).argmax())
+        j = 1 if card.classes.size == 2 else int((high - low).argmax())
         said.append(
-            f"the share of class {classes[most]!s} is between {100 * low[most]:.0f} and {100 * high[most]:.0f} % in "
+            f"the share of class {card.classes[j]!s} is between {100 * low[j]:.0f} and {100 * high[j]:.0f} % in "
             f"{len(blocks)} stretches of the rows (Cramér's V {drift:.2f})"
         )
     if alike >= _SLIGHT:
@@ -521,22 +500,41 @@ def _of_row_order(
         said.append(agreeing(drifting, "values of [column|columns] {} drift along them"))
     if not said:
         return []
-    if sorted_by:
-        by = agreeing(sorted_by, "The rows are sorted by [column|columns] {}, which may be no more than a habit: ")
-        remedy = "If this order is that of time, folds of shuffled rows look too good: " + _REMEDY.partition(": ")[2]
-        return [Caution("order", tuple(sorted_by), f"{by}{'; '.join(said)}. {remedy.format('', ' COLUMN')}", False)]
-    sentence = f"The order of the rows is informative: {'; '.join(said)}. {_REMEDY.format('', ' COLUMN')}"
-    return [Caution("order", tuple(drifting), sentence, drift >= _LARGE or alike >= _MUCH_ALIKE)]
+    is_large = not sorted_by and (drift >= _LARGE or alike >= _MUCH_ALIKE)
+    by = agreeing(sorted_by, " and sorted by [column|columns] {}, which need not be that of time") if sorted_by else ""
+    sentence = f"The order of the rows is informative{by}: {'; '.join(said)}. {_REMEDY.format('', ' COLUMN')}"
+    return [Caution("order", tuple(sorted_by or drifting), sentence, is_large)]
+
+
+_BY_CLASS = (
+    "The rows are listed class after class, which says nothing about time: folds of shuffled rows measure the model "
+    "well, contiguous ones do not."
+)
+_REMEDY = (
+    'If the model is to predict later rows, folds of shuffled rows look too good: measure it with cv="time"{0}, or '
+    "--time{1} on the command line."
+)
+
+
+def _classes_in_order(coded: CodedTable) -> np.ndarray:
+    """The classes of the rows that count, in the order in which they were given."""
+    codes, runs, weights = coded.class_codes, coded.rows.runs, coded.weights
+    codes = np.asarray(codes if runs is None else runs.codes)
+    if weights is None or np.all(weights):
+        return codes
+    counted = np.flatnonzero(weights)
+    return codes[counted if runs is None else np.sort(runs.in_source(counted))]
 
 
 def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """The most important columns whose levels drift along the rows, without dates; and those that the rows are sorted
     by.
     """
-    single = [k for k in card.by_importance.tolist() if not isinstance(card.features[k].levels, PairLevels)]
+    columns = {name: None for k in card.by_importance.tolist() for name in card.features[k].columns}
+    first = [k for k, feature in enumerate(card.features) if feature.name in list(columns)[:_MOST_DRIFTING]]
     rows, drifting, sorted_by = coded.drawn(_ORDERED_ROWS), [], []
     order = slice(None) if coded.rows.runs is None else np.argsort(coded.rows.runs.in_source(rows))
-    for k in [k for k in single if k < coded.n_features][:_MOST_DRIFTING]:
+    for k in first:
         name, codes = card.features[k].name, coded.codes_at([k], rows)[0][order].astype(np.int64)
         strength, p_value = association(in_blocks(codes))
         if strength >= _LARGE and p_value < _SURELY and marks.get(name) != "date":

@@ -228,9 +228,8 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
         few = f"rained on earlier rows, measured on {share}"
         return f"T{few} {what}", f"t{few} the rows"
     if isinstance(cv, str):
-        blocks = f"{n + 1} blocks of {what} in the order of time"
-        few = "each but the first predicted by a model of all earlier rows"
-        return f"{blocks}, {few}", f"{blocks}, {few}"
+        blocks = f"{n + 1} blocks of {what} in the order of time, each but the first by a model of all earlier rows"
+        return blocks.replace("first by", "first predicted by"), blocks
     repeated = tests.size > np.unique(tests).size
     apart = all(np.intersect1d(train, test).size == 0 for train, test in splits)
     whole = apart and all(train.size + test.size == n_rows for train, test in splits)

@@ -74,8 +74,8 @@ def fit(given: Any) -> None:
         performance = None
         if not given.no_report:
             if given.test is not None:
-                frame, own = files.read_table(given.test, screen, model), replace(columns, time=None)
-                test = TrainingTable.of(frame, own.within(frame.columns), given.test, screen)
+                frame = files.read_table(given.test, screen, model)
+                test = TrainingTable.of(frame, replace(columns, time=None).within(frame.columns), given.test, screen)
                 test = replace(test, names=data.names)
             measured = data.measured(model) if test is None else test
             performance = _write_report(model, measured, output / "report.html", given.folds, screen, test is not None)
@@ -224,13 +224,8 @@ class Columns:
     def given(cls, given: Any, target: str) -> Columns:
         """The options that name columns, checked against each other."""
         kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
-        roles = {
-            "--target": [target],
-            "--weight": [given.weight],
-            "--time": [given.time],
-            **kinds,
-            "--ignore": given.ignore,
-        }
+        roles = {"--target": [target], "--weight": [given.weight], "--time": [given.time]} | kinds
+        roles["--ignore"] = given.ignore
         for (option, names), (other, others) in combinations(roles.items(), 2):
             both = [name for name in names if name is not None and name in others]
             if both and not (other == "--ignore" and option in (*kinds, "--time")):
@@ -337,9 +332,9 @@ class TrainingTable:
             which = "All" if later.any() else "No"
             raise CommandError(f"{which} rows have {quoted(name)} from {start} on; choose another --test-from")
         rows = (~later, later)
-        parts = [replace(self, frame=self.frame.filter(i), positions=self.positions.filter(i)) for i in rows]
-        refuse_other_than_classes(parts[0].target, f"{quoted(self.columns.target)} before {start}")
-        return parts[0], parts[1]
+        before, after = (replace(self, frame=self.frame.filter(i), positions=self.positions.filter(i)) for i in rows)
+        refuse_other_than_classes(before.target, f"{quoted(self.columns.target)} before {start}")
+        return before, after
 
     @property
     def n_rows(self) -> int:

@@ -206,9 +206,9 @@ class TimeFolds(ShortRepr):
     @property
     def settings(self) -> dict[str, Any]:
         """The number of blocks and what orders the rows, as saved in files."""
-        if self.time is None or isinstance(self.time, str):
-            return {"blocks": self.n_blocks, "time": "rows" if self.time is None else f"column {self.time}"}
-        return {"blocks": self.n_blocks, "time": describe(moments_of(None, self.time)[1])}
+        is_named = self.time is None or isinstance(self.time, str)
+        time = self.time if is_named else moments_of(None, self.time)[1]
+        return {"blocks": self.n_blocks, "time": describe(time)}
 
     @property
     def in_words(self) -> str:
@@ -222,30 +222,23 @@ class TimeFolds(ShortRepr):
         return [Fold(0, i, train, test) for i, (train, test) in enumerate(pairs)]
 
 
+@dataclass(frozen=True)
 class Splits(ShortRepr):
-    """Folds by a scikit-learn splitter, or given as pairs of (train, test) row positions.
-
-    Parameters
-    ----------
-    cv : splitter or iterable of pairs
-
-    Raises
-    ------
-    ValueError
-        If this is neither, or a splitter does not know its number of folds without the rows.
-    """
+    """Folds by a scikit-learn splitter, or pairs of (train, test) row positions."""
 
     n_repeats: ClassVar[int] = 1
 
-    def __init__(self, cv: Any) -> None:
-        self.cv = cv if is_splitter(cv) else list(cv)
-        try:
-            self.n_folds = self.n_splits = int(cv.get_n_splits()) if is_splitter(cv) else len(self.cv)
-        except (AttributeError, TypeError, ValueError):
-            raise ValueError(f"{cv!r:.200} does not know its number of folds; give pairs of rows instead.") from None
+    cv: Any
 
-    def _facts(self) -> dict[str, Any]:
-        return {"cv": self.cv} if is_splitter(self.cv) else {"n_folds": self.n_folds}
+    @property
+    def n_folds(self) -> int:
+        """Number of splits; ValueError if it depends on the rows."""
+        try:
+            return int(self.cv.get_n_splits()) if is_splitter(self.cv) else len(self.cv)
+        except (AttributeError, TypeError, ValueError):
+            raise ValueError(f"{self.cv!r:.200} does not know its number of folds; give pairs of rows.") from None
+
+    n_splits = n_folds
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -254,17 +247,14 @@ class Splits(ShortRepr):
             pairs = [[np.asarray(rows) for rows in pair] for pair in self.cv]
             return {"pairs": hashlib.sha256(describe(pairs).encode()).hexdigest()[:16]}
         options = dict(sorted(getattr(self.cv, "__dict__", {"": repr(self.cv)}).items()))
-        if (
-            "random_state" in options
-            and options.get("shuffle", True)
-            and not isinstance(options["random_state"], Integral)
-        ):
+        is_drawn = "random_state" in options and options.get("shuffle", True)
+        if is_drawn and not isinstance(options["random_state"], Integral):
             raise ValueError(f"{self.in_words} must have a number as random_state, or its folds cannot be resumed.")
         return {"splitter": f"{type(self.cv).__name__}({describe(options)})"}
 
     @property
     def in_words(self) -> str:
-        return f"{plural(self.n_folds, 'split')}{f' by {type(self.cv).__name__}' if is_splitter(self.cv) else ''}"
+        return plural(self.n_folds, "split") + (f" by {type(self.cv).__name__}" if is_splitter(self.cv) else "")
 
     def split(self, labels: np.ndarray) -> list[Fold]:
         """The folds of rows with these class labels (n_rows,)."""
@@ -282,7 +272,7 @@ def split_of(protocol: Any) -> Split:
     if isinstance(protocol, str) and protocol == "time":
         return TimeFolds()
     if is_splitter(protocol) or (isinstance(protocol, Iterable) and not isinstance(protocol, (str, bytes, Mapping))):
-        return Splits(protocol)
+        return Splits(protocol if is_splitter(protocol) else list(protocol))
     raise ValueError(
         'protocol must be a RepeatedFolds, a FixedSplit, a TimeFolds or "time", a scikit-learn splitter or pairs of '
         f"(train, test) row positions, got {protocol!r:.200}."

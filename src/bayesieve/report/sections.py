@@ -90,14 +90,9 @@ def _performance_tiles(performance: Performance) -> tuple[Tile, ...]:
         ("Log loss", format_number(performance.log_loss), "nats", f"{entropy} without any feature"),
         ("Compression rate", rate, "", "of the uncertainty about the target removed"),
     )
-    later = performance.later
-    if later is None:
-        return tuple(Tile(*figure, performance.measured) for figure in figures)
-    others = [tile.value for tile in _performance_tiles(later)]
-    return tuple(
-        Tile(*figure, f"{performance.measured}; {other}: {later.measured}")
-        for figure, other in zip(figures, others, strict=True)
-    )
+    later = () if performance.later is None else _performance_tiles(performance.later)
+    also = itertools.chain((f"; {tile.value} {tile.measured}" for tile in later), itertools.repeat(""))
+    return tuple(Tile(*figure, performance.measured + more) for figure, more in zip(figures, also, strict=False))
 
 
 def auc_comparison(auc: float) -> str:

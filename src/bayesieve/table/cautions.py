@@ -294,23 +294,22 @@ def in_blocks(codes: np.ndarray) -> np.ndarray:
 
 
 def association(counts: np.ndarray) -> tuple[float, float]:
-    """Cramér's V of a table of counts, without what chance adds to it, and the p value of its chi-squared; columns of
-    few rows count together.
+    """How far shares change from line to line of a table of counts: the largest Cramér's V of one column against all
+    others, without what chance adds to it; and the p value of chi-squared. Columns of few rows are left out.
     """
     from scipy.special import chdtrc
 
-    few = counts.sum(axis=0) < _FEWEST_EXPECTED * len(counts)
-    counts = np.column_stack([counts[:, ~few], counts[:, few].sum(axis=1)]).astype(np.float64)
     counts = counts[:, counts.sum(axis=0) >= _FEWEST_EXPECTED * len(counts)]
-    counts = counts[counts.sum(axis=1) > 0]
+    counts = counts[counts.sum(axis=1) > 0].astype(np.float64)
     n_lines, n_columns = counts.shape
     if min(n_lines, n_columns) < 2:
         return 0.0, 1.0
-    n_rows, freedom = counts.sum(), (n_lines - 1) * (n_columns - 1)
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n_rows
-    chi = float(((counts - expected) ** 2 / expected).sum())
-    strength = max(0.0, chi - freedom) / n_rows / min(n_lines - 1, n_columns - 1)
-    return float(np.sqrt(strength)), float(chdtrc(freedom, chi))
+    n_rows, total = counts.sum(), counts.sum(axis=0)
+    expected = np.outer(counts.sum(axis=1), total) / n_rows
+    chi = ((counts - expected) ** 2 / expected).sum(axis=0)
+    strength = (chi / (1 - total / n_rows)).max() - (n_lines - 1)
+    p_value = float(chdtrc((n_lines - 1) * (n_columns - 1), chi.sum()))
+    return float(np.sqrt(max(0.0, strength) / n_rows)), p_value
 
 
 def likeness_of_neighbours(codes: np.ndarray) -> tuple[float, float]:
