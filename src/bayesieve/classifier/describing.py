@@ -530,11 +530,11 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
     """The most important columns whose levels drift along the rows, without dates; and those that the rows are sorted
     by.
     """
-    columns = {name: None for k in card.by_importance.tolist() for name in card.features[k].columns}
-    first = [k for k, feature in enumerate(card.features) if feature.name in list(columns)[:_MOST_DRIFTING]]
+    columns = {level.name for level in _used_columns(card)}
+    first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.name in columns]
     rows, drifting, sorted_by = coded.drawn(_ORDERED_ROWS), [], []
     order = slice(None) if coded.rows.runs is None else np.argsort(coded.rows.runs.in_source(rows))
-    for k in first:
+    for _, k in sorted(first)[:_MOST_DRIFTING]:
         name, codes = card.features[k].name, coded.codes_at([k], rows)[0][order].astype(np.int64)
         strength, p_value = association(in_blocks(codes))
         if strength >= _LARGE and p_value < _SURELY and marks.get(name) != "date":

@@ -23,7 +23,7 @@ from bayesieve.cli.commands import (
     require_choice,
 )
 from bayesieve.cli.files import shown
-from bayesieve.cli.fit import Columns, TrainingTable, refuse_other_than_classes
+from bayesieve.cli.fit import Columns, TrainingTable
 from bayesieve.discretize.criterion import PRIORS
 from bayesieve.evaluation import RepeatedFolds, TimeFolds, compare_many
 from bayesieve.evaluation.results import standings
@@ -126,7 +126,6 @@ class ComparedTable:
         data = TrainingTable.of(frame, self.columns, self.path, screen)
         with files.locating(self.path, self.columns.target):
             data.check_kinds()
-        refuse_other_than_classes(data.target, quoted(self.columns.target))
         if lacking := data.too_few_classes():
             raise CommandError(f"Cross-validation needs {lacking}")
         X = data.X if data.moments is None else data.X.with_columns(data.moments)  # which the folds take out again

@@ -75,8 +75,8 @@ def fit(given: Any) -> None:
         if not given.no_report:
             if given.test is not None:
                 frame = files.read_table(given.test, screen, model)
-                test = TrainingTable.of(frame, replace(columns, time=None).within(frame.columns), given.test, screen)
-                test = replace(test, names=data.names)
+                own = replace(columns, time=None).within(frame.columns)
+                test = replace(TrainingTable.of(frame, own, given.test, screen, to_learn=False), names=data.names)
             measured = data.measured(model) if test is None else test
             performance = _write_report(model, measured, output / "report.html", given.folds, screen, test is not None)
             written.append(("report", output / "report.html"))
@@ -105,9 +105,7 @@ def _training(given: Any, columns: Columns, screen: Screen) -> Any:
     """The rows, in memory or, for folders, patterns, memory limits, plans and other engines, in pieces."""
     in_pieces = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if not files.is_several(given.table) and not in_pieces:
-        table = TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
-        refuse_other_than_classes(table.target, quoted(columns.target))
-        return table
+        return TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
     if given.sums:
         raise CommandError("--sums needs all rows in memory; give one file, without --memory-limit and --engine")
     return ScannedTraining.of(given.table, columns, screen)
@@ -192,9 +190,7 @@ def _learn(model: Any, data: Any, screen: Screen) -> None:
         )
 
 
-def _write_report(
-    model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen, held_out: bool = False
-) -> Any:
+def _write_report(model: Any, data: TrainingTable, path: Path, folds: int, screen: Screen, held_out: bool) -> Any:
     """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
     if folds and not held_out and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
@@ -278,8 +274,10 @@ class TrainingTable:
     positions: pl.Series | None = None
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
-        """The rows of a table; CommandError if the target is unknown."""
+    def of(
+        cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen, to_learn: bool = True
+    ) -> TrainingTable:
+        """The rows of a table; CommandError if the target does not hold classes ``to_learn``."""
         names, target = columns.features(path, frame.columns), quoted(columns.target)
         labels = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
         known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
@@ -288,7 +286,10 @@ class TrainingTable:
         if not known.all():
             rows = f"{plural(frame.height - int(known.sum()), 'row')} of {format_count(frame.height)}"
             screen.warn(f"The target {target} is missing in {rows}, which are left out")
-        return cls(path, columns, names, frame.filter(known), known.arg_true())
+        table = cls(path, columns, names, frame.filter(known), known.arg_true())
+        if to_learn:
+            refuse_other_than_classes(table.target, target)
+        return table
 
     @property
     def X(self) -> pl.DataFrame:
@@ -448,9 +449,8 @@ class ScannedTraining:
 
         rows = self._rows
         amount = getattr(model.benefit_rule_, "amount", None)
-        names = dict.fromkeys(
-            filter(None, [*self.names, amount, self.columns.weight, self.columns.time, self.columns.target])
-        )
+        roles = amount, self.columns.weight, self.columns.time, self.columns.target
+        names = dict.fromkeys(filter(None, [*self.names, *roles]))
         drawn = drawn_from_scan(self._columns(self.names), rows.target, rows.weights, _MEASURED_ROWS)
         if drawn.size < rows.table.n_rows:
             sentence = (

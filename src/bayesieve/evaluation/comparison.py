@@ -287,15 +287,15 @@ class _Source:
                 f"The target has only one class ({target.classes.tolist()[0]!r}); at least two are needed."
             )
         X = as_array(X) if isinstance(X, (list, tuple)) else X
-        order: list[np.ndarray] = []
+        order: tuple[np.ndarray, ...] = ()
         if isinstance(self._split, TimeFolds) and self._split.time is not None:
             X, moments = moments_of(X, self._split.time)
-            check_consistent_length(moments, target.codes)
-            order.append(moments)
-        check_consistent_length(as_table(X), target.codes)
+            order = (moments,)
+        check_consistent_length(as_table(X), target.codes, *order)
         weights = as_sample_weight(weight, target.codes.size)
         issue([weights_caution(weights)])
-        data = DataSet(self.name, X, target.codes.astype(np.int64), np.asarray(target.classes), weights)
+        codes, described = target.codes.astype(np.int64), "".join(map(describe, order))
+        data = DataSet(self.name, X, codes, np.asarray(target.classes), weights, described)
         if isinstance(self._split, RepeatedFolds) and weights is not None and not weights.all():
             data = _without_uncounted_rows(data, weights)
         return data, self._split.split(data.codes, *order)

@@ -205,10 +205,8 @@ class TimeFolds(ShortRepr):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The number of blocks and what orders the rows, as saved in files."""
-        is_named = self.time is None or isinstance(self.time, str)
-        time = self.time if is_named else moments_of(None, self.time)[1]
-        return {"blocks": self.n_blocks, "time": describe(time)}
+        """The number of blocks and the column that orders the rows, as saved in files with the data."""
+        return {"blocks": self.n_blocks, "time": self.time if isinstance(self.time, str) else ""}
 
     @property
     def in_words(self) -> str:
@@ -247,8 +245,7 @@ class Splits(ShortRepr):
             pairs = [[np.asarray(rows) for rows in pair] for pair in self.cv]
             return {"pairs": hashlib.sha256(describe(pairs).encode()).hexdigest()[:16]}
         options = dict(sorted(getattr(self.cv, "__dict__", {"": repr(self.cv)}).items()))
-        is_drawn = "random_state" in options and options.get("shuffle", True)
-        if is_drawn and not isinstance(options["random_state"], Integral):
+        if options.get("shuffle", True) and not isinstance(options.get("random_state", 0), Integral):
             raise ValueError(f"{self.in_words} must have a number as random_state, or its folds cannot be resumed.")
         return {"splitter": f"{type(self.cv).__name__}({describe(options)})"}
 
@@ -317,9 +314,7 @@ def read_moments(column: Column) -> tuple[np.ndarray, str]:
     try:
         moments = column.numbers_as(type_)
     except ValueError:
-        raise ValueError(
-            f"Column {column.name!r} must hold numbers or dates such as 2024-01-31 to order rows."
-        ) from None
+        raise ValueError(f"Column {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
     if np.isnan(moments).any():
         row = int(np.isnan(moments).argmax())
         raise ValueError(f"Column {column.name!r} is missing in row {row}; leave rows of unknown time out.")
@@ -398,6 +393,7 @@ class DataSet:
     codes: np.ndarray
     classes: np.ndarray
     weights: np.ndarray | None
+    moments: str = ""  # that order the rows, as `describe` has them
 
     @property
     def n_rows(self) -> int:
@@ -405,7 +401,7 @@ class DataSet:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint(self.X, self.codes, self.classes, self.weights)
+        return fingerprint(self.X, self.codes, self.classes, self.weights) + self.moments
 
     def take(self, rows: np.ndarray) -> DataSet:
         """The data set of these rows; it has all classes."""
