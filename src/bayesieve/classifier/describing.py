@@ -506,10 +506,7 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
     return [Caution("order", tuple(sorted_by or drifting), sentence, is_large)]
 
 
-_BY_CLASS = (
-    "The rows are listed class after class, which says nothing about time: folds of shuffled rows measure the model "
-    "well, contiguous ones do not."
-)
+_BY_CLASS = "The rows are listed class after class, which says nothing about time: measure on folds of shuffled rows."
 _REMEDY = (
     'If the model is to predict later rows, folds of shuffled rows look too good: measure it with cv="time"{0}, or '
     "--time{1} on the command line."

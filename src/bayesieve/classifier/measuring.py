@@ -234,9 +234,8 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
     apart = all(np.intersect1d(train, test).size == 0 for train, test in splits)
     whole = apart and all(train.size + test.size == n_rows for train, test in splits)
     if whole and tests.size == n_rows and not repeated:
-        is_ours = is_number_of_folds(cv)
         few = f"{n}-fold cross-validation of {what}"
-        folds = few.replace("cross", "stratified cross") if is_ours else few
+        folds = few.replace("cross", "stratified cross") if is_number_of_folds(cv) else few
         return f"{folds}: every row was predicted by a model trained on the other folds", few
     earlier = all(train.max() < test.min() for train, test in splits)
     trained = "earlier rows" if earlier else "other rows" if apart else "the training rows of their split"

@@ -128,8 +128,8 @@ class ComparedTable:
             data.check_kinds()
         if lacking := data.too_few_classes():
             raise CommandError(f"Cross-validation needs {lacking}")
-        X = data.X if data.moments is None else data.X.with_columns(data.moments)  # which the folds take out again
-        return X, data.y, data.weights
+        time = [] if self.columns.time is None else [self.columns.time]  # which the folds take out
+        return data.frame[[*data.names, *time]], data.y, data.weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
         """As `read`, with messages that name the file, because other tables may be processed at the time."""

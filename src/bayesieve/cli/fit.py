@@ -76,7 +76,7 @@ def fit(given: Any) -> None:
             if given.test is not None:
                 frame = files.read_table(given.test, screen, model)
                 own = replace(columns, time=None).within(frame.columns)
-                test = replace(TrainingTable.of(frame, own, given.test, screen, to_learn=False), names=data.names)
+                test = replace(TrainingTable.of(frame, own, given.test, screen, new=True), names=data.names)
             measured = data.measured(model) if test is None else test
             performance = _write_report(model, measured, output / "report.html", given.folds, screen, test is not None)
             written.append(("report", output / "report.html"))
@@ -105,7 +105,9 @@ def _training(given: Any, columns: Columns, screen: Screen) -> Any:
     """The rows, in memory or, for folders, patterns, memory limits, plans and other engines, in pieces."""
     in_pieces = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if not files.is_several(given.table) and not in_pieces:
-        return TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
+        table = TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
+        _ = table.moments  # refused before the fit
+        return table
     if given.sums:
         raise CommandError("--sums needs all rows in memory; give one file, without --memory-limit and --engine")
     return ScannedTraining.of(given.table, columns, screen)
@@ -274,10 +276,8 @@ class TrainingTable:
     positions: pl.Series | None = None
 
     @classmethod
-    def of(
-        cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen, to_learn: bool = True
-    ) -> TrainingTable:
-        """The rows of a table; CommandError if the target does not hold classes ``to_learn``."""
+    def of(cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen, new: bool = False) -> TrainingTable:
+        """The rows of a table; CommandError if the target does not hold classes, of which ``new`` rows may have one."""
         names, target = columns.features(path, frame.columns), quoted(columns.target)
         labels = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
         known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
@@ -287,7 +287,7 @@ class TrainingTable:
             rows = f"{plural(frame.height - int(known.sum()), 'row')} of {format_count(frame.height)}"
             screen.warn(f"The target {target} is missing in {rows}, which are left out")
         table = cls(path, columns, names, frame.filter(known), known.arg_true())
-        if to_learn:
+        if not new:
             refuse_other_than_classes(table.target, target)
         return table
 
@@ -315,8 +315,9 @@ class TrainingTable:
 
     @property
     def moments(self) -> Any:
-        """The column that orders the rows, or None."""
-        return None if self.columns.time is None else self.frame[self.columns.time]
+        """Numbers that order the rows, or None; ValueError, which names the column, if it is no time."""
+        time = self.columns.time
+        return None if time is None else read_moments(as_table(self.frame[[time]]).column(0))[0]
 
     def parted(self, start: str) -> tuple[TrainingTable, TrainingTable]:
         """The rows before a moment, and those from it on; CommandError if there are none."""

@@ -316,8 +316,7 @@ def read_moments(column: Column) -> tuple[np.ndarray, str]:
     except ValueError:
         raise ValueError(f"Column {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
     if np.isnan(moments).any():
-        row = int(np.isnan(moments).argmax())
-        raise ValueError(f"Column {column.name!r} is missing in row {row}; leave rows of unknown time out.")
+        raise ValueError(f"Column {column.name!r} is missing in row {np.isnan(moments).argmax()}; leave such rows out.")
     return moments, type_
 
 
@@ -360,24 +359,18 @@ def out_of_fold_log_proba(
     return log_proba, codes, target.classes
 
 
-def log_proba_of_splits(
-    estimator: Any,
-    X: Any,
-    target: Target,
-    splits: Sequence[tuple[np.ndarray, np.ndarray]],
-    sample_weight: np.ndarray | None = None,
-) -> Iterator[np.ndarray]:
+def log_proba_of_splits(estimator: Any, X: Any, target: Target, splits: Any, weights: Any) -> Iterator[np.ndarray]:
     """As `out_of_fold_log_proba`, the log probabilities of the test rows of each split in turn."""
     codes = target.codes.astype(np.int64)
     for train, test in splits:
         model = clone(estimator)
         labels = target.classes[codes[train]]
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        options = {} if weights is None else {"sample_weight": weights[train]}
         part = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
         present = np.unique(codes[train])
         if present.size > 1:
             with silenced():
-                model.fit(take_rows(X, train), labels, **weights)
+                model.fit(take_rows(X, train), labels, **options)
                 part[:, present] = model.predict_log_proba(take_rows(X, test))
         else:
             part[:, present] = 0.0  # a single class is left in the training rows
