@@ -16,7 +16,7 @@ from bayesieve import SelectiveNB
 from bayesieve.classifier.describing import order_cautions
 from bayesieve.classifier.report_data import report_data
 
-MOST_ROWS, WIDE = 50_000, 300
+MOST_ROWS, WIDE = 20_000, 60
 JUDGED = {
     "abalone": "shells of one sample lie together; slight",
     "audiology": "similar cases lie together; slight",

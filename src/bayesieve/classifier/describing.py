@@ -38,7 +38,6 @@ _OFTEN = 20  # rows a value, from which the rows that share a value show a copy:
 _MOST_GROUPS = 3
 _SLIGHT, _LARGE = 0.1, 0.2  # association of the classes with the order of the rows: in the report, and as a warning
 _MUCH_ALIKE = 0.3  # neighbouring rows, for a warning
-_SURELY, _DEVIATIONS = 1e-5, 5.0  # by chance in one of far more than a thousand shuffled tables
 _RUNS_PER_CLASS = 10  # at most, in a table sorted by class
 _NEIGHBOURS_ALIKE = 0.8  # at least, in such a table
 _MOST_DRIFTING = 10  # columns, the most important ones, that are looked at
@@ -472,18 +471,16 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
     marks : what columns mark, by name.
     """
     dated = [(association(np.asarray(f.levels.counts)), f.name) for f in card.features if marks.get(f.name) == "date"]
-    (drift, p_value), name = max(dated, default=((0.0, 1.0), ""))
-    if drift >= _SLIGHT and p_value < _SURELY:
+    drift, name = max(dated, default=(0.0, ""))
+    if drift >= _SLIGHT:
         sentence = f"The shares of the classes change with the dates of column {name!r} (Cramér's V {drift:.2f}). "
-        return [Caution("order", (name,), sentence + _REMEDY.format(f", time={name!r}", f" {name}"), drift >= _LARGE)]
+        sentence += _LATER + _REMEDY.format(f", time={name!r}", f" {name}")
+        return [Caution("order", (name,), sentence, drift >= _LARGE)]
     codes = _classes_in_order(coded)
-    alike, deviations = likeness_of_neighbours(codes)
+    alike, blocks = likeness_of_neighbours(codes), in_blocks(codes)
     if alike >= _NEIGHBOURS_ALIKE and n_runs(codes) <= _RUNS_PER_CLASS * card.classes.size:
         return [Caution("class order", (), _BY_CLASS, warns=False)]
-    alike, blocks = alike if deviations >= _DEVIATIONS else 0.0, in_blocks(codes)
-    drift, p_value = association(blocks)
-    drift = drift if p_value < _SURELY else 0.0
-    drifting, sorted_by = _drifting(coded, card, marks)
+    drift, (drifting, sorted_by) = association(blocks), _drifting(coded, card, marks)
     said = []
     if drift >= _SLIGHT:
         shares = blocks / blocks.sum(axis=1, keepdims=True)
@@ -500,17 +497,15 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
         said.append(agreeing(drifting, "values of [column|columns] {} drift along them"))
     if not said:
         return []
-    is_large = not sorted_by and (drift >= _LARGE or alike >= _MUCH_ALIKE)
-    by = agreeing(sorted_by, " and sorted by [column|columns] {}, which need not be that of time") if sorted_by else ""
-    sentence = f"The order of the rows is informative{by}: {'; '.join(said)}. {_REMEDY.format('', ' COLUMN')}"
-    return [Caution("order", tuple(sorted_by or drifting), sentence, is_large)]
+    first = agreeing(sorted_by, "The rows are sorted by [column|columns] {}: ") if sorted_by else _INFORMATIVE
+    then = "If this is the order of time, " if sorted_by else _LATER
+    sentence = f"{first}{'; '.join(said)}. {then}{_REMEDY.format('', ' COLUMN')}"
+    return [Caution("order", tuple(sorted_by or drifting), sentence, drift >= _LARGE or alike >= _MUCH_ALIKE)]
 
 
 _BY_CLASS = "The rows are listed class after class, which says nothing about time: measure on folds of shuffled rows."
-_REMEDY = (
-    'If the model is to predict later rows, folds of shuffled rows look too good: measure it with cv="time"{0}, or '
-    "--time{1} on the command line."
-)
+_INFORMATIVE, _LATER = "The order of the rows is informative: ", "If the model is to predict later rows, "
+_REMEDY = 'folds of shuffled rows look too good: measure it with cv="time"{0}, or --time{1} on the command line.'
 
 
 def _classes_in_order(coded: CodedTable) -> np.ndarray:
@@ -529,14 +524,13 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
     """
     columns = {level.name for level in _used_columns(card)}
     first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.name in columns]
-    rows, drifting, sorted_by = coded.drawn(_ORDERED_ROWS), [], []
+    rows, found = coded.drawn(_ORDERED_ROWS), ([], [])  # type: tuple[np.ndarray, tuple[list[str], list[str]]]
     order = slice(None) if coded.rows.runs is None else np.argsort(coded.rows.runs.in_source(rows))
     for _, k in sorted(first)[:_MOST_DRIFTING]:
         name, codes = card.features[k].name, coded.codes_at([k], rows)[0][order].astype(np.int64)
-        strength, p_value = association(in_blocks(codes))
-        if strength >= _LARGE and p_value < _SURELY and marks.get(name) != "date":
-            (sorted_by if n_runs(codes) == np.unique(codes).size else drifting).append(name)
-    return drifting, sorted_by
+        if association(in_blocks(codes)) >= _LARGE and marks.get(name) != "date":
+            found[n_runs(codes) == np.unique(codes).size].append(name)
+    return found
 
 
 def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:

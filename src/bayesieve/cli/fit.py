@@ -105,9 +105,7 @@ def _training(given: Any, columns: Columns, screen: Screen) -> Any:
     """The rows, in memory or, for folders, patterns, memory limits, plans and other engines, in pieces."""
     in_pieces = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if not files.is_several(given.table) and not in_pieces:
-        table = TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
-        _ = table.moments  # refused before the fit
-        return table
+        return TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
     if given.sums:
         raise CommandError("--sums needs all rows in memory; give one file, without --memory-limit and --engine")
     return ScannedTraining.of(given.table, columns, screen)
@@ -287,6 +285,7 @@ class TrainingTable:
             rows = f"{plural(frame.height - int(known.sum()), 'row')} of {format_count(frame.height)}"
             screen.warn(f"The target {target} is missing in {rows}, which are left out")
         table = cls(path, columns, names, frame.filter(known), known.arg_true())
+        _ = table.moments  # refused before the fit
         if not new:
             refuse_other_than_classes(table.target, target)
         return table

@@ -284,7 +284,7 @@ def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray
     for i in range(1, n_blocks):
         wanted = i * ordered.size // n_blocks
         around = [int(np.searchsorted(ordered, ordered[wanted], side)) for side in ("left", "right")]
-        edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - wanted))[:1])  # type: ignore[arg-type]
+        edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - wanted))[:1])
     ends = sorted(edges)
     if len(ends) < 3:
         raise ValueError("All rows are of one time, so that none are later; name another column.")

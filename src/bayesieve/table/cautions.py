@@ -281,6 +281,7 @@ def _are_even(distinct: np.ndarray, counts: np.ndarray) -> bool:
 
 _BLOCKS = 20  # of neighbouring rows, in which shares are compared
 _FEWEST_IN_BLOCK = 25
+_SURELY, _DEVIATIONS = 1e-5, 5.0  # p value, and standard deviations of shuffled rows: none of 1,000 tables cries wolf
 _FEWEST_EXPECTED = 5  # in each block, for chi-squared to hold
 _FEWEST_OTHERS = 50  # rows of all classes but the most frequent one, for neighbours to be compared
 
@@ -293,9 +294,9 @@ def in_blocks(codes: np.ndarray) -> np.ndarray:
     return np.array([np.bincount(codes[i:j], minlength=n_codes) for i, j in pairwise(ends)])
 
 
-def association(counts: np.ndarray) -> tuple[float, float]:
+def association(counts: np.ndarray) -> float:
     """How far shares change from line to line of a table of counts: the largest Cramér's V of one column against all
-    others, without what chance adds to it; and the p value of chi-squared. Columns of few rows are left out.
+    others, without what chance adds to it, or 0 if it may be by chance. Columns of few rows are left out.
     """
     from scipy.special import chdtrc
 
@@ -303,25 +304,26 @@ def association(counts: np.ndarray) -> tuple[float, float]:
     counts = counts[counts.sum(axis=1) > 0].astype(np.float64)
     n_lines, n_columns = counts.shape
     if min(n_lines, n_columns) < 2:
-        return 0.0, 1.0
+        return 0.0
     n_rows, total = counts.sum(), counts.sum(axis=0)
     expected = np.outer(counts.sum(axis=1), total) / n_rows
     chi = ((counts - expected) ** 2 / expected).sum(axis=0)
     strength = (chi / (1 - total / n_rows)).max() - (n_lines - 1)
-    p_value = float(chdtrc((n_lines - 1) * (n_columns - 1), chi.sum()))
-    return float(np.sqrt(max(0.0, strength) / n_rows)), p_value
+    is_sure = chdtrc((n_lines - 1) * (n_columns - 1), chi.sum()) < _SURELY
+    return float(np.sqrt(max(0.0, strength) / n_rows)) if is_sure else 0.0
 
 
-def likeness_of_neighbours(codes: np.ndarray) -> tuple[float, float]:
-    """How much more often rows are of the class of the row before than by chance (Cohen's kappa: 0 by chance, 1
-    always), and by how many standard deviations of shuffled rows.
+def likeness_of_neighbours(codes: np.ndarray) -> float:
+    """How much more often rows are of the class of the row before than in shuffled rows (Cohen's kappa: 1 is always),
+    or 0 if it may be by chance.
     """
     counts, n_rows = np.bincount(codes).astype(np.float64), codes.size
     if n_rows - counts.max() < _FEWEST_OTHERS:
-        return 0.0, 0.0
+        return 0.0
     by_chance = float(counts @ (counts - 1)) / (n_rows * (n_rows - 1))
     excess = float(np.mean(codes[1:] == codes[:-1])) - by_chance
-    return excess / (1 - by_chance), excess / float(np.sqrt(by_chance * (1 - by_chance) / (n_rows - 1)))
+    is_sure = excess > _DEVIATIONS * np.sqrt(by_chance * (1 - by_chance) / (n_rows - 1))
+    return excess / (1 - by_chance) if is_sure else 0.0
 
 
 def n_runs(codes: np.ndarray) -> int:
