@@ -74,8 +74,8 @@ def main() -> None:
     report.add(
         "AUC / log loss by five shuffled folds, and of a model of the first 80 % of the rows on the last 20 %, where a "
         "fit gives a caution of kind `order`. Strength: Cramér's V of the shares of classes in 20 stretches of rows "
-        f"and kappa of neighbouring rows, if any. Tables of over {MOST_ROWS:,} rows are thinned evenly; those of {WIDE} columns "
-        'and more are fitted with `SelectiveNB("map", calibrate=False)`.\n'
+        f"and kappa of neighbouring rows, if any. Tables of over {MOST_ROWS:,} rows are thinned evenly; those of "
+        f'{WIDE} columns and more are fitted with `SelectiveNB("map", calibrate=False)`.\n'
     )
     head = ["table", "warned", "strength", "shuffled", "last 20 %", "class shares alone", "what the order is"]
     report.add(markdown_table(head, [(line[0], *line[2:]) for line in lines]))
