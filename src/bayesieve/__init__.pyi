@@ -28,6 +28,7 @@ from .discretize import (
 )
 from .evaluation import (
     RepeatedFolds as RepeatedFolds,
+    TimeFolds as TimeFolds,
     challenge as challenge,
     compare as compare,
     drift as drift,

@@ -115,7 +115,7 @@ def test_scans_are_taken_where_frames_are(tmp_path: Path, monkeypatch: pytest.Mo
         model.report(tmp_path / "one.html", rows, y, cv=2),
         model.report(tmp_path / "two.html", files, "kind", cv=2),
     ]
-    assert reports[0] == reports[1] is not None
+    assert repr(reports[0]) == repr(reports[1]) != "None"
     drawn = module.drawn_from_scan
     monkeypatch.setattr(module, "drawn_from_scan", lambda *rows: drawn(*rows[:-1], 150))
     model.report(tmp_path / "two.html", files, "kind")

@@ -154,3 +154,25 @@ def test_results_of_something_else_are_not_mixed(fails: Run, succeeds: Run, toy:
     lines = before.splitlines(keepends=True)
     Path("found/results.jsonl").write_text("".join(line for line in lines if not line.startswith('{"result"')))
     succeeds(*known, "--folds", 4)
+
+
+def test_blocks_in_the_order_of_time(succeeds: Run, fails: Run) -> None:
+    rng = np.random.default_rng(0)
+    day = rng.permutation(300)
+    frame = pl.DataFrame({"x": rng.normal(size=300), "day": day, "y": rng.choice(["a", "b"], 300)})
+    frame = frame.with_columns(x=pl.col("x") + 3 * ((pl.col("y") == "a") & (pl.col("day") < 200)))  # no use later
+    frame.write_csv("rows.csv")
+    command = ("compare", "rows.csv", "-t", "y", "-s", "map", "--folds", 3)
+    result = succeeds(*command, "--cv", "time", "--time", "day")
+    assert "1 method by 2 blocks of later rows, each predicted by models of all earlier rows:" in result.stdout
+    folds = pl.read_csv("bayesieve-comparison/folds.csv")
+    assert folds["n_train"].to_list() == [100, 200]
+    assert folds["auc"][0] > 0.65 > folds["auc"][1]
+    assert "another protocol" in fails(*command)
+    assert "another protocol" in fails(*command, "--cv", "time")
+    for options, message in (
+        (("--cv", "tme"), "did you mean 'time'?"),
+        (("--cv", "time", "--repeats", 2), "--repeats shuffles the rows"),
+        (("--time", "when"), "no column 'when' (--time)"),
+    ):
+        assert message in fails(*command, *options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import json
 import os
@@ -449,3 +450,125 @@ def test_labels_and_hidden_counts(run: Run, fails: Run) -> None:
     assert "Age" in Path("bayesieve-output/report.html").read_text(encoding="utf-8")
     labels.write_text("agee: Age\n")
     assert "did you mean 'age'?" in fails("fit", GERMAN, "-t", "class", "--labels", labels)
+
+
+# ------------------------------------------------------------------------------------------------- time, and test rows
+
+
+def campaign() -> pl.DataFrame:
+    """Rows of 400 days; the share of yes rises from 3 to 47 %."""
+    rng, n = np.random.default_rng(4), 2000
+    y = rng.random(n) < np.linspace(0.03, 0.47, n)
+    start = pl.Series([dt.date(2023, 1, 1)]).cast(pl.Int32)[0]
+    return pl.DataFrame(
+        {
+            "signal": rng.normal(size=n) + y,
+            "day": pl.Series(start + np.arange(n) // 5).cast(pl.Int32).cast(pl.Date),
+            "y": np.where(y, "yes", "no"),
+        }
+    )
+
+
+def printed(result: Any, name: str) -> str:
+    (line,) = (line for line in result.stdout.splitlines() if line.startswith(name))
+    return line
+
+
+def test_both_figures_are_printed_where_the_order_matters(succeeds: Run) -> None:
+    campaign().drop("day").write_csv("rows.csv")
+    result = succeeds("fit", "rows.csv", "-t", "y", "-s", "map")
+    assert "The order of the rows is informative" in result.stderr
+    assert "Trained on earlier rows, measured on the last 20 % of the 2,000 training rows" in result.stdout
+    assert re.search(r"AUC +0\.\d{4}; later rows: 0\.\d{4}", result.stdout)
+    campaign().drop("day").sample(fraction=1.0, shuffle=True, seed=1).write_csv("shuffled.csv")
+    result = succeeds("fit", "shuffled.csv", "-t", "y", "-s", "map")
+    assert "order" not in result.stderr
+    assert "later rows" not in result.stdout
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_time_orders_the_rows_and_is_not_learnt_from(succeeds: Run, in_pieces: bool) -> None:
+    campaign().sample(fraction=1.0, shuffle=True, seed=1).write_parquet("rows.parquet")
+    more = ("--memory-limit", "1GiB") if in_pieces else ()
+    result = succeeds("fit", "rows.parquet", "-t", "y", "--time", "day", "-s", "map", "-o", "out", *more)
+    model = bayesieve.load("out/model.json")
+    assert model.feature_names_in_.tolist() == ["signal"]
+    later = campaign()[1600:].with_columns(pl.col("y"))
+    before = bayesieve.SelectiveNB("map", random_state=0).fit(campaign()[:1600][["signal"]], campaign()[:1600]["y"])
+    auc = before.report("report.html", later[["signal"]], later["y"], held_out=True).auc
+    assert printed(result, "AUC").endswith(f"later rows: {auc:.4f}")
+
+
+@pytest.mark.parametrize(("time", "value"), [("day", "2023-09-01"), ("number", "243"), ("text", "2023-09-01 00:00:00")])
+def test_rows_from_a_moment_on_are_only_measured(succeeds: Run, time: str, value: str) -> None:
+    table = campaign().with_columns(
+        number=pl.Series(np.arange(2000) // 5).cast(float), text=pl.col("day").cast(pl.Datetime).cast(pl.String)
+    )
+    others = [name for name in ("day", "number", "text") if name != time]
+    late = pl.col("day") >= dt.date(2023, 9, 1)
+    table.sample(fraction=1.0, shuffle=True, seed=2).write_parquet("rows.parquet")
+    options = [word for name in others for word in ("--ignore", name)]
+    result = succeeds("fit", "rows.parquet", "-t", "y", "--time", time, "--test-from", value, "-s", "map", *options)
+    model = bayesieve.load("bayesieve-output/model.json")
+    assert model.n_rows_ == table.filter(~late).height
+    test = table.filter(late)
+    performance = model.report("report.html", test[["signal"]], test["y"], held_out=True)
+    assert printed(result, "AUC").endswith(f"{performance.auc:.4f}")
+    assert "Measured on held-out rows that the model was not trained on." in result.stdout
+    # The same rows in a file give the same figures.
+    table.filter(~late).write_parquet("before.parquet")
+    test.write_csv("test.csv")
+    drop = [word for name in ("day", "number", "text") for word in ("--ignore", name)]
+    again = succeeds("fit", "before.parquet", "-t", "y", "--test", "test.csv", "-s", "map", *drop)
+    assert printed(again, "log loss") == printed(result, "log loss")
+    pieces = succeeds(
+        "fit", "before.parquet", "-t", "y", "--test", "test.csv", "-s", "map", "--memory-limit", "1GiB", *drop
+    )
+    assert printed(pieces, "log loss") == printed(result, "log loss")
+
+
+def test_test_rows_of_one_class_and_new_values_are_measured(succeeds: Run) -> None:
+    table = campaign().with_columns(job=pl.Series(["a", "b"] * 1000))
+    table.write_csv("rows.csv")
+    table.filter(pl.col("y") == "no").with_columns(job=pl.lit("7")).head(50).write_csv("test.csv")
+    result = succeeds("fit", "rows.csv", "-t", "y", "--test", "test.csv", "-s", "map", "--ignore", "day")
+    assert printed(result, "AUC").endswith("nan")
+    assert "held-out rows" in (Path("bayesieve-output") / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--test-from 2023-09-01", "--test-from needs --time"),
+        ("--time day --test-from soon", "--test-from must be a date such as 2024-01-31, as 'day' holds, got 'soon'"),
+        ("--time signal --test-from soon", "--test-from must be a number"),
+        ("--time day --test-from 2033-01-01", "No rows have 'day' from 2033-01-01 on"),
+        ("--time day --test-from 2013-01-01", "All rows have 'day' from 2013-01-01 on"),
+        ("--time day --test-from 2023-09-01 --memory-limit 1GiB", "--test-from needs all rows in memory"),
+        ("--time dya", "no column 'dya' (--time); did you mean 'day'?"),
+        ("--time y", "cannot be both --target and --time"),
+        ("--time text", "'text' must hold numbers or dates"),
+        ("--time gappy --test-from 3", "'gappy' is missing in row 5"),
+        ("--test nowhere.csv", "nowhere.csv"),
+        ("--test unlabelled.csv", "unlabelled.csv has no column 'y' (--target)"),
+        ("--test narrow.csv", "narrow.csv lacks columns that are learnt from: 'signal'"),
+        ("--test rows.csv --no-report", "measured in the report"),
+        ("--test rows.csv --time day --test-from 2023-09-01", "give one of them"),
+    ],
+)
+def test_impossible_test_rows(fails: Run, options: str, message: str) -> None:
+    gappy = pl.Series([None if i == 5 else i for i in range(2000)])
+    table = campaign().with_columns(text=pl.lit("words"), gappy=gappy)
+    table.write_csv("rows.csv")
+    table.drop("y").write_csv("unlabelled.csv")
+    table.drop("signal").write_csv("narrow.csv")
+    assert message in fails("fit", "rows.csv", "-t", "y", "-s", "map", *options.split())
+
+
+def test_a_class_that_only_test_rows_have_loses_no_model(run: Run) -> None:
+    campaign().write_csv("rows.csv")
+    campaign().with_columns(y=pl.lit("maybe")).write_csv("new.csv")
+    result = run("fit", "rows.csv", "-t", "y", "-s", "map", "--test", "new.csv")
+    assert result.exit_code == 2
+    assert "the class 'maybe' that the model does not know" in result.stderr.splitlines()[-1]
+    assert bayesieve.load("bayesieve-output/model.json").n_rows_ == 2000

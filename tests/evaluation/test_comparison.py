@@ -21,12 +21,20 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
-from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.model_selection import (
+    KFold,
+    LeaveOneOut,
+    PredefinedSplit,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from bayesieve import MAPSelector, RepeatedFolds, SelectiveNB, TableEncoder, WrapperSelector, compare
-from bayesieve.evaluation import Comparison, FixedSplit, compare_many
+from bayesieve.evaluation import Comparison, FixedSplit, TimeFolds, compare_many
 from bayesieve.evaluation.folds import NUMBERS
 
 CREDIT = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv").head(160)
@@ -464,7 +472,7 @@ GOOD = {"gauss": GaussianNB()}
         *(("n_train must be a whole number from 2 up", lambda X, y, n=n: FixedSplit(n)) for n in (1, 2.5, True, "10")),
         ("n_train must leave rows to test: it is 150 of 150", lambda X, y: compare(GOOD, X, y, FixedSplit(150))),
         (r"rows of the most frequent class \(50\), got 51", lambda X, y: compare(GOOD, X, y, RepeatedFolds(51))),
-        ("protocol must be a RepeatedFolds or a FixedSplit, got 10", lambda X, y: compare(GOOD, X, y, 10)),
+        ("protocol must be a RepeatedFolds, a FixedSplit, .*, got 10", lambda X, y: compare(GOOD, X, y, 10)),
         ("only one class", lambda X, y: compare(GOOD, X, np.zeros(150, dtype=int))),
         ("inconsistent numbers of samples", lambda X, y: compare(GOOD, X[:-1], y)),
         ("Data set 'b': ", lambda X, y: compare_many(GOOD, {"a": (X, y), "b": (X, y[:-1])})),
@@ -487,3 +495,103 @@ def test_progress_tells_the_seconds_left(capsys: pytest.CaptureFixture[str], mon
     assert lines[-1].startswith("Comparison: folds of methods: 6 of 6, 0 s left")
     compare(GOOD, *IRIS, THREE)
     assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------------------------------------- splitters, and time
+
+TREE = {"tree": DecisionTreeClassifier(max_depth=2, random_state=0)}
+IRIS = load_iris(return_X_y=True)
+MONTHS = np.random.default_rng(0).permutation(150) // 3
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        TimeSeriesSplit(3),
+        ShuffleSplit(4, test_size=0.5, random_state=1),
+        PredefinedSplit(np.arange(150) % 4 - 1),
+        KFold(3, shuffle=True, random_state=2),
+        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=3),
+        [(np.arange(0, 150, 2), np.arange(1, 90, 2)), (np.arange(1, 150, 3), np.arange(0, 150, 3))],
+    ],
+    ids=lambda cv: type(cv).__name__,
+)
+def test_any_splits_are_measured_on_their_test_rows(cv: Any, tmp_path: Path) -> None:
+    X, y = IRIS
+    splits = list(cv.split(X, y)) if hasattr(cv, "split") else cv
+    found = compare(TREE, X, y, iter(cv) if isinstance(cv, list) else cv, results=tmp_path / "results.jsonl")
+    expected = [TREE["tree"].fit(X[train], y[train]).score(X[test], y[test]) for train, test in splits]
+    assert found.folds("accuracy")[:, 0] == pytest.approx(expected)
+    assert found.frame["n_test"].to_list() == [len(test) for _, test in splits]
+    assert found.test_share == pytest.approx(np.mean([len(test) / len(train) for train, test in splits]))
+    again = compare(TREE, X, y, cv, results=tmp_path / "results.jsonl")
+    assert again.frame.equals(found.frame)  # seconds included: nothing ran again
+    found.report(tmp_path / "comparison.html")
+    page = (tmp_path / "comparison.html").read_text(encoding="utf-8")
+    assert f"{len(splits)} splits" in page
+    assert "stratified" not in page.lower().replace("repeatedstratified", "")
+
+
+def test_blocks_of_time_are_tested_after_all_earlier_rows(tmp_path: Path) -> None:
+    X, y = IRIS
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    order = np.argsort(MONTHS, kind="stable")
+    expected = []
+    for block in range(1, 5):
+        train, test = order[: 30 * block], order[30 * block : 30 * (block + 1)]
+        expected.append(TREE["tree"].fit(X[train], y[train]).score(X[test], y[test]))
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(MONTHS * 30, unit="D")
+    for protocol, table in (
+        (TimeFolds(time=MONTHS), X),
+        (TimeFolds(time="month"), frame.assign(month=MONTHS)),
+        (TimeFolds(time="day"), frame.assign(day=day)),
+        (TimeFolds(time="day"), pl.from_pandas(frame.assign(day=day.strftime("%Y-%m-%d")))),
+    ):
+        found = compare(TREE, table, y, protocol)
+        assert found.folds("accuracy")[:, 0] == pytest.approx(expected)
+        assert found.frame["n_train"].to_list() == [30, 60, 90, 120]
+    shuffled = np.random.default_rng(1).permutation(150)
+    in_rows = compare(TREE, X[shuffled], y[shuffled], "time")
+    assert in_rows.frame["n_train"].to_list() == [30, 60, 90, 120]
+    in_rows.report(tmp_path / "comparison.html")
+    assert "4 blocks of later rows" in (tmp_path / "comparison.html").read_text(encoding="utf-8")
+
+
+def test_results_of_other_splits_or_times_are_not_mixed(tmp_path: Path) -> None:
+    X, y = IRIS
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(month=MONTHS)
+    other = frame.assign(month=MONTHS[::-1])
+    protocols = [
+        (RepeatedFolds(3), frame),
+        (TimeFolds(5, "month"), frame),
+        (TimeFolds(5, "month"), other),
+        (TimeFolds(5, MONTHS), frame),
+        (TimeFolds(5), frame),
+        (TimeFolds(4, "month"), frame),
+        (TimeSeriesSplit(4), frame),
+        (TimeSeriesSplit(4, gap=1), frame),
+        (PredefinedSplit(np.arange(150) % 2), frame),
+        (PredefinedSplit(np.arange(150) // 75), frame),
+        ([(np.arange(75), np.arange(75, 150))], frame),
+        ([(np.arange(76), np.arange(76, 150))], frame),
+        (ShuffleSplit(3, random_state=0), frame),
+        (ShuffleSplit(3, random_state=1), frame),
+    ]
+    for i, (protocol, table) in enumerate(protocols):
+        compare(TREE, table, y, protocol, results=tmp_path / f"{i}.jsonl")
+    for i in range(len(protocols)):
+        for j, (protocol, table) in enumerate(protocols):
+            if i != j:
+                with pytest.raises(ValueError, match=r"holds results of another (protocol|table)"):
+                    compare(TREE, table, y, protocol, results=tmp_path / f"{i}.jsonl")
+    for drawn in (ShuffleSplit(3), StratifiedShuffleSplit(3), KFold(3, shuffle=True)):
+        with pytest.raises(ValueError, match="must have a number as random_state"):
+            compare(TREE, X, y, drawn, results=tmp_path / "new.jsonl")
+    with pytest.raises(ValueError, match="does not know its number of folds"):
+        compare(TREE, X, y, LeaveOneOut())
+    with pytest.raises(ValueError, match="too few different times"):
+        compare(TREE, X, y, TimeFolds(5, MONTHS // 20))
+    with pytest.raises(ValueError, match="no column 'week'"):
+        compare(TREE, frame, y, TimeFolds(5, "week"))
+    with pytest.raises(ValueError, match="n_blocks must be"):
+        TimeFolds(1)

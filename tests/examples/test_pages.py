@@ -56,6 +56,23 @@ def test_pages_write_files(page: str, written: str) -> None:
     assert Path(written).stat().st_size > 0
 
 
+def test_honest_time(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"__name__": __name__}
+    printed = []
+    for kind, block in blocks("honest-time.md", r"(\w*)"):
+        for command in block.splitlines() if kind == "sh" else ():
+            result = invoke(*shlex.split(command)[1:])
+            assert result.exit_code == 0, result.stderr
+            printed.append(result.stdout)
+        if kind == "python":
+            exec(compile(block, "honest-time.md", "exec"), names)
+    assert capsys.readouterr().out.splitlines() == shown("honest-time.md")
+    assert "held-out rows" in printed[0]
+    assert "later rows: " in printed[1]
+    assert "measured on the rows that it was trained on" in printed[2]
+    assert "3 blocks of later rows" in printed[3]
+
+
 def test_decisions(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     exec("\n".join(blocks("decisions.md")[:2]), names)

@@ -18,7 +18,7 @@ from bayesieve.search import SearchTrace
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.filters import RankedSelector
 from bayesieve.table import FeatureLevels, Table, as_table
-from bayesieve.table.cautions import Caution
+from bayesieve.table.cautions import Caution, association, in_blocks, likeness_of_neighbours, n_runs
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
@@ -37,6 +37,12 @@ _NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like
 _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
+_SLIGHT, _LARGE = 0.1, 0.2  # association of the classes with the order of the rows: in the report, and as a warning
+_MUCH_ALIKE = 0.3  # neighbouring rows, for a warning
+_RUNS_PER_CLASS = 10  # at most, in a table sorted by class
+_NEIGHBOURS_ALIKE = 0.8  # at least, in such a table
+_MOST_DRIFTING = 10  # columns, the most important ones, that are looked at
+_ORDERED_ROWS = 20_000  # in which they are
 _FEWEST_NATS = 3.0  # by which rows say more with the opposite sign: odds of 20 to 1
 
 
@@ -460,6 +466,78 @@ def pattern(values: np.ndarray) -> bytes:
         rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
         return rank[codes].tobytes()
     return min(codes.tobytes(), (first.size - 1 - codes).astype(np.int32).tobytes())
+
+
+def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> list[Caution]:
+    """At most one caution: of kind "order" if the order of the rows, or a column of dates, is informative about the
+    classes, or levels of important features drift along the rows; of kind "class order" if rows are listed by class.
+
+    Parameters
+    ----------
+    coded : the training rows, in their order or as its ``rows.runs`` say.
+    marks : what columns mark, by name.
+    """
+    dated = [(association(np.asarray(f.levels.counts)), f.name) for f in card.features if marks.get(f.name) == "date"]
+    drift, name = max(dated, default=(0.0, ""))
+    if drift >= _SLIGHT:
+        sentence = f"The shares of the classes change with the dates of column {name!r} (Cramér's V {drift:.2f}). "
+        sentence += _LATER + _REMEDY.format(f", time={name!r}", f" {name}")
+        return [Caution("order", (name,), sentence, drift >= _LARGE)]
+    codes = _classes_in_order(coded)
+    alike, blocks = likeness_of_neighbours(codes), in_blocks(codes)
+    if alike >= _NEIGHBOURS_ALIKE and n_runs(codes) <= _RUNS_PER_CLASS * card.classes.size:
+        return [Caution("class order", (), _BY_CLASS, warns=False)]
+    drift, (drifting, sorted_by) = association(blocks), _drifting(coded, card, marks)
+    said = []
+    if drift >= _SLIGHT:
+        shares = blocks / blocks.sum(axis=1, keepdims=True)
+        low, high = shares.min(axis=0), shares.max(axis=0)
+        j = 1 if card.classes.size == 2 else int((high - low).argmax())
+        said.append(
+            f"the share of class {card.classes[j]!s} is between {100 * low[j]:.0f} and {100 * high[j]:.0f} % in "
+            f"{len(blocks)} stretches of the rows (Cramér's V {drift:.2f})"
+        )
+    if alike >= _SLIGHT:
+        of_same = 100 * float(np.mean(codes[1:] == codes[:-1]))
+        said.append(f"{of_same:.0f} % of the rows are of the class of the row before (kappa {alike:.2f})")
+    if drifting and (said or not sorted_by):
+        said.append(agreeing(drifting, "values of [column|columns] {} drift along them"))
+    if not said:
+        return []
+    first = agreeing(sorted_by, "The rows are sorted by [column|columns] {}: ") if sorted_by else _INFORMATIVE
+    then = "If this is the order of time, " if sorted_by else _LATER
+    sentence = f"{first}{'; '.join(said)}. {then}{_REMEDY.format('', ' COLUMN')}"
+    return [Caution("order", tuple(sorted_by or drifting), sentence, drift >= _LARGE or alike >= _MUCH_ALIKE)]
+
+
+_BY_CLASS = "The rows are listed class after class, which says nothing about time: measure on folds of shuffled rows."
+_INFORMATIVE, _LATER = "The order of the rows is informative: ", "If the model is to predict later rows, "
+_REMEDY = 'folds of shuffled rows look too good: measure it with cv="time"{0}, or --time{1} on the command line.'
+
+
+def _classes_in_order(coded: CodedTable) -> np.ndarray:
+    """The classes of the rows that count, in the order in which they were given."""
+    codes, runs, weights = coded.class_codes, coded.rows.runs, coded.weights
+    codes = np.asarray(codes if runs is None else runs.codes)
+    if weights is None or np.all(weights):
+        return codes
+    counted = np.flatnonzero(weights)
+    return codes[counted if runs is None else np.sort(runs.in_source(counted))]
+
+
+def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The most important columns whose levels drift along the rows, without dates; and those that the rows are sorted
+    by.
+    """
+    columns = {level.name for level in _used_columns(card)}
+    first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.name in columns]
+    rows, found = coded.drawn(_ORDERED_ROWS), ([], [])  # type: tuple[np.ndarray, tuple[list[str], list[str]]]
+    order = slice(None) if coded.rows.runs is None else np.argsort(coded.rows.runs.in_source(rows))
+    for _, k in sorted(first)[:_MOST_DRIFTING]:
+        name, codes = card.features[k].name, coded.codes_at([k], rows)[0][order].astype(np.int64)
+        if association(in_blocks(codes)) >= _LARGE and marks.get(name) != "date":
+            found[n_runs(codes) == np.unique(codes).size].append(name)
+    return found
 
 
 def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:

@@ -14,18 +14,21 @@ from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.decision import BenefitClassifier, profit_curve
 from bayesieve.decision.benefits import Benefits, decision_names
 from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation import out_of_fold_log_proba
+from bayesieve.evaluation.folds import log_proba_of_splits, time_splits
 from bayesieve.report.data import DecisionLine, DecisionSummary, Performance, ThresholdStep
-from bayesieve.selection.row_splits import is_number_of_folds, row_splits
+from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.frames import take_rows
 from bayesieve.table.levels import TableLevels, columns_of
 from bayesieve.table.target import normalized_weights
+from bayesieve.words import plural
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
+TIME = "time"
+"""As ``cv``: blocks of rows in the order of time."""
 _N_STEPS = 101
 _N_FOLDS = 5  # unless ``cv`` gives another number
 _SAME = 1e-9  # sums of weights in another order differ by rounding
@@ -48,6 +51,7 @@ class JudgedRows:
     coded: CodedTable
     joint: np.ndarray
     benefits: np.ndarray | None = None  # of decisions, for each row
+    moments: np.ndarray | None = None  # that order the rows; None: they are in order
 
     @property
     def n_rows(self) -> int:
@@ -55,7 +59,8 @@ class JudgedRows:
 
     def take(self, rows: np.ndarray) -> JudgedRows:
         """These rows only, by position."""
-        of_rows = {name: getattr(self, name) for name in ("labels", "codes", "weights", "benefits", "joint")}
+        names = ("labels", "codes", "weights", "benefits", "joint", "moments")
+        of_rows = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
         return replace(self, X=take_rows(self.X, rows), coded=self.coded.take(rows), **taken)
 
@@ -147,7 +152,15 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
         return _performance(
             model, rows, log_proba, softmax(rows.joint, axis=1), *_of_this_model(model, rows, trained_on, held_out)
         )
-    return _of_folds(model, rows, cv, trained_on)
+    measured = _of_folds(model, rows, cv, trained_on)
+    is_informative = rows.moments is not None or any(caution.kind == "order" for caution in model.cautions_)
+    if is_informative and (cv is None or is_number_of_folds(cv)):
+        try:
+            later = _of_folds(model, rows, TIME, trained_on, last=True).performance
+        except (Unmeasured, ValueError):  # all rows are of one time
+            return measured
+        return replace(measured, performance=replace(measured.performance, later=later))
+    return measured
 
 
 def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
@@ -172,44 +185,69 @@ def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_
     return f"This very model, measured on {n_rows}{caution}", f"this model on {n_rows}"
 
 
-def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -> MeasuredRows:
-    if rows.weights is not None and not rows.weights.all() and (cv is None or is_number_of_folds(cv)):
+def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, last: bool = False) -> MeasuredRows:
+    """Figures on folds; with ``last`` only the last one."""
+    in_time = isinstance(cv, str) and cv == TIME
+    if rows.weights is not None and not rows.weights.all() and (cv is None or in_time or is_number_of_folds(cv)):
         rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
     largest = int(np.bincount(rows.codes).max())
     if cv is None and largest < 2:
         raise Unmeasured("cross-validation needs at least two rows of some class")
     cv = min(_N_FOLDS, largest) if cv is None else cv
-    splits = row_splits(cv, rows.labels)
-    if np.bincount(np.concatenate([test for _, test in splits])).max() > 1:
-        raise ValueError("cv must test no row twice; choose a splitter without repeats, such as StratifiedKFold.")
+    if in_time:
+        splits = time_splits(np.arange(rows.n_rows) if rows.moments is None else rows.moments)[-1 if last else 0 :]
+    else:
+        splits = row_splits(cv, rows.labels)
     if np.unique(rows.codes).size != model.classes_.size:
         if not trained_on:
             raise ValueError(
                 "The classes of y are not those of the model; cross-validation needs the training table and its target."
             )
         raise Unmeasured("a class has no row of any weight")
+    what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
+    words, measured = _in_words(cv, splits, what, rows.n_rows)
     try:
-        log_proba = _predicted_by_others(model, rows, splits)
+        parts = _predicted_by_others(model, rows, splits)
     except (ValueError, ArithmeticError, IndexError) as error:
         raise Unmeasured(f"a model of the other folds fails ({str(error).rstrip('.')})") from error
-    tested = np.flatnonzero(~np.isnan(log_proba[:, 0]))
-    if tested.size < rows.n_rows:
-        rows, log_proba = rows.take(tested), log_proba[tested]
-    what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
-    folds = f"{len(splits)}-fold {'stratified ' if is_number_of_folds(cv) else ''}cross-validation"
-    others = "" if trained_on else ", none by this very model"
-    return _performance(
-        model,
-        rows,
-        log_proba,
-        np.exp(log_proba),
-        f"{folds} of {what}: every row was predicted by a model trained on the other folds{others}.",
-        f"{len(splits)}-fold cross-validation of {what}",
-    )
+    tested = np.concatenate([test for _, test in splits])
+    order = np.argsort(tested, kind="stable")
+    log_proba, n_tested = np.concatenate(parts)[order], np.unique(tested).size
+    if not tested.size == n_tested == rows.n_rows:
+        rows = rows.take(tested[order])
+    words += "." if trained_on else ", none by this very model."
+    figures = _performance(model, rows, log_proba, np.exp(log_proba), words, measured)
+    return replace(figures, performance=replace(figures.performance, n_rows=n_tested))
 
 
-def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: list[tuple[np.ndarray, np.ndarray]]) -> Any:
-    """Log probabilities of every row by a model that is trained as this one, on the training rows of its split."""
+def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
+    """How models of folds were measured, as a sentence without full stop, and in a few words."""
+    n, tests = len(splits), np.concatenate([test for _, test in splits])
+    if isinstance(cv, str) and n == 1:
+        share = f"the last {100 * tests.size / n_rows:.0f} % of"
+        few = f"rained on earlier rows, measured on {share}"
+        return f"T{few} {what}", f"t{few} the rows"
+    if isinstance(cv, str):
+        blocks = f"{n + 1} blocks of {what} in the order of time, each but the first by a model of all earlier rows"
+        return blocks.replace("first by", "first predicted by"), blocks
+    repeated = tests.size > np.unique(tests).size
+    apart = all(np.intersect1d(train, test).size == 0 for train, test in splits)
+    whole = apart and all(train.size + test.size == n_rows for train, test in splits)
+    if whole and tests.size == n_rows and not repeated:
+        few = f"{n}-fold cross-validation of {what}"
+        folds = few.replace("cross", "stratified cross") if is_number_of_folds(cv) else few
+        return f"{folds}: every row was predicted by a model trained on the other folds", few
+    earlier = all(train.max() < test.min() for train, test in splits)
+    trained = "earlier rows" if earlier else "other rows" if apart else "the training rows of their split"
+    name = f" by {type(cv).__name__}" if is_splitter(cv) else ""
+    few = f"{plural(n, 'split')}{name} of {what}"
+    times = ", some of them several times," if repeated else ""
+    sentence = f"{few}: the test rows{times} were predicted by models trained on {trained}"
+    return sentence, f"{few}, trained on {trained}"
+
+
+def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: RowSplits) -> list[np.ndarray]:
+    """Log probabilities of the test rows of each split, by a model that is trained as this one on its training rows."""
     encoder = clone(model.encoder_)
     if isinstance(encoder, TableEncoder):
         # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
@@ -218,7 +256,7 @@ def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: list[tupl
     with warnings.catch_warnings():
         # The model itself has given the same warnings.
         warnings.simplefilter("ignore", UserWarning)
-        return out_of_fold_log_proba(quiet, rows.X, rows.labels, splits, rows.weights)[0]
+        return list(log_proba_of_splits(quiet, rows.X, as_target(rows.labels), splits, rows.weights))
 
 
 def _performance(

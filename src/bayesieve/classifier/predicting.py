@@ -559,12 +559,14 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
 
 
 def drawn_from(
-    model: SelectiveNB, X: Any, y: Any, sample_weight: Any, n_rows: int = 50_000
-) -> tuple[Any, Any, Any, Caution | None]:
-    """Rows of a source with the columns of a model, their labels and weights, drawn at random if there are more, and
-    a caution that says so.
+    model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None, n_rows: int = 50_000
+) -> tuple[Any, Any, Any, Any, Caution | None]:
+    """Rows of a source with the columns of a model, their labels, weights and times, drawn at random if there are more,
+    and a caution that says so.
     """
-    source, own = scan(X), {*model.scorecard_.columns, y, sample_weight}
+    if time is not None and not isinstance(time, str):
+        raise ValueError("time must be the name of a column of the scanned table.")
+    source, own = scan(X), {*model.scorecard_.columns, y, sample_weight, time}
     rows = scanned_rows(source.select([name for name in source.names if name in own]), y, sample_weight)
     drawn = drawn_from_scan(*rows[:3], n_rows)
     caution = None
@@ -575,7 +577,11 @@ def drawn_from(
         )
         caution = Caution("sample", (), sentence, warns=False)
     weights = None if rows.weights is None else rows.weights[drawn]
-    return own_columns(model, rows.table.frame(drawn)), rows.target.classes[rows.target.codes[drawn]], weights, caution
+    frame = rows.table.frame(drawn)
+    if time is not None and time not in frame.columns:
+        raise ValueError(f"There is no column {time!r} to order the rows by.")
+    moments, labels = None if time is None else frame[time], rows.target.classes[rows.target.codes[drawn]]
+    return own_columns(model, frame), labels, weights, moments, caution
 
 
 @dataclass

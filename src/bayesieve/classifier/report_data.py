@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from numbers import Integral
@@ -24,6 +25,7 @@ from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, jud
 from bayesieve.classifier.predicting import on_scores
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
+from bayesieve.evaluation.folds import moments_of
 from bayesieve.report.clusters_figure import cluster_drawing
 from bayesieve.report.data import (
     CellGrid,
@@ -61,6 +63,7 @@ def report_data(
     benefit: Any = None,
     cv: Any = None,
     held_out: bool = False,
+    time: Any = None,
     n_explained: int = 3,
     title: str | None = None,
     min_count: int = 1,
@@ -79,8 +82,12 @@ def report_data(
     on_rows: dict[str, Any] = {"performance": None, "explained": ()}
     left_out: list[str] = []
     if X is not None:
+        X, moments = _moments(model, X, time)
         model, X = on_scores(model, X)
-        on_rows, left_out = _on_rows(model, judged_rows(model, X, y, sample_weight), benefit, cv, held_out, n_explained)
+        rows = replace(judged_rows(model, X, y, sample_weight), moments=moments)
+        if moments is not None and moments.size != rows.n_rows:
+            raise ValueError(f"X has {rows.n_rows:,} rows but time has {moments.size:,} values.")
+        on_rows, left_out = _on_rows(model, rows, benefit, cv, held_out, n_explained)
         for text in left_out:
             warnings.warn(text, UserWarning, stacklevel=3)
     target = model.target_name_ or "target"
@@ -100,6 +107,21 @@ def report_data(
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         **on_rows,
     )
+
+
+def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
+    """The rows without a column of time that the model does not know, and the moments of the rows: those given, else
+    of the column of dates that a caution is about; None: the rows are in order.
+    """
+    needed = model.scorecard_.columns
+    if time is not None:
+        return moments_of(X, time, needed)
+    marks = getattr(model.encoder_, "marks_", {})
+    for name in [name for caution in model.cautions_ if caution.kind == "order" for name in caution.columns]:
+        if marks.get(name) == "date":
+            with suppress(ValueError):  # a date is missing
+                return moments_of(X, name, needed)
+    return X, None
 
 
 def _on_rows(

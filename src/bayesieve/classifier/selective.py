@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import fit_steps as steps
-from bayesieve.classifier.describing import look_over, table_cautions
+from bayesieve.classifier.describing import look_over, order_cautions, table_cautions
 from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
@@ -199,7 +199,8 @@ class SelectiveNB(Predicting):
         -----
         UserWarning
             If the model may be of no use: no feature is kept, row weights are far from 1, or columns
-            are copies of the target or of each other, identifiers or dates; see ``cautions_``.
+            are copies of the target or of each other, identifiers or dates, or the order of the rows is informative;
+            see ``cautions_``.
         """
         selector, encoder = self._new_selector(), self.new_encoder()
         rows = steps.read_rows(
@@ -213,6 +214,7 @@ class SelectiveNB(Predicting):
             del rows, X  # the columns of the table may be copies
             coded = with_benefit(coded, benefit, selector)
             self._learn(coded, encoder, selector, target_name=steps.name_of(y), seen=seen, groups=groups)
+            self.cautions_ += tuple(order_cautions(coded, self.scorecard_, getattr(encoder, "marks_", {})))
         issue(self.cautions_)
         return self
 
@@ -351,6 +353,7 @@ class SelectiveNB(Predicting):
         benefit: Any = None,
         cv: Any = None,
         held_out: bool = False,
+        time: Any = None,
         n_explained: int = 3,
         title: str | None = None,
         min_count: int = 1,
@@ -366,10 +369,15 @@ class SelectiveNB(Predicting):
             with the name of a column as ``y``, 50,000 rows are drawn at random.
         sample_weight : row weights of ``X``.
         benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
-        cv : int, splitter or pairs of row positions, optional
+        cv : int, "time", splitter or pairs of row positions, optional
             Measure models of the same settings on folds of ``X`` in any case: a number of folds (stratified and, unlike
-            scikit-learn's, shuffled), a scikit-learn splitter, or (train, test) pairs. 0: measure nothing.
+            scikit-learn's, shuffled); "time", five blocks in the order of ``time``, each but the first predicted by a
+            model of all earlier rows; a scikit-learn splitter; or (train, test) pairs. 0: measure nothing.
         held_out : True: ``X`` was not used for training; this very model is measured on it, as the report tells.
+        time : str or array-like, shape (n_rows,), optional
+            Numbers or dates by which to order the rows, or the name of their column, which the model need not know;
+            by default rows are in order. If it is given, or ``cautions_`` has one of kind "order", figures on
+            shuffled folds stand beside those of a model of earlier rows on the last fifth (``later``).
         n_explained : number of rows explained.
         title : headline; by default it names the target.
         min_count : more than 1: counts of rows by level are rounded to multiples of it, and levels of fewer rows joined
@@ -392,10 +400,11 @@ class SelectiveNB(Predicting):
 
         check_is_fitted(self, "scorecard_")
         check_html(path)
-        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "n_explained": n_explained, "title": title}
+        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "n_explained": n_explained}
+        options["title"] = title
         model = self.with_hidden_counts(min_count)
         if is_scan(X, y):
-            X, y, sample_weight, caution = drawn_from(self, X, y, sample_weight)
+            X, y, sample_weight, options["time"], caution = drawn_from(self, X, y, sample_weight, time)
             model = copy(model)
             model.cautions_ = (*self.cautions_, *filter(None, [caution]))
             options["cv"] = 5 if cv is None and not held_out else cv

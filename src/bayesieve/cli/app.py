@@ -56,6 +56,7 @@ FIT = {
     "Columns": [
         TARGET,
         *COLUMNS,
+        Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is not learnt from."),
         Option(
             "--pairs PAIRS",
             "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.",
@@ -105,6 +106,8 @@ FIT = {
         folder("bayesieve-output"),
         Option("--folds N", "Cross-validation folds for the report's measures; 0: none.", 5),
         Option("--min-count N", "Tell no count of fewer rows in model.json and the report.", 1),
+        Option("--test FILE", "Table to measure this very model on, with the target, instead of folds.", type=Path),
+        Option("--test-from VALUE", "Do not learn from rows with --time from VALUE on, but measure the model on them."),
         Option("--no-report", "Skip report.html and its measures."),
         QUIET,
     ],
@@ -256,7 +259,9 @@ COMPARE = {
     "Methods and folds": [
         Option("--selectors -s A,B,...", "Selectors to compare.", default_in_words="all"),
         Option("--peers A,B,...", f"Other classifiers, on the raw columns: {_PEERS}.", default_in_words="none"),
-        Option("--folds N", "Folds of each repeat.", 10),
+        Option("--cv NAME", "Folds: shuffled; or time: blocks of rows, each after all rows to learn from.", "shuffled"),
+        Option("--time COLUMN", "Column of numbers or dates that orders the blocks of --cv time; not learnt from."),
+        Option("--folds N", "Folds of each repeat, or blocks of --cv time.", 10),
         Option("--repeats N", "Repeats, each with a different shuffle.", 1),
         Option("--seed N", "Seed of the folds and of the searches.", 0),
         Option(

@@ -25,7 +25,7 @@ from bayesieve.cli.commands import (
 from bayesieve.cli.files import shown
 from bayesieve.cli.fit import Columns, TrainingTable
 from bayesieve.discretize.criterion import PRIORS
-from bayesieve.evaluation import RepeatedFolds, compare_many
+from bayesieve.evaluation import RepeatedFolds, TimeFolds, compare_many
 from bayesieve.evaluation.results import standings
 from bayesieve.report.comparison import fewest_data_sets
 from bayesieve.report.search import Measure
@@ -40,7 +40,12 @@ _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
 
 def compare(given: Any) -> None:
     """Compare selectors, and write what was found."""
-    folds = RepeatedFolds(given.folds, given.repeats, given.seed)
+    folds: Any = RepeatedFolds(given.folds, given.repeats, given.seed)
+    require_choice(given.cv, ("shuffled", "time"), "--cv")
+    if given.cv == "time" or given.time is not None:
+        if given.repeats > 1:
+            raise CommandError("--repeats shuffles the rows, and --cv time keeps their order; give one of them only")
+        folds = TimeFolds(given.folds, given.time)
     require_choice(given.measure, MEASURES, "measure")
     require_choice(given.prior, PRIORS, "prior")
     methods = _methods(given)
@@ -123,7 +128,8 @@ class ComparedTable:
             data.check_kinds()
         if lacking := data.too_few_classes():
             raise CommandError(f"Cross-validation needs {lacking}")
-        return data.X, data.y, data.weights
+        time = [] if self.columns.time is None else [self.columns.time]  # which the folds take out
+        return data.frame[[*data.names, *time]], data.y, data.weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
         """As `read`, with messages that name the file, because other tables may be processed at the time."""
@@ -201,10 +207,8 @@ def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequ
     """Print the methods, the best by ``measure`` first, with tests, errors and the files written."""
     several, protocol = len(comparison.data) > 1, comparison.protocol
     on_tables = f" on {plural(len(comparison.data), 'table')}" if several else ""
-    repeats = f"{protocol.n_repeats} times " if protocol.n_repeats > 1 else ""
     screen.line(
-        f"{plural(len(comparison.methods), 'method')}{on_tables} by {repeats}{protocol.n_folds}-fold cross-validation"
-        f"{'.' if several else ':'}"
+        f"{plural(len(comparison.methods), 'method')}{on_tables} by {protocol.in_words}{'.' if several else ':'}"
     )
     screen.line()
     (_show_tables if several else _show_table)(screen, comparison, measure)

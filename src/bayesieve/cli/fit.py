@@ -27,6 +27,7 @@ from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.engine.files import bytes_of
+from bayesieve.evaluation.folds import read_moments
 from bayesieve.scorecard.wording import read_labels, unknown_levels
 from bayesieve.selection import SELECTORS
 from bayesieve.table import as_table, as_target
@@ -62,6 +63,7 @@ def fit(given: Any) -> None:
     data = _training(given, columns, screen)
     with files.locating(table, given.target):
         rule = rule_in(given.benefit, data)
+    data, test = _apart(given, data)
     model = _model(given, data)
     labels = {} if given.labels is None else read_labels(given.labels, data.names)
     if given.dry_run:
@@ -83,9 +85,32 @@ def fit(given: Any) -> None:
         files.write_frame(model.summary(), output / "features.csv")
         performance = None
         if not given.no_report:
-            performance = _write_report(model, data.measured(model), output / "report.html", given, screen)
+            if given.test is not None:
+                frame = files.read_table(given.test, screen, model)
+                own = replace(columns, time=None).within(frame.columns)
+                test = replace(TrainingTable.of(frame, own, given.test, screen, new=True), names=data.names)
+            measured = data.measured(model) if test is None else test
+            performance = _write_report(model, measured, output / "report.html", given, screen, test is not None)
             written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)
+
+
+def _apart(given: Any, data: Any) -> tuple[Any, TrainingTable | None]:
+    """The rows to learn from and, with --test-from, those to measure; CommandError if --test is not such a table."""
+    if (given.test or given.test_from) and (given.no_report or (given.test and given.test_from)):
+        raise CommandError("--test and --test-from are measured in the report; give one of them, without --no-report")
+    if given.test is not None:
+        header, columns = files.header_of(given.test), replace(data.columns, time=None)
+        columns.within(header).require_in(given.test, header)
+        if lacking := [name for name in data.names if name not in header]:
+            raise CommandError(f"{shown(given.test)} lacks columns that are learnt from: {named(lacking)}")
+    if given.test_from is None:
+        return data, None
+    if given.time is None:
+        raise CommandError("--test-from needs --time, the column of numbers or dates that orders the rows")
+    if not isinstance(data, TrainingTable):
+        raise CommandError("--test-from needs all rows in memory; give one file, without --memory-limit and --engine")
+    return data.parted(given.test_from)
 
 
 def _training(given: Any, columns: Columns, screen: Screen) -> Any:
@@ -178,20 +203,21 @@ def _learn(model: Any, data: Any, screen: Screen) -> None:
         )
 
 
-def _write_report(model: Any, data: TrainingTable, path: Path, given: Any, screen: Screen) -> Any:
+def _write_report(model: Any, data: TrainingTable, path: Path, given: Any, screen: Screen, held_out: bool) -> Any:
     """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
     folds = given.folds
-    if folds and (lacking := data.too_few_classes()):
+    if folds and not held_out and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
         folds = 0
     folds = min(folds, int(data.y.value_counts()["count"].max()))  # type: ignore[arg-type]
-    what = f"Measuring by {folds}-fold cross-validation" if folds else "Writing the report"
+    by = "" if held_out else f" by {folds}-fold cross-validation"
+    what = f"Measuring{by}" if folds or held_out else "Writing the report"
     left = f"model.json and features.csv are in {path.parent}; the report was not written"
     benefit = None if model.benefit_rule_ is None else deciding(model, data.X, data.frame, data.path)
     with interruptible(left), screen.working(f"{what} ..."):
-        return model.report(
-            path, data.X, data.y, sample_weight=data.weights, benefit=benefit, cv=folds, min_count=given.min_count
-        )
+        options = {"held_out": True} if held_out else {"cv": folds, "time": data.moments}
+        options |= {"benefit": benefit, "min_count": given.min_count}
+        return model.report(path, data.X, data.y, sample_weight=data.weights, **options)
 
 
 @dataclass(frozen=True)
@@ -203,20 +229,22 @@ class Columns:
     ignored: tuple[str, ...]
     kinds: dict[str, str]
     normalize: bool
+    time: str | None = None
 
     @classmethod
     def given(cls, given: Any, target: str) -> Columns:
         """The options that name columns, checked against each other."""
         kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
-        roles = {"--target": [target], "--weight": [given.weight], **kinds, "--ignore": given.ignore}
+        roles = {"--target": [target], "--weight": [given.weight], "--time": [given.time]} | kinds
+        roles["--ignore"] = given.ignore
         for (option, names), (other, others) in combinations(roles.items(), 2):
-            both = [name for name in names if name in others]
-            if both and not (other == "--ignore" and option in kinds):
+            both = [name for name in names if name is not None and name in others]
+            if both and not (other == "--ignore" and option in (*kinds, "--time")):
                 raise CommandError(f"Column {quoted(both[0])} cannot be both {option} and {other}; choose one")
         if given.normalize and given.weight is None:
             raise CommandError("--normalize scales row weights; name their column by --weight")
         of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in given.ignore}
-        return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize)
+        return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize, given.time)
 
     def within(self, names: Sequence[str]) -> Columns:
         """Without ignored columns that a table lacks."""
@@ -227,7 +255,7 @@ class Columns:
 
         Ignored columns are required only if ``everywhere``.
         """
-        roles = [(self.target, "target"), (self.weight, "weight"), *self.kinds.items()]
+        roles = [(self.target, "target"), (self.weight, "weight"), (self.time, "time"), *self.kinds.items()]
         roles += [(name, "ignore") for name in self.ignored if everywhere]
         for name, option in roles:
             if name is not None and name not in names:
@@ -238,7 +266,7 @@ class Columns:
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
         """The columns to learn from; CommandError unless there are some, and all that the options name."""
         self.require_in(path, names)
-        others = {self.target, self.weight, *self.ignored}
+        others = {self.target, self.weight, self.time, *self.ignored}
         left = [name for name in names if name not in others]
         if not left:
             besides = named(sorted(filter(None, others)))
@@ -261,8 +289,8 @@ class TrainingTable:
     positions: pl.Series | None = None
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen) -> TrainingTable:
-        """The rows of a table; CommandError if the target does not hold classes."""
+    def of(cls, frame: pl.DataFrame, columns: Columns, path: Path, screen: Screen, new: bool = False) -> TrainingTable:
+        """The rows of a table; CommandError if the target does not hold classes, of which ``new`` rows may have one."""
         names, target = columns.features(path, frame.columns), quoted(columns.target)
         labels = frame[columns.target].alias("")  # polars takes the names * and ^...$ for patterns
         known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
@@ -272,7 +300,9 @@ class TrainingTable:
             rows = f"{plural(frame.height - int(known.sum()), 'row')} of {format_count(frame.height)}"
             screen.warn(f"The target {target} is missing in {rows}, which are left out")
         table = cls(path, columns, names, frame.filter(known), known.arg_true())
-        refuse_other_than_classes(table.target, target)
+        _ = table.moments  # refused before the fit
+        if not new:
+            refuse_other_than_classes(table.target, target)
         return table
 
     @property
@@ -296,6 +326,31 @@ class TrainingTable:
 
         weights = None if self.columns.weight is None else self.frame[self.columns.weight].alias("")
         return normalized_weights(weights) if self.columns.normalize else weights
+
+    @property
+    def moments(self) -> Any:
+        """Numbers that order the rows, or None; ValueError, which names the column, if it is no time."""
+        time = self.columns.time
+        return None if time is None else read_moments(as_table(self.frame[[time]]).column(0))[0]
+
+    def parted(self, start: str) -> tuple[TrainingTable, TrainingTable]:
+        """The rows before a moment, and those from it on; CommandError if there are none."""
+        name = str(self.columns.time)
+        assert self.positions is not None
+        column, given = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
+        moments, type_ = read_moments(column)
+        try:
+            later = pl.Series(moments >= (float(start) if type_ == "number" else given.numbers_as(type_)[0]))
+        except ValueError as error:
+            kind = "a number" if type_ == "number" else f"a {type_} such as 2024-01-31"
+            raise CommandError(f"--test-from must be {kind}, as {quoted(name)} holds, got {quoted(start)}") from error
+        if not later.any() or later.all():
+            which = "All" if later.any() else "No"
+            raise CommandError(f"{which} rows have {quoted(name)} from {start} on; choose another --test-from")
+        rows = (~later, later)
+        before, after = (replace(self, frame=self.frame.filter(i), positions=self.positions.filter(i)) for i in rows)
+        refuse_other_than_classes(before.target, f"{quoted(self.columns.target)} before {start}")
+        return before, after
 
     @property
     def n_rows(self) -> int:
@@ -389,7 +444,7 @@ class ScannedTraining:
         """The rows of a file, folder or pattern; CommandError if the target does not hold classes."""
         source = files.open_source(path, screen)
         names = columns.features(path, source.names)
-        own = source.select([name for name in source.names if name not in columns.ignored])
+        own = source.select([name for name in source.names if name not in (*columns.ignored, columns.time)])
         data = cls(path, columns, names, source, own)
         with screen.working(f"Reading {quoted(columns.target)} ..."):
             refuse_other_than_classes(data.target, quoted(columns.target))
@@ -409,7 +464,8 @@ class ScannedTraining:
 
         rows = self._rows
         amount = getattr(model.benefit_rule_, "amount", None)
-        names = dict.fromkeys(filter(None, [*self.names, amount, self.columns.weight, self.columns.target]))
+        roles = amount, self.columns.weight, self.columns.time, self.columns.target
+        names = dict.fromkeys(filter(None, [*self.names, *roles]))
         drawn = drawn_from_scan(self._columns(self.names), rows.target, rows.weights, _MEASURED_ROWS)
         if drawn.size < rows.table.n_rows:
             sentence = (

@@ -239,7 +239,12 @@ def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence
     if performance is not None:
         screen.line()
         screen.line(performance.protocol, "dim")
-        screen.pairs(_figures(performance))
+        figures, later = _figures(performance), performance.later
+        if later is not None:
+            screen.line(f"Later rows: {later.protocol}", "dim")
+            others = [value.partition(" (1:")[0] for _, value in _figures(later)]
+            figures = [(name, f"{value}; later rows: {o}") for (name, value), o in zip(figures, others, strict=True)]
+        screen.pairs(figures)
     screen.line()
     screen.pairs([(name, str(path)) for name, path in written])
 

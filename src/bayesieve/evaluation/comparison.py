@@ -18,15 +18,17 @@ from bayesieve.engine import effective_jobs, map_in_abandonable_threads
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.evaluation.folds import (
     DataSet,
-    FixedSplit,
     Fold,
     FoldRun,
     RepeatedFolds,
     Split,
+    TimeFolds,
     check_methods,
     describe,
+    moments_of,
     one_line,
     quiet_clone,
+    split_of,
 )
 from bayesieve.evaluation.results import Comparison, ComparisonFile
 from bayesieve.table import as_sample_weight, as_table, as_target
@@ -43,7 +45,7 @@ def compare(
     estimators: Mapping[str, Any],
     X: Any,
     y: Any,
-    protocol: Split = _TEN_FOLDS,
+    protocol: Any = _TEN_FOLDS,
     *,
     data_name: str = "data",
     sample_weight: Any = None,
@@ -63,8 +65,9 @@ def compare(
     X : dataframe or 2-D array, shape (n_rows, n_features)
     y : array-like, shape (n_rows,)
         Class labels.
-    protocol : RepeatedFolds or FixedSplit, default=RepeatedFolds()
-        Number of folds, repeats and seed; or a fixed split.
+    protocol : RepeatedFolds, TimeFolds, FixedSplit, splitter or pairs of row positions, default=RepeatedFolds()
+        Number of folds, repeats and seed; blocks in the order of time (also ``"time"``); a fixed split; or any
+        scikit-learn splitter, or (train, test) pairs: rows that are in no test fold are not measured.
     data_name : str, default="data"
         Name of the data set in the results.
     sample_weight : array-like, shape (n_rows,), optional
@@ -107,7 +110,7 @@ def compare(
 def compare_many(
     estimators: Mapping[str, Any],
     data: Mapping[str, tuple[Any, ...] | Callable[[], tuple[Any, ...]]],
-    protocol: Split = _TEN_FOLDS,
+    protocol: Any = _TEN_FOLDS,
     *,
     results: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -141,8 +144,7 @@ def compare_many(
     """
     check_methods(estimators)
     effective_jobs(n_jobs)
-    if not isinstance(protocol, (RepeatedFolds, FixedSplit)):
-        raise ValueError(f"protocol must be a RepeatedFolds or a FixedSplit, got {protocol!r}.")
+    protocol = split_of(protocol)
     if not isinstance(data, Mapping) or not data:
         raise ValueError("data must be a mapping from names to (X, y), with at least one of them.")
     file = ComparisonFile(results)
@@ -285,13 +287,18 @@ class _Source:
                 f"The target has only one class ({target.classes.tolist()[0]!r}); at least two are needed."
             )
         X = as_array(X) if isinstance(X, (list, tuple)) else X
-        check_consistent_length(as_table(X), target.codes)
+        order: tuple[np.ndarray, ...] = ()
+        if isinstance(self._split, TimeFolds) and self._split.time is not None:
+            X, moments = moments_of(X, self._split.time)
+            order = (moments,)
+        check_consistent_length(as_table(X), target.codes, *order)
         weights = as_sample_weight(weight, target.codes.size)
         issue([weights_caution(weights)])
-        data = DataSet(self.name, X, target.codes.astype(np.int64), np.asarray(target.classes), weights)
+        codes, described = target.codes.astype(np.int64), "".join(map(describe, order))
+        data = DataSet(self.name, X, codes, np.asarray(target.classes), weights, described)
         if isinstance(self._split, RepeatedFolds) and weights is not None and not weights.all():
             data = _without_uncounted_rows(data, weights)
-        return data, self._split.split(data.codes)
+        return data, self._split.split(data.codes, *order)
 
 
 def _without_uncounted_rows(data: DataSet, weights: np.ndarray) -> DataSet:

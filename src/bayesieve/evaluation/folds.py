@@ -6,8 +6,9 @@ import hashlib
 import inspect
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -16,13 +17,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from bayesieve.engine import effective_jobs
-from bayesieve.selection.row_splits import pairs_of
+from bayesieve.selection.row_splits import is_splitter, pairs_of, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.statistics.metrics import MEASURES
 from bayesieve.table import as_table, as_target
 from bayesieve.table.cautions import silenced
-from bayesieve.table.frames import take_rows
-from bayesieve.words import ShortRepr
+from bayesieve.table.columns import Column
+from bayesieve.table.frames import apart_by_name, take_rows
+from bayesieve.table.target import Target
+from bayesieve.words import ShortRepr, named, plural
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
 """Columns of numbers in `Comparison.frame`, and of every result."""
@@ -85,7 +88,12 @@ class RepeatedFolds(ShortRepr):
         return self.n_folds * self.n_repeats
 
     @property
-    def settings(self) -> dict[str, int]:
+    def in_words(self) -> str:
+        repeats = f"{self.n_repeats} times " if self.n_repeats > 1 else ""
+        return f"{repeats}{self.n_folds}-fold cross-validation"
+
+    @property
+    def settings(self) -> dict[str, Any]:
         """Numbers that determine the folds, as saved in files; adding repeats does not change the first ones."""
         return {"folds": self.n_folds, "seed": self.seed}
 
@@ -140,8 +148,10 @@ class FixedSplit(ShortRepr):
     def __post_init__(self) -> None:
         _make_whole(self, n_train=2, seed=0)
 
+    in_words: ClassVar[str] = "the rows after the first, by models of the first ones"
+
     @property
-    def settings(self) -> dict[str, int]:
+    def settings(self) -> dict[str, Any]:
         """Numbers that identify the fold, as saved in files."""
         return {"train_rows": self.n_train, "seed": self.seed}
 
@@ -152,8 +162,162 @@ class FixedSplit(ShortRepr):
         return [Fold(0, 0, np.arange(self.n_train), np.arange(self.n_train, labels.size))]
 
 
-Split = RepeatedFolds | FixedSplit
+@dataclass(frozen=True)
+class TimeFolds(ShortRepr):
+    """Blocks of rows in the order of time: each but the first is predicted by a model of all rows before it.
+
+    Parameters
+    ----------
+    n_blocks : int, default=5
+        Blocks of about the same size, at least 2; rows of equal time are never in two blocks.
+    time : str, array-like of shape (n_rows,) or None, default=None
+        Numbers or dates by which to order the rows, or the name of the column that holds them, which is not learnt
+        from; None: the rows are in order.
+
+    Raises
+    ------
+    ValueError
+        If ``n_blocks`` is invalid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve.evaluation import TimeFolds
+    >>> folds = TimeFolds(n_blocks=3).split(np.array(["no", "yes"] * 3))
+    >>> [(fold.train.tolist(), fold.test.tolist()) for fold in folds]
+    [([0, 1], [2, 3]), ([0, 1, 2, 3], [4, 5])]
+    """
+
+    n_repeats: ClassVar[int] = 1
+
+    n_blocks: int = 5
+    time: Any = None
+
+    def __post_init__(self) -> None:
+        _make_whole(self, n_blocks=2)
+
+    @property
+    def n_folds(self) -> int:
+        """Number of blocks that are tested."""
+        return self.n_blocks - 1
+
+    n_splits = n_folds
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The number of blocks and the column that orders the rows, as saved in files with the data."""
+        return {"blocks": self.n_blocks, "time": self.time if isinstance(self.time, str) else ""}
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.n_folds} blocks of later rows, each predicted by models of all earlier rows"
+
+    def split(self, labels: np.ndarray, moments: np.ndarray | None = None) -> list[Fold]:
+        """The folds of rows at these moments (n_rows,); ValueError if these are too few."""
+        pairs = time_splits(np.arange(labels.size) if moments is None else moments, self.n_blocks)
+        if len(pairs) < self.n_folds:
+            raise ValueError(f"There are too few different times for {self.n_blocks} blocks of rows; ask for fewer.")
+        return [Fold(0, i, train, test) for i, (train, test) in enumerate(pairs)]
+
+
+@dataclass(frozen=True)
+class Splits(ShortRepr):
+    """Folds by a scikit-learn splitter, or pairs of (train, test) row positions."""
+
+    n_repeats: ClassVar[int] = 1
+
+    cv: Any
+
+    @property
+    def n_folds(self) -> int:
+        """Number of splits; ValueError if it depends on the rows."""
+        try:
+            return int(self.cv.get_n_splits()) if is_splitter(self.cv) else len(self.cv)
+        except (AttributeError, TypeError, ValueError):
+            raise ValueError(f"{self.cv!r:.200} does not know its number of folds; give pairs of rows.") from None
+
+    n_splits = n_folds
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What tells the folds from others, as saved in files; ValueError if they differ from run to run."""
+        if not is_splitter(self.cv):
+            pairs = [[np.asarray(rows) for rows in pair] for pair in self.cv]
+            return {"pairs": hashlib.sha256(describe(pairs).encode()).hexdigest()[:16]}
+        options = dict(sorted(getattr(self.cv, "__dict__", {"": repr(self.cv)}).items()))
+        if options.get("shuffle", True) and not isinstance(options.get("random_state", 0), Integral):
+            raise ValueError(f"{self.in_words} must have a number as random_state, or its folds cannot be resumed.")
+        return {"splitter": f"{type(self.cv).__name__}({describe(options)})"}
+
+    @property
+    def in_words(self) -> str:
+        return plural(self.n_folds, "split") + (f" by {type(self.cv).__name__}" if is_splitter(self.cv) else "")
+
+    def split(self, labels: np.ndarray) -> list[Fold]:
+        """The folds of rows with these class labels (n_rows,)."""
+        return [Fold(0, i, train, test) for i, (train, test) in enumerate(row_splits(self.cv, labels, name="protocol"))]
+
+
+Split = RepeatedFolds | FixedSplit | TimeFolds | Splits
 """Ways to split the rows of a table."""
+
+
+def split_of(protocol: Any) -> Split:
+    """A way to split rows: one of ours, "time", a scikit-learn splitter, or pairs of row positions."""
+    if isinstance(protocol, Split):
+        return protocol
+    if isinstance(protocol, str) and protocol == "time":
+        return TimeFolds()
+    if is_splitter(protocol) or (isinstance(protocol, Iterable) and not isinstance(protocol, (str, bytes, Mapping))):
+        return Splits(protocol if is_splitter(protocol) else list(protocol))
+    raise ValueError(
+        'protocol must be a RepeatedFolds, a FixedSplit, a TimeFolds or "time", a scikit-learn splitter or pairs of '
+        f"(train, test) row positions, got {protocol!r:.200}."
+    )
+
+
+def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Each of ``n_blocks`` blocks of rows but the first, after all earlier rows; fewer if many rows are of one time."""
+    order = np.argsort(moments, kind="stable")
+    ordered = moments[order]
+    edges = {0, ordered.size}
+    for i in range(1, n_blocks):
+        wanted = i * ordered.size // n_blocks
+        around = [int(np.searchsorted(ordered, ordered[wanted], side)) for side in ("left", "right")]
+        edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - wanted))[:1])
+    ends = sorted(edges)
+    if len(ends) < 3:
+        raise ValueError("All rows are of one time, so that none are later; name another column.")
+    return [(np.sort(order[:i]), np.sort(order[i:j])) for i, j in pairwise(ends[1:])]
+
+
+def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.ndarray]:
+    """The rows without the column that ``time`` names, unless it is ``needed``, and the moments of the rows: numbers
+    or dates, as ``time`` holds them or names them. ValueError if they are neither, or one is missing.
+    """
+    import polars as pl
+
+    if not isinstance(time, str):
+        values = np.asarray(time)
+        series = pl.Series("time", values.tolist() if values.dtype == object else values)
+        return X, read_moments(as_table(series.to_frame()).column(0))[0]
+    table = as_table(X)
+    if time not in table.names:
+        raise ValueError(f"There is no column {time!r} to order the rows by; there are {named(table.names)}.")
+    moments, _ = read_moments(table.select([table.names.index(time)]).column(0))
+    return X if time in needed else apart_by_name(X, time)[0], moments
+
+
+def read_moments(column: Column) -> tuple[np.ndarray, str]:
+    """Moments as numbers, and their type; ValueError, which names the column, if they are none, or one is missing."""
+    type_ = column.type if column.kind == "numeric" else "datetime"
+    try:
+        moments = column.numbers_as(type_)
+    except ValueError:
+        raise ValueError(f"Column {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
+    if np.isnan(moments).any():
+        raise ValueError(f"Column {column.name!r} is missing in row {np.isnan(moments).argmax()}; leave such rows out.")
+    return moments, type_
 
 
 def _make_whole(split: Any, **lowest: int) -> None:
@@ -189,20 +353,28 @@ def out_of_fold_log_proba(
     target = as_target(y)
     codes = target.codes.astype(np.int64)
     log_proba = np.full((codes.size, target.n_classes), np.nan)
+    parts = log_proba_of_splits(estimator, X, target, splits, sample_weight)
+    for (_, test), part in zip(splits, parts, strict=True):
+        log_proba[test] = part
+    return log_proba, codes, target.classes
+
+
+def log_proba_of_splits(estimator: Any, X: Any, target: Target, splits: Any, weights: Any) -> Iterator[np.ndarray]:
+    """As `out_of_fold_log_proba`, the log probabilities of the test rows of each split in turn."""
+    codes = target.codes.astype(np.int64)
     for train, test in splits:
         model = clone(estimator)
         labels = target.classes[codes[train]]
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        options = {} if weights is None else {"sample_weight": weights[train]}
         part = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
         present = np.unique(codes[train])
         if present.size > 1:
             with silenced():
-                model.fit(take_rows(X, train), labels, **weights)
+                model.fit(take_rows(X, train), labels, **options)
                 part[:, present] = model.predict_log_proba(take_rows(X, test))
         else:
             part[:, present] = 0.0  # a single class is left in the training rows
-        log_proba[test] = part
-    return log_proba, codes, target.classes
+        yield part
 
 
 @dataclass(frozen=True)
@@ -214,6 +386,7 @@ class DataSet:
     codes: np.ndarray
     classes: np.ndarray
     weights: np.ndarray | None
+    moments: str = ""  # that order the rows, as `describe` has them
 
     @property
     def n_rows(self) -> int:
@@ -221,7 +394,7 @@ class DataSet:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint(self.X, self.codes, self.classes, self.weights)
+        return fingerprint(self.X, self.codes, self.classes, self.weights) + self.moments
 
     def take(self, rows: np.ndarray) -> DataSet:
         """The data set of these rows; it has all classes."""

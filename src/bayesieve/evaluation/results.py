@@ -15,7 +15,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import msgspec
 import numpy as np
 
-from bayesieve.evaluation.folds import NUMBERS, Split
+from bayesieve.evaluation.folds import NUMBERS, RepeatedFolds, Split
 from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 from bayesieve.table.reading import checked_path
@@ -34,7 +34,7 @@ class Comparison(ShortRepr):
     ----------
     data, methods : tuple of str
         Names, in the order given to `compare`.
-    protocol : RepeatedFolds or FixedSplit
+    protocol : RepeatedFolds, TimeFolds, FixedSplit or Splits
     rows : tuple of dict
         One for each data set, method, repeat and fold, as in `frame`; ``figures`` holds a method's own measures.
     complete : bool
@@ -136,7 +136,7 @@ class Comparison(ShortRepr):
     @property
     def test_share(self) -> float:
         """Ratio n_test / n_train of a fold, as `corrected_resampled_t` takes it."""
-        if self.protocol.n_folds > 1:
+        if isinstance(self.protocol, RepeatedFolds):
             return 1.0 / (self.protocol.n_folds - 1)
         return float(np.mean([row["n_test"] / row["n_train"] for row in self.rows])) if self.rows else float("nan")
 

@@ -209,6 +209,7 @@ class Performance(ShortRepr):
     roc : label of a class and its points (false positive rate, true positive rate), from (0, 0) to (1, 1), class after
         class
     measured : `protocol` in a few words, which stand with every figure
+    later : the same figures on the last rows, by a model of earlier ones, if the order of the rows matters
     """
 
     protocol: str
@@ -224,6 +225,7 @@ class Performance(ShortRepr):
     confusion: tuple[tuple[int, ...], ...] | None
     roc: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
     measured: str = ""
+    later: Performance | None = None
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,9 @@ def _performance_tiles(performance: Performance) -> tuple[Tile, ...]:
         ("Log loss", format_number(performance.log_loss), "nats", f"{entropy} without any feature"),
         ("Compression rate", rate, "", "of the uncertainty about the target removed"),
     )
-    return tuple(Tile(*figure, performance.measured) for figure in figures)
+    later = () if performance.later is None else _performance_tiles(performance.later)
+    also = itertools.chain((f"; {tile.value} {tile.measured}" for tile in later), itertools.repeat(""))
+    return tuple(Tile(*figure, performance.measured + more) for figure, more in zip(figures, also, strict=False))
 
 
 def auc_comparison(auc: float) -> str:
