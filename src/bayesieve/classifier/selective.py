@@ -27,7 +27,9 @@ from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import copy_features, is_scan
 
 if TYPE_CHECKING:
+    from bayesieve.classifier.editing import ModelEditor
     from bayesieve.report.data import Performance
+    from bayesieve.scorecard.edits import Edit
 
 
 @with_shared_docs
@@ -103,6 +105,9 @@ class SelectiveNB(Predicting):
         Share of the evidence that comes from each feature: its mean absolute contribution over the training rows.
     scorecard_ : Scorecard
         The fitted model as plain arrays: an intercept, and a table of contributions for each feature.
+    edits_ : tuple of Edit
+        What was changed by hand, see `edit` and `with_prior`: ``what``, ``feature``, ``who``, ``when``, ``why``,
+        ``before``, ``after``, and AUC and log loss before and after on the rows given, if any.
     selector_, encoder_, trace_
         The fitted selector, the fitted encoder, and the record of the search.
     benefit_rule_ : BenefitRule or None
@@ -271,6 +276,61 @@ class SelectiveNB(Predicting):
         self.classes_, self.target_name_ = card.classes, target_name
         seen = [caution for caution in (weights_caution(coded.weights), *seen) if caution is not None]
         self.cautions_ = look_over(card, selector.trace_, getattr(encoder, "marks_", {}), seen)
+
+    def edit(self) -> ModelEditor:
+        """Edit the fitted model by hand: levels, contributions, texts; see `ModelEditor`. Its ``done`` gives a new
+        model, and leaves this one as it is.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", "c", "b", "b"] * 10})
+        >>> model = SelectiveNB(pairs=0).fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> edited = model.edit().cut("age", model.encoder_.levels_[0].cut_points[0], 30).done("round numbers")
+        >>> edited.encoder_.levels_[0].labels
+        ('<= 30', '> 30')
+        """
+        from bayesieve.classifier.editing import ModelEditor
+
+        check_is_fitted(self, "scorecard_")
+        return ModelEditor(self)
+
+    def with_prior(self, shares: Mapping[Any, float], note: str = "", who: str | None = None) -> SelectiveNB:
+        """The same model for rows with other shares of the classes, as where one class was undersampled for training.
+
+        The intercept moves by the logarithm of the new share of each class over its share so far, which is exact if
+        rows of a class are alike in both places. Kept among ``edits_``.
+
+        Parameters
+        ----------
+        shares : dict from classes to their shares, of all classes or all but one.
+        note, who : why, and by whom, as for `edit`.
+
+        Raises
+        ------
+        ValueError
+            If a class is unknown, or shares are not positive or do not add up to 1.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB
+        >>> X = [[x] for x in [1.0, 2.0, 3.0, 4.0] * 10]
+        >>> model = SelectiveNB().fit(X, ["no", "no", "yes", "yes"] * 10)
+        >>> model.with_prior({"yes": 0.01}).scorecard_.log_prior.round(2).tolist()
+        [-0.69, -0.69]
+        >>> round(model.with_prior({"yes": 0.01}).edits_[0].auc_before or 0)
+        0
+        """
+        from bayesieve.classifier.editing import with_prior
+
+        check_is_fitted(self, "scorecard_")
+        return with_prior(self, shares, note, who)
+
+    @property
+    def edits_(self) -> tuple[Edit, ...]:
+        edits: tuple[Edit, ...] = self.scorecard_.provenance.get("edits", ())
+        return edits
 
     @property
     def weight_factor_(self) -> float:

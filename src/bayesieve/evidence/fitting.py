@@ -167,7 +167,7 @@ def fit_evidence(
 def counting_variances(counts: np.ndarray) -> np.ndarray:
     """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
     own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
-    return _of_classes(np.maximum(own, 0.0), counts.shape[1])
+    return class_variances(np.maximum(own, 0.0), counts.shape[1])
 
 
 def counting_errors(counts: np.ndarray, weight: float) -> np.ndarray:
@@ -181,7 +181,7 @@ def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
     return np.zeros((n_cells, 1 if n_classes == 2 else n_classes, 0))
 
 
-def _of_classes(variances: np.ndarray, n_classes: int) -> np.ndarray:
+def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
     """(n_cells, n_classes) variances of evidence less its mean over the classes, from those of its numbers."""
     if variances.shape[1] == 1:  # what the second class has more than the first
         return np.repeat(variances / 4.0, n_classes, axis=1)
@@ -527,13 +527,59 @@ def _evidence_of(
     return fitted, solution.intercept, shared
 
 
+def fit_around(
+    evidence: Sequence[FeatureEvidence],
+    levels: Sequence[FeatureLevels],
+    signs: Mapping[int, int],
+    codes: np.ndarray,
+    joint: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray,
+    importances: np.ndarray,
+    n_jobs: int | None,
+) -> tuple[list[FeatureEvidence], np.ndarray, np.ndarray]:
+    """Some of the features of a model fitted once more: their evidence, what goes to the intercept, and its factors.
+
+    Parameters
+    ----------
+    evidence : of these features; deviations from it are fitted.
+    levels, signs : of the features, and by position as in `FitOptions`.
+    codes : (n_features, n_rows) their cells.
+    joint : (n_rows, n_classes) log joint of the whole model.
+    classes, weights : (n_rows,).
+    importances : (n_features,), by which features come first if not all can be looked at together.
+    """
+    terms = []
+    for k, own in enumerate(evidence):
+        line, split = coarser_codes(own.cells, levels[k]), own.cells is not levels[k]
+        nothing, rows = np.zeros_like(own.table), own.counts.sum(axis=1)
+        weight, cells = float(importances[k]), own.cells if split else None
+        terms.append(_Term(k, weight, cells, line, codes[k], rows, nothing, False, Shape.fixed(line.size)))
+    shapes = _shapes(terms, joint.shape[1])
+    for k, sign in signs.items():
+        line = rising_cells(evidence[k].cells, sign)
+        shapes[k] = replace(shapes[k], rising=line, counted=evidence[k].table)
+    solution = solve(EvidenceProblem(codes, shapes, joint, classes, weights, n_jobs))
+    made = []
+    for k, own in enumerate(evidence):
+        table = own.table + solution.tables[k]
+        if k in signs:
+            table = monotone(table, rising_cells(own.cells, signs[k]), own.counts.sum(axis=1))
+        errors, factors = _errors(solution.uncertainty, k, own.errors**2)
+        made.append(replace(own, table=table, errors=errors, factors=_rounded(factors)))
+    shared = no_factors(1, joint.shape[1])[0]
+    if solution.uncertainty is not None:
+        shared = _rounded(_SPREAD * solution.uncertainty.intercept)
+    return made, solution.intercept, shared
+
+
 def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors (n_cells, n_classes) and factors (n_cells, n_numbers, n_factors) of a term or surface: those of
     its deviations and, as far as these leave them, those of ``counting``, variances (n_cells, n_classes).
     """
     if uncertainty is None:
         return np.sqrt(counting), no_factors(*counting.shape)
-    own = _SPREAD**2 * _of_classes(uncertainty.variances[i], counting.shape[1])
+    own = _SPREAD**2 * class_variances(uncertainty.variances[i], counting.shape[1])
     return np.sqrt(uncertainty.left[i] ** 2 * counting + own), _SPREAD * uncertainty.factors[i]
 
 

@@ -72,6 +72,9 @@ class Feature(ShortRepr):
     sign: int = 0
     importance: float = 0.0
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
+
     @property
     def name(self) -> str:
         return self.levels.name
@@ -573,14 +576,22 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
     probabilities stay as they are.
     """
     total = facts["class_counts"].sum()
-    centred, intercept = [], intercept.copy()
+    features, intercept = [], intercept.copy()
     for feature in parts:
-        own, shares = feature.contributions, feature.counts.sum(axis=1) / total
-        own = own - own.mean(axis=1, keepdims=True)
-        mean = own[0] + shares @ (own - own[0]) - (1.0 - shares.sum()) * own[0]  # 0 is left if all cells are alike
-        centred.append(replace(feature, contributions=own - mean, unseen=0.0 - mean))
+        own, mean = centred(feature, total)
+        features.append(own)
         intercept += mean
-    return Scorecard(intercept=intercept, features=with_importances(centred, facts["class_counts"]), **facts)
+    return Scorecard(intercept=intercept, features=with_importances(features, facts["class_counts"]), **facts)
+
+
+def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
+    """The feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean that
+    they had over these, (n_classes,).
+    """
+    own, shares = feature.contributions, feature.counts.sum(axis=1) / total
+    own, unseen = own - own.mean(axis=1, keepdims=True), feature.unseen - feature.unseen.mean()
+    mean = own[0] + shares @ (own - own[0]) + (1.0 - shares.sum()) * (unseen - own[0])  # 0 is left if all are alike
+    return replace(feature, contributions=own - mean, unseen=unseen - mean), mean
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
