@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.measuring import judged_rows
 from bayesieve.classifier.predicting import read
 from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.fitting import FeatureEvidence, fit_around
 from bayesieve.scorecard import edits
 from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
-from bayesieve.statistics import metrics
 from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.levels import TableLevels
 from bayesieve.words import named, plural, similar
@@ -115,6 +113,8 @@ class ModelEditor:
         of ``fit``. Levels, cells, counts, the choice of features and smoothing stay; what the rows say is not left out
         of their own prediction, as in ``fit``, because the model no longer knows what each row added.
         """
+        from bayesieve.classifier.measuring import judged_rows
+
         model = with_card(self._model, self._card)
         with silenced():
             rows = judged_rows(model, X, y, sample_weight)
@@ -165,23 +165,28 @@ class ModelEditor:
         if X is not None:
             figures = self._measured(X, y)
             made = [
-                replace(edit, auc_before=before[0], auc_after=after[0], log_loss_before=before[1], log_loss_after=after[1])
+                replace(
+                    edit, auc_before=before[0], auc_after=after[0], log_loss_before=before[1], log_loss_after=after[1]
+                )
                 for edit, before, after in zip(made, figures, figures[1:], strict=False)
             ]
         intercept, total, features = self._card.intercept.copy(), self._card.class_counts.sum(), []
         for feature, before in zip(self._card.features, old.scorecard_.features, strict=True):
-            if feature is not before and not np.array_equal(feature.table, before.table):
-                feature, mean = centred(feature, total)  # noqa: PLW2901
+            own = feature
+            if feature.contributions is not before.contributions:
+                own, mean = centred(feature, total)
                 intercept += mean
-            if feature.sign and not edits.keeps_sign(feature):
-                feature = replace(feature, sign=0)  # noqa: PLW2901
-            features.append(feature)
+                own = own if not own.sign or edits.keeps_sign(own) else replace(own, sign=0)
+            features.append(own)
         provenance = {**self._card.provenance, "edits": (*old.edits_, *made)}
         whole = with_importances(features, self._card.class_counts)
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
     def _measured(self, X: Any, y: Any) -> list[tuple[float | None, float]]:
         """AUC, None if one class only has rows, and log loss: at first, and after each edit."""
+        from bayesieve.classifier.measuring import judged_rows
+        from bayesieve.statistics import metrics
+
         model = self._model
         with silenced():
             rows, table = judged_rows(model, X, y), read(model, X)

@@ -112,6 +112,8 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     """
     levels = TableLevels.of(model.encoder_.levels_)
     estimated = {k for k, pair in enumerate(levels.pairs, levels.n_columns) if pair.level_score == 0}
+    cut = {edit.feature for edit in model.edits_ if edit.what == "cut"}
+    estimated |= {k for k, name in enumerate(levels.names) if name in cut}
     trained = {k: count for k, count in enumerate(np.asarray(level.counts) for level in levels) if k not in estimated}
     part = model.selector_.learns_from_part
     if all(len(count) < 2 for count in trained.values()) or (part and rows.n_rows != model.n_rows_):
@@ -198,6 +200,7 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool) -
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
     folds = f"{len(splits)}-fold {'stratified ' if is_number_of_folds(cv) else ''}cross-validation"
     others = "" if trained_on else ", none by this very model"
+    others += " and without the edits made by hand" if model.edits_ else ""
     return _performance(
         model,
         rows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -173,7 +174,13 @@ class SelectiveNB(Predicting):
 
     @with_shared_docs
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, benefit: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        benefit: Any = None,
+        offset: Any = None,
     ) -> SelectiveNB:
         """Code the table, weigh its features and fit their evidence.
 
@@ -184,6 +191,10 @@ class SelectiveNB(Predicting):
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
             For selectors whose folds keep the rows of a group together; others have no use for them.
+        offset : array-like, shape (n_rows,) or (n_rows, n_classes), optional
+            Log odds known beforehand, of the second of two classes or of each class, for rows in memory. Evidence is
+            fitted to what they leave unsaid (``calibrate`` "levels" or "cells"); levels and the search ignore them.
+            Pass those of new rows to ``predict_proba``.
 
         Returns
         -------
@@ -201,6 +212,8 @@ class SelectiveNB(Predicting):
             are copies of the target or of each other, identifiers or dates; see ``cautions_``.
         """
         selector, encoder = self._new_selector(), self.new_encoder()
+        if offset is not None and is_scan(X, y):
+            raise ValueError("offset= is for rows in memory; read the scan into a frame first.")
         rows = steps.read_rows(
             X, y, sample_weight, groups, as_columns=isinstance(encoder, TableEncoder), normalize=self.normalize
         )
@@ -210,8 +223,9 @@ class SelectiveNB(Predicting):
                 rows, coded = steps.code(rows, encoder, options)
             seen, groups = table_cautions(rows.table, coded, encoder), rows.groups
             del rows, X  # the columns of the table may be copies
-            coded = with_benefit(coded, benefit, selector)
-            self._learn(coded, encoder, selector, target_name=steps.name_of(y), seen=seen, groups=groups)
+            coded, moved = steps.with_offset(self, with_benefit(coded, benefit, selector), offset)
+            more = {"seen": seen, "groups": groups, "moved": moved}
+            self._learn(coded, encoder, selector, target_name=steps.name_of(y), **more)
         issue(self.cautions_)
         return self
 
@@ -254,6 +268,7 @@ class SelectiveNB(Predicting):
         target_name: str | None = None,
         seen: Sequence[Caution] = (),
         groups: Any = None,
+        moved: Any = 0.0,
     ) -> None:
         """The end of ``fit``, from the codes on."""
         steps.check_texts(coded, target_name)
@@ -267,6 +282,7 @@ class SelectiveNB(Predicting):
             weights = steps.weights_of_search(selector, levels, signs)
             options = steps.fit_options(self, encoder, levels, signs)
             evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
+            evidence = replace(evidence, intercept=evidence.intercept + moved)
         encoder = steps.with_levels(encoder, evidence.levels)
         facts = steps.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
         card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **facts)
@@ -317,10 +333,11 @@ class SelectiveNB(Predicting):
         >>> from bayesieve import SelectiveNB
         >>> X = [[x] for x in [1.0, 2.0, 3.0, 4.0] * 10]
         >>> model = SelectiveNB().fit(X, ["no", "no", "yes", "yes"] * 10)
-        >>> model.with_prior({"yes": 0.01}).scorecard_.log_prior.round(2).tolist()
-        [-0.69, -0.69]
-        >>> round(model.with_prior({"yes": 0.01}).edits_[0].auc_before or 0)
-        0
+        >>> rare = model.with_prior({"yes": 0.01}, note="1 % of the rows in production")
+        >>> rare.predict_proba(X).mean(axis=0)[1] < 0.1 < model.predict_proba(X).mean(axis=0)[1]
+        True
+        >>> rare.edits_[0].after
+        'no: 0.99; yes: 0.01'
         """
         from bayesieve.classifier.editing import with_prior
 

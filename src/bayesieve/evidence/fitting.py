@@ -466,7 +466,8 @@ def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
     of_surfaces = slice(len(fit.terms), None)
     prices[of_surfaces] = 1.0 + solution.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(n)
     contributions = fit.contributions(solution.tables, some)
-    joint = contributions.sum(axis=0) + fit.loss.log_prior + solution.intercept
+    prior = fit.loss.prior if rows.offset is None else fit.loss.prior[some]
+    joint = contributions.sum(axis=0) + prior + solution.intercept
     return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
 
 

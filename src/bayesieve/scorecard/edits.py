@@ -309,8 +309,9 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
     feature = replace(feature, levels=made)
     if missing is not None:  # its cell may be at the other side of the new cut
         missing = int(feature.level_of_cell[feature.cells.missing_code])
-    total, (below, above) = counts[code] + counts[code + 1], (
-        feature.counts[feature.level_of_cell == k].sum(axis=0) for k in (code, code + 1)
+    total, (below, above) = (
+        counts[code] + counts[code + 1],
+        (feature.counts[feature.level_of_cell == k].sum(axis=0) for k in (code, code + 1)),
     )
     counts[code] = np.round(total * below / np.maximum(below + above, np.finfo(float).tiny), 9)
     counts[code + 1] = total - counts[code]
