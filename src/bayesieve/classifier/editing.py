@@ -135,14 +135,18 @@ class ModelEditor:
         features = [replace(f, factors=f.factors[..., :0]) for f in self._card.features]  # of other directions
         for k, new in zip(positions, fitted, strict=True):
             parts = {"contributions": new.table, "standard_errors": new.errors, "factors": new.factors}
-            features[k] = replace(features[k], **parts)  # type: ignore[arg-type]
-        kind = "cells" if any(f.cells is not f.levels for f in features) else "levels"
+            features[k] = replace(features[k], **parts)
+        provenance = {**self._card.provenance}
+        provenance["evidence"] = "cells" if any(f.cells is not f.levels for f in features) else "levels"
+        shares = np.bincount(rows.codes, weights, self._card.classes.size) / weights.sum()
+        if np.array_equal(shares > 0, self._card.class_counts > 0):
+            provenance["prior"] = tuple(shares.tolist())  # those that the intercept is fitted to
         card = replace(
             self._card,
             features=tuple(features),
             intercept=self._card.intercept + moved,
             intercept_factors=shared,
-            provenance={**self._card.provenance, "evidence": kind},
+            provenance=provenance,
         )
         return self._add("refit", None, card, "", f"{plural(len(own), 'feature')}, {plural(rows.n_rows, 'row')}")
 
@@ -239,8 +243,10 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
     prior[counted] = new
     intercept = card.intercept.copy()
     intercept[counted] += np.log(prior[counted]) - np.log(old[counted])
-    texts = ["; ".join(f"{label}: {own:.6g}" for label, own in zip(labels, of, strict=True)) for of in (old, prior)]
-    edit = Edit("prior", None, _login() if who is None else who, _now(), note, *texts)
+    before, after = (
+        "; ".join(f"{label}: {own:.6g}" for label, own in zip(labels, of, strict=True)) for of in (old, prior)
+    )
+    edit = Edit("prior", None, _login() if who is None else who, _now(), note, before, after)
     provenance = {**card.provenance, "prior": tuple(prior.tolist()), "edits": (*model.edits_, edit)}
     return with_card(model, replace(card, intercept=intercept, provenance=provenance))
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.evidence.fitting import class_variances
-from bayesieve.evidence.monotone import monotone as risen
-from bayesieve.evidence.monotone import rising_cells
+from bayesieve.evidence.monotone import monotone as risen, rising_cells
 from bayesieve.scorecard.record import UNSEEN, Feature, centred, number_variances
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
@@ -61,9 +60,9 @@ def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
     if which is None and levels.missing_code is not None:
         which = levels.missing_code
     if isinstance(which, Integral) and not isinstance(which, (bool, np.bool_)):
-        if not 0 <= which < levels.n_levels:
+        if not 0 <= int(which) < levels.n_levels:
             raise ValueError(f"Feature {name!r} has no level {which}; its levels are 0 to {levels.n_levels - 1}.")
-        return int(which), np.flatnonzero(feature.level_of_cell == which)
+        return int(which), np.flatnonzero(feature.level_of_cell == int(which))
     which = which if isinstance(which, str) else canonical_text(which)
     for part in (levels, feature.cells):
         for labels in (part.labels, part.all_labels):
@@ -136,10 +135,9 @@ def _keeping_texts(made: FeatureLevels, level: FeatureLevels, line: np.ndarray) 
     """The levels ``made`` of others with the texts of those that are as they were."""
     if not level.renamed:
         return made
-    size, texts = np.bincount(line), [None] * made.n_levels
-    for code, text in zip(line.tolist(), level.renamed, strict=True):
-        texts[code] = text if size[code] == 1 else None  # type: ignore[call-overload]
-    return replace(made, renamed=tuple(texts))
+    size = np.bincount(line)
+    alone = {code: text for code, text in zip(line.tolist(), level.renamed, strict=True) if size[code] == 1}
+    return replace(made, renamed=tuple(alone.get(code) for code in range(made.n_levels)))
 
 
 def _summed(lines: np.ndarray, line: np.ndarray) -> np.ndarray:
@@ -192,7 +190,7 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
     if new is None:
         assert at is not None
         part = feature.levels if at in _cuts(feature.levels) else feature.cells
-        code = int(np.searchsorted(part.cut_points, at))  # type: ignore[type-var,arg-type]
+        code = int(np.searchsorted(part.cut_points, at))  # type: ignore[arg-type]
         cells = np.array([code, code + 1])
         if part is feature.levels:
             return merged(feature, [code, code + 1])[0], _cut_text(feature, at), ""
@@ -324,22 +322,25 @@ def with_values(feature: Feature, classes: np.ndarray, values: Mapping[Any, Any]
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"set takes a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
     table, errors, factors = feature.table.copy(), feature.standard_errors.copy(), feature.factors.copy()
-    places, texts = [], ([], [])  # type: tuple[list[np.ndarray], tuple[list[str], list[str]]]
-    for which in values:
-        places.append(np.array([len(table) - 1]) if which == UNSEEN else found(feature, which)[1])
-    if np.unique(np.concatenate(places)).size < sum(map(len, places)):
-        raise ValueError(f"set names a level of {feature.name!r} twice; name it once.")
-    rows = np.append(feature.counts.sum(axis=1), 1.0)
-    for cells, (which, value) in zip(places, values.items(), strict=True):
-        label = feature.levels.labels[which] if isinstance(which, Integral) else which
+    rows, done = np.append(feature.counts.sum(axis=1), 1.0), np.zeros(len(table), dtype=bool)
+    before, after = [], []
+
+    def text(label: str, cells: np.ndarray) -> str:
         weights = rows[cells] if rows[cells].any() else None
-        texts[0].append(f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), classes)}")
+        return f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), classes)}"
+
+    for which, value in values.items():
+        level, cells = (None, np.array([len(errors)])) if which == UNSEEN else found(feature, which)
+        label = feature.levels.labels[level] if level is not None else [*feature.labels, UNSEEN][cells[0]]
+        if done[cells].any():
+            raise ValueError(f"set names the level {label!r} of {feature.name!r} twice; name it once.")
+        before.append(text(label, cells))
         table[cells] = _nats(value, classes, table[cells], feature.name)
-        texts[1].append(f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), classes)}")
-        own = cells[cells < len(errors)]
+        after.append(text(label, cells))
+        own, done[cells] = cells[cells < len(errors)], True
         errors[own], factors[own] = 0.0, 0.0
-    parts = {"contributions": table[:-1], "unseen": table[-1], "standard_errors": errors, "factors": factors}
-    return replace(feature, **parts), "; ".join(texts[0]), "; ".join(texts[1])  # type: ignore[arg-type]
+    made = replace(feature, contributions=table[:-1], unseen=table[-1], standard_errors=errors, factors=factors)
+    return made, "; ".join(before), "; ".join(after)
 
 
 def _nats(value: Any, classes: np.ndarray, old: np.ndarray, name: str) -> np.ndarray:
@@ -374,9 +375,8 @@ def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
     """The feature with the same contributions everywhere: their mean over ``total`` training rows."""
     _, mean = centred(feature, total)
     table, nothing = np.tile(mean, (len(feature.contributions), 1)), np.zeros_like(feature.standard_errors)
-    parts = {"contributions": table, "unseen": mean, "standard_errors": nothing}
-    before = f"importance {100 * feature.importance:.2f} %"
-    return replace(feature, weight=0.0, factors=feature.factors[..., :0], **parts), before, "0"
+    made = replace(feature, contributions=table, unseen=mean, standard_errors=nothing, weight=0.0)
+    return replace(made, factors=feature.factors[..., :0]), f"importance {100 * feature.importance:.2f} %", "0"
 
 
 def rising(feature: Feature, sign: int) -> tuple[Feature, str, str]:

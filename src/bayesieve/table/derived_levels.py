@@ -279,7 +279,7 @@ class IndicatorLevels(FeatureLevels):
         with saved_levels(data, "indicator"):
             saved = converted(data, _SavedIndicator, "content")
             counts = counts_of(saved.counts)
-        rest = {"counts": counts, "level_score": saved.level_score, "renamed": saved.renamed}
+        rest: dict[str, Any] = {"counts": counts, "level_score": saved.level_score, "renamed": saved.renamed}
         return cls.of(saved.score, saved.threshold, missing=saved.missing, **rest)
 
 
