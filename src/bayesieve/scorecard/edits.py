@@ -24,6 +24,7 @@ from bayesieve.table.labels import cut_texts
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
+_NOTHING = 1e-12  # nats
 _MOST_NATS = 1000.0  # more makes no difference to a probability
 
 
@@ -374,6 +375,7 @@ def _nats_text(nats: np.ndarray, classes: np.ndarray) -> str:
 def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
     """The feature with the same contributions everywhere: their mean over ``total`` training rows."""
     _, mean = centred(feature, total)
+    mean = np.where(np.abs(mean) < _NOTHING, 0.0, mean)  # of a feature that is centred
     table, nothing = np.tile(mean, (len(feature.contributions), 1)), np.zeros_like(feature.standard_errors)
     made = replace(feature, contributions=table, unseen=mean, standard_errors=nothing, weight=0.0)
     return replace(made, factors=feature.factors[..., :0]), f"importance {100 * feature.importance:.2f} %", "0"

@@ -540,9 +540,10 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
     """``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group, as texts."""
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
-    if cells.cut_points is None or (code == cells.missing_code and cells.cut_points[:1] == -np.inf):
+    own = cells.cut_points
+    if own is None or (code == cells.missing_code and (code == own.size + 1 or (own[:1] == -np.inf).any())):
         return {}
-    cuts = [-np.inf, *cells.cut_points.tolist(), np.inf]
+    cuts = [-np.inf, *own.tolist(), np.inf]
     return {"low": cuts[code], "high": cuts[code + 1]}
 
 
