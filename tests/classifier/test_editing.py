@@ -556,7 +556,7 @@ def test_it_is_fitted_again_with_edited_levels() -> None:
     assert log_loss(two, again.predict_proba(frame)) < 0.6
 
 
-KINDS_OF_EDITS = "cut add remove merge set cell unseen flatten drop monotone rename refit prior".split()
+KINDS_OF_EDITS = "cut add remove merge set cell unseen flatten drop monotone rename refit prior".split()  # noqa: SIM905
 DRAWN = st.tuples(st.sampled_from(KINDS_OF_EDITS), st.integers(0, 10**6), st.integers(0, 10**6), st.floats(-2, 2))
 EDITS = st.lists(DRAWN, min_size=1, max_size=6)
 
