@@ -89,8 +89,8 @@ class ModelEditor:
         """
         total = self._card.class_counts.sum()
         self._of_feature("drop", feature, lambda own: edits.without(own, total))
-        others = [own.name for own in self._card.features if own.is_used and feature in own.columns[: len(own.columns)]]
-        others = [name for name in others if name != feature and not self._is_out(name)]
+        others = [own.name for own in self._card.features if own.is_used and feature in own.columns]
+        others = [name for name in others if name != feature]
         if others:
             warn_caller([f"The model still reads {feature!r}, through {named(others)}; drop these, too."])
         return self
@@ -200,11 +200,6 @@ class ModelEditor:
             area = metrics.auc(logs, rows.codes)
             figures.append((None if np.isnan(area) else area, metrics.log_loss(logs, rows.codes)))
         return figures
-
-    def _is_out(self, name: str) -> bool:
-        """Whether a feature adds the same for all values, though that is not centred yet."""
-        table = self._card[name].table
-        return bool((table == table[0]).all())
 
     def _of_feature(self, what: str, name: str, change: Callable[[Feature], tuple[Feature, str, str]]) -> ModelEditor:
         names = [feature.name for feature in self._card.features]

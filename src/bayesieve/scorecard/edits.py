@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -108,7 +109,7 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
         line[codes] = codes[0]
         line = np.unique(line, return_inverse=True)[1]
     else:
-        alone = level.cut_points[:1].tolist() == [-math.inf] and codes[0] == 0  # missing values only
+        alone = _apart(level) and codes[0] == 0
         inside, kept = codes[int(alone) :], np.ones(level.cut_points.size, dtype=bool)
         if (np.diff(inside) != 1).any():
             raise ValueError(f"Levels of numbers are merged with their neighbours only; {level.name!r} has others.")
@@ -116,29 +117,41 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
         kept[:1] &= not alone
         line = np.append(0, np.cumsum(kept))
         line[0] = line[inside[0]] if alone else 0
-    n = int(line.max()) + 1
     if isinstance(level, PairLevels):
-        grid = np.append(line, n)[level.grid]
+        grid = np.append(line, line.max() + 1)[level.grid]
         made: FeatureLevels = PairLevels.of(level.parts, grid, level.cells, level.level_score, level.name)
-    else:
-        parts: dict[str, Any] = {"missing_code": None if missing is None else int(line[missing]), "renamed": ()}
-        if level.groups is not None:
-            groups = level.groups
-            parts["groups"] = [[v for k in np.flatnonzero(line == i).tolist() for v in groups[k]] for i in range(n)]
-        elif level.cut_points is not None:
-            parts["cut_points"] = level.cut_points[kept]
-        counts = None if level.counts is None else _summed(np.asarray(level.counts), line)
-        made = replace(level, counts=counts, **parts)
-    return _keeping_texts(made, level, line), line
+        return _with_texts_of(made, level), line
+    parts: dict[str, Any] = {"counts": None if level.counts is None else _summed(np.asarray(level.counts), line)}
+    if level.groups is not None:
+        parts["groups"] = [[] for _ in range(int(line.max()) + 1)]
+        for code, group in zip(line.tolist(), level.groups, strict=True):
+            parts["groups"][code] += group
+    elif level.cut_points is not None:
+        parts["cut_points"] = level.cut_points[kept]
+    made = replace(level, missing_code=None if missing is None else int(line[missing]), renamed=(), **parts)
+    return _with_texts_of(made, level), line
 
 
-def _keeping_texts(made: FeatureLevels, level: FeatureLevels, line: np.ndarray) -> FeatureLevels:
+def _apart(level: FeatureLevels) -> bool:
+    """Whether the first interval of numbers holds missing values only."""
+    return level.cut_points is not None and level.cut_points[:1].tolist() == [-math.inf]
+
+
+def _with_texts_of(made: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
     """The levels ``made`` of others with the texts of those that are as they were."""
     if not level.renamed:
         return made
-    size = np.bincount(line)
-    alone = {code: text for code, text in zip(line.tolist(), level.renamed, strict=True) if size[code] == 1}
-    return replace(made, renamed=tuple(alone.get(code) for code in range(made.n_levels)))
+    texts = dict(zip(_contents(level), level.renamed, strict=True))
+    return replace(made, renamed=tuple(texts.get(content) for content in _contents(made)))
+
+
+def _contents(level: FeatureLevels) -> list[Any]:
+    """What tells the levels apart."""
+    if isinstance(level, PairLevels):
+        return [(level.grid == code).tobytes() for code in range(level.n_levels)]
+    if level.cut_points is not None:
+        return [*pairwise([-math.inf, *level.cut_points.tolist(), math.inf])]
+    return [*(level.groups or ())]
 
 
 def _summed(lines: np.ndarray, line: np.ndarray) -> np.ndarray:
@@ -189,14 +202,10 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
         raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")
     at = None if old is None else _own_cut(feature, old)
     if new is None:
-        assert at is not None
         part = feature.levels if at in _cuts(feature.levels) else feature.cells
         code = int(np.searchsorted(part.cut_points, at))  # type: ignore[arg-type]
-        cells = np.array([code, code + 1])
-        if part is feature.levels:
-            return merged(feature, [code, code + 1])[0], _cut_text(feature, at), ""
-        made, line = joined(feature.cells, cells)
-        return _with_levels(_averaged(feature, line), feature.levels, made, same=False), _cut_text(feature, at), ""
+        both = [code, code + 1] if part is feature.levels else [*part.labels[code : code + 2]]
+        return merged(feature, both)[0], _cut_text(feature, at), ""  # type: ignore[arg-type]
     to = number_of(feature.levels, new)
     if at is None:
         if to in _cuts(feature.levels):
@@ -265,11 +274,10 @@ def _split(feature: Feature, at: float) -> Feature:
     line = np.insert(np.arange(cells.n_levels), code, code)
     counts = feature.counts[line].astype(float)
     counts[code : code + 2] *= [[below], [1.0 - below]]
-    parts: dict[str, Any] = {"missing_code": missing + (missing > code) if missing is not None else None}
-    if cells.renamed:
-        parts["renamed"] = [None if k == code else cells.renamed[k] for k in line.tolist()]
+    missing = None if missing is None else missing + (missing > code)
+    made = replace(cells, cut_points=cuts, counts=counts, missing_code=missing, renamed=())
     of_cells = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
-    return replace(feature, cells=replace(cells, cut_points=cuts, counts=counts, **parts), counts=counts, **of_cells)
+    return replace(feature, cells=_with_texts_of(made, cells), counts=counts, **of_cells)
 
 
 def _moved(feature: Feature, at: float, to: float) -> Feature:
@@ -292,30 +300,19 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
     """The feature, whose cells have a new cut, with levels that have it too: in place of the cut ``at`` if that is one
     of the levels ``before``, or besides the others if None.
     """
-    level = before.levels
-    assert level.cut_points is not None
-    if at is not None and at not in level.cut_points:
-        return replace(feature, cells=replace(feature.cells, counts=feature.counts))
-    cuts = np.unique(np.append(level.cut_points[level.cut_points != at], to))
-    code, missing, texts = int(np.searchsorted(cuts, to)), level.missing_code, [*level.renamed]
-    counts = np.array(level.counts, dtype=float)
-    if at is None:
-        missing = missing + (missing > code) if missing is not None else None
-        counts = np.insert(counts, code, 0.0, axis=0)
-        texts = texts and [*texts[:code], None, *texts[code:]]
-    renamed = tuple(None if k in (code, code + 1) else text for k, text in enumerate(texts))
-    made = replace(level, cut_points=cuts, missing_code=missing, counts=counts, renamed=renamed)
+    level, cells = before.levels, feature.cells
+    cuts, missing = level.cut_points, level.missing_code
+    assert cuts is not None
+    if at is None or at in cuts:
+        cuts = np.unique(np.append(cuts[cuts != at], to))
+        missing = None if missing is None else missing + int(at is None and missing > np.searchsorted(cuts, to))
+    made = replace(level, cut_points=cuts, missing_code=missing, counts=None, renamed=())
     feature = replace(feature, levels=made)
-    if missing is not None:  # its cell may be at the other side of the new cut
-        missing = int(feature.level_of_cell[feature.cells.missing_code])
-    total, (below, above) = (
-        counts[code] + counts[code + 1],
-        (feature.counts[feature.level_of_cell == k].sum(axis=0) for k in (code, code + 1)),
-    )
-    counts[code] = np.round(total * below / np.maximum(below + above, np.finfo(float).tiny), 9)
-    counts[code + 1] = total - counts[code]
-    made = replace(made, counts=counts, missing_code=missing)
-    return _with_levels(feature, made, feature.cells, same=before.cells is before.levels)
+    if missing is not None and not _apart(cells):  # their cell may be at the other side of the new cut
+        missing = int(feature.level_of_cell[cells.missing_code])
+    made = replace(made, counts=_summed(feature.counts, feature.level_of_cell), missing_code=missing)
+    same = before.cells is before.levels
+    return _with_levels(feature, _with_texts_of(made, level), cells, same=same)
 
 
 def with_values(feature: Feature, classes: np.ndarray, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
@@ -389,17 +386,9 @@ def rising(feature: Feature, sign: int) -> tuple[Feature, str, str]:
     if feature.contributions.shape[1] != 2:
         raise ValueError("monotone is for two classes; set the contributions of several classes by hand.")
     line = rising_cells(feature.cells, int(sign))
-    rows, old = feature.counts.sum(axis=1), np.diff(feature.contributions, axis=1)[:, 0]
-    table = risen(feature.contributions, line, rows)
-    contrast = np.diff(table, axis=1)[line, 0]
-    block = np.arange(feature.cells.n_levels)
-    block[line] = block.size + np.cumsum(np.append(False, np.diff(contrast) != 0))
-    block = np.unique(block, return_inverse=True)[1]
-    errors = _averaged(feature, block)
-    wrong = int(np.count_nonzero(np.diff(old[line]) < 0))
-    made = replace(feature, contributions=table, standard_errors=errors.standard_errors[block], sign=int(sign))
-    made = replace(made, factors=errors.factors[block])
-    return made, f"{wrong} of {line.size - 1} steps against {int(sign):+d}", "none"
+    old, rows = np.diff(feature.contributions, axis=1)[line, 0], feature.counts.sum(axis=1)
+    made = replace(feature, contributions=risen(feature.contributions, line, rows), sign=int(sign))
+    return made, f"{np.count_nonzero(np.diff(old) < 0)} of {old.size - 1} steps against {int(sign):+d}", "none"
 
 
 def keeps_sign(feature: Feature) -> bool:
@@ -415,7 +404,7 @@ def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature,
     of_levels, of_cells = ([*(part.renamed or (None,) * part.n_levels)] for part in (feature.levels, feature.cells))
     before = []
     for which, text in texts.items():
-        if text is not None and (not isinstance(text, str) or text == UNSEEN or not _is_text(text)):
+        if text is not None and (not isinstance(text, str) or text == UNSEEN or not text.isprintable()):
             raise ValueError(f"A text of {feature.name!r} must be readable text, got {text!r:.80}.")
         level, cells = found(feature, which)
         before.append(feature.cells.labels[cells[0]] if level is None else feature.levels.labels[level])
@@ -427,13 +416,6 @@ def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature,
     cells_ = levels if feature.cells is feature.levels else replace(feature.cells, renamed=tuple(of_cells))
     after = [text if text is not None else "(its label)" for text in texts.values()]
     return replace(feature, levels=levels, cells=cells_), " | ".join(before), " | ".join(after)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        return bool(text.encode().strip())
-    except UnicodeEncodeError:  # half a character
-        return False
 
 
 def _demand_numbers(feature: Feature, what: str) -> None:
