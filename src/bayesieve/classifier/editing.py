@@ -126,16 +126,15 @@ class ModelEditor:
         positions = self._card.used[at].tolist()
         own = [self._card.features[k] for k in positions]
         weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-        evidence = [FeatureEvidence(f.cells, f.contributions, f.counts, f.standard_errors, f.factors, f.weight)
-                    for f in own]  # fmt: skip
-        fitted, moved, shared = fit_around(
-            evidence, [f.levels for f in own], {i: f.sign for i, f in enumerate(own) if f.sign}, cells[at],
-            rows.joint, rows.codes, weights, np.array([f.importance for f in own]), model.n_jobs,
-        )  # fmt: skip
+        parts = [
+            (f.levels, FeatureEvidence(f.cells, f.contributions, f.counts, f.standard_errors, f.factors, 0.0), f.sign)
+            for f in own
+        ]
+        fitted, moved, shared = fit_around(parts, cells[at], rows.joint, rows.codes, weights, model.n_jobs)
         features = [replace(f, factors=f.factors[..., :0]) for f in self._card.features]  # of other directions
         for k, new in zip(positions, fitted, strict=True):
-            parts = {"contributions": new.table, "standard_errors": new.errors, "factors": new.factors}
-            features[k] = replace(features[k], **parts)
+            by = {"contributions": new.table, "standard_errors": new.errors, "factors": new.factors}
+            features[k] = replace(features[k], **by)
         provenance = {**self._card.provenance}
         provenance["evidence"] = "cells" if any(f.cells is not f.levels for f in features) else "levels"
         shares = np.bincount(rows.codes, weights, self._card.classes.size) / weights.sum()
@@ -232,7 +231,7 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
     """Compute `SelectiveNB.with_prior`."""
     card = model.scorecard_
     labels, counted = card.classes.tolist(), card.class_counts > 0
-    old = np.array(card.provenance.get("prior") or card.class_counts / card.class_counts.sum())
+    old = card.class_shares
     new = _checked_shares(shares, [label for label, own in zip(labels, counted, strict=True) if own])
     prior = np.zeros(len(labels))
     prior[counted] = new

@@ -299,7 +299,7 @@ def decision_columns(
     """
     import polars as pl
 
-    classifier = rule.around(model, model.scorecard_.class_counts)
+    classifier = rule.around(model, model.scorecard_.class_shares)
     benefits = classifier.benefits_of(None, amounts_of(rule, block, path, first), len(probability))
     expected = benefits.expected(classifier.corrected(probability))
     names = pl.Series("decision", list(rule.decisions))

@@ -522,56 +522,51 @@ def _evidence_of(
             table, own, factors = tables[i][with_rows], np.asarray(pair.counts), _rounded(factors[with_rows])
             fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, table, own, errors[with_rows], factors, 0.0)
             pairs.append(pair)
-    shared = no_factors(1, rows.n_classes)[0]
-    if solution.uncertainty is not None:
-        shared = _rounded(_SPREAD * solution.uncertainty.intercept)
-    return fitted, solution.intercept, shared
+    return fitted, solution.intercept, _factors_of_intercept(solution, rows.n_classes)
 
 
 def fit_around(
-    evidence: Sequence[FeatureEvidence],
-    levels: Sequence[FeatureLevels],
-    signs: Mapping[int, int],
+    features: Sequence[tuple[FeatureLevels, FeatureEvidence, int]],
     codes: np.ndarray,
     joint: np.ndarray,
     classes: np.ndarray,
     weights: np.ndarray,
-    importances: np.ndarray,
     n_jobs: int | None,
 ) -> tuple[list[FeatureEvidence], np.ndarray, np.ndarray]:
     """Some of the features of a model fitted once more: their evidence, what goes to the intercept, and its factors.
 
     Parameters
     ----------
-    evidence : of these features; deviations from it are fitted.
-    levels, signs : of the features, and by position as in `FitOptions`.
+    features : levels, evidence that deviations are fitted from, and sign of each, 0 for none.
     codes : (n_features, n_rows) their cells.
     joint : (n_rows, n_classes) log joint of the whole model.
     classes, weights : (n_rows,).
-    importances : (n_features,), by which features come first if not all can be looked at together.
     """
     terms = []
-    for k, own in enumerate(evidence):
-        line, split = coarser_codes(own.cells, levels[k]), own.cells is not levels[k]
-        nothing, rows = np.zeros_like(own.table), own.counts.sum(axis=1)
-        weight, cells = float(importances[k]), own.cells if split else None
-        terms.append(_Term(k, weight, cells, line, codes[k], rows, nothing, False, Shape.fixed(line.size)))
-    shapes = _shapes(terms, joint.shape[1])
-    for k, sign in signs.items():
-        line = rising_cells(evidence[k].cells, sign)
-        shapes[k] = replace(shapes[k], rising=line, counted=evidence[k].table)
+    for k, (level, own, _) in enumerate(features):
+        line, cells, rows = coarser_codes(own.cells, level), own.cells, own.counts.sum(axis=1)
+        size, nothing = float(rows @ np.abs(own.table).max(axis=1)), np.zeros_like(own.table)
+        split = None if cells is level else cells
+        terms.append(_Term(k, size, split, line, codes[k], rows, nothing, False, Shape.fixed(line.size)))
+    rising = [rising_cells(own.cells, sign) if sign else None for _, own, sign in features]
+    shapes = [
+        shape if ordered is None else replace(shape, rising=ordered, counted=own.table)
+        for shape, ordered, (_, own, _) in zip(_shapes(terms, joint.shape[1]), rising, features, strict=True)
+    ]
     solution = solve(EvidenceProblem(codes, shapes, joint, classes, weights, n_jobs))
     made = []
-    for k, own in enumerate(evidence):
+    for k, ((_, own, _), ordered) in enumerate(zip(features, rising, strict=True)):
         table = own.table + solution.tables[k]
-        if k in signs:
-            table = monotone(table, rising_cells(own.cells, signs[k]), own.counts.sum(axis=1))
+        table = table if ordered is None else monotone(table, ordered, own.counts.sum(axis=1))
         errors, factors = _errors(solution.uncertainty, k, own.errors**2)
         made.append(replace(own, table=table, errors=errors, factors=_rounded(factors)))
-    shared = no_factors(1, joint.shape[1])[0]
-    if solution.uncertainty is not None:
-        shared = _rounded(_SPREAD * solution.uncertainty.intercept)
-    return made, solution.intercept, shared
+    return made, solution.intercept, _factors_of_intercept(solution, joint.shape[1])
+
+
+def _factors_of_intercept(solution: Solution, n_classes: int) -> np.ndarray:
+    if solution.uncertainty is None:
+        return no_factors(1, n_classes)[0]
+    return _rounded(_SPREAD * solution.uncertainty.intercept)
 
 
 def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -205,6 +205,11 @@ class Scorecard(ShortRepr):
         """(n_classes,) logarithm of the shares of the classes among the training rows; -inf for one without rows."""
         return class_log_prior(self.class_counts)
 
+    @property
+    def class_shares(self) -> np.ndarray:
+        """(n_classes,) shares of the classes that probabilities are for: of training, or as `with_prior` gave."""
+        return np.array(self.provenance.get("prior") or self.class_counts / self.class_counts.sum())
+
     @cached_property
     def used(self) -> np.ndarray:
         """Positions of the features in the model, ascending."""
