@@ -96,7 +96,7 @@ def edited_by_hand(case: Case) -> None:
     invariants.explained(case, edited, X)
     invariants.described(case, edited)
     if case.chance(0.5):
-        invariants.stored(case, edited, X, p, (X, y, weights))
+        invariants.stored(case, edited, X, p, None)
 
 
 @operation(0.5)
