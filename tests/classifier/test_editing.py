@@ -19,7 +19,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 import bayesieve
-from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+from bayesieve import BenefitClassifier, IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
 from bayesieve.classifier.editing import ModelEditor
 from bayesieve.scorecard.record import UNSEEN, Feature
 from tests.scorecard.test_scorecard import N, rows
@@ -522,6 +522,15 @@ def test_other_shares_of_the_classes(tmp_path: Path) -> None:
     assert fitted.with_prior({"yes": 1 / 3, "no": 0.6666667}).edits_
 
 
+def test_decisions_do_not_correct_shares_twice() -> None:
+    fitted, frame = model(), rows()[0]
+    probabilities = []
+    for one in (fitted, fitted.with_prior({"yes": 0.1})):
+        deciding = BenefitClassifier(one, benefit=[[1, -2], [0, 3]], class_prior={"no": 0.8, "yes": 0.2})
+        probabilities.append(deciding.keep(one, one.scorecard_.class_shares).predict_proba(frame))
+    np.testing.assert_allclose(*probabilities, atol=1e-12)
+
+
 def test_undersampled_rows_are_corrected() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=60_000)
@@ -642,7 +651,7 @@ def test_any_edits_leave_a_sound_model(kind: str, drawn: list[Any], tmp_path: Pa
         (lambda e: e.cut("text", 1, 2), "columns of numbers"),
         (lambda e: e.set("number", {0: float("nan")}), "1,000 nats"),
         (lambda e: e.set("number", {0: True}), "1,000 nats"),
-        (lambda e: e.set("number", {0: {"maybe": 1.0}}), "no class"),
+        (lambda e: e.set("number", {0: {"maybe": 1.0}}), "by class, 'no' and 'yes'"),
         (lambda e: e.set("number", {0: 1.0, "<= -1.1": 2.0}), "twice"),
         (lambda e: e.set("number", 1.0), "dict"),
         (lambda e: e.monotone("number", 2), "-1"),

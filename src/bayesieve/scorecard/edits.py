@@ -350,7 +350,7 @@ def _nats(value: Any, classes: np.ndarray, old: np.ndarray, name: str) -> np.nda
         value = {labels[1]: value}
     unknown = [label for label in value if label not in labels]
     if unknown or not value:
-        raise ValueError(f"The model has no class {unknown[:1]}; its classes are {named(labels)}.")
+        raise ValueError(f"Contributions of {name!r} are set by class, {named(labels)}, got {value!r:.80}.")
     for nats in value.values():
         if isinstance(nats, (bool, np.bool_)) or not isinstance(nats, Real) or not abs(float(nats)) <= _MOST_NATS:
             raise ValueError(f"A contribution of {name!r} must be a number of at most 1,000 nats, got {nats!r:.80}.")
