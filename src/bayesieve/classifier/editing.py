@@ -185,8 +185,8 @@ class ModelEditor:
         whole = with_importances(features, self._card.class_counts)
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
-    def _measured(self, X: Any, y: Any) -> list[tuple[float | None, float]]:
-        """AUC, None if one class only has rows, and log loss: at first, and after each edit."""
+    def _measured(self, X: Any, y: Any) -> list[list[float | None]]:
+        """AUC and log loss, None if they are not finite, as of rows of one class: at first, and after each edit."""
         from bayesieve.classifier.measuring import judged_rows
         from bayesieve.statistics import metrics
 
@@ -196,16 +196,16 @@ class ModelEditor:
         figures = []
         for card in (model.scorecard_, *(card for _, card in self._steps)):
             logs = log_probabilities(card.joint(table))
-            area = metrics.auc(logs, rows.codes)
-            figures.append((None if np.isnan(area) else area, metrics.log_loss(logs, rows.codes)))
+            both = (metrics.auc(logs, rows.codes), metrics.log_loss(logs, rows.codes))
+            figures.append([own if np.isfinite(own) else None for own in both])
         return figures
 
     def _of_feature(self, what: str, name: str, change: Callable[[Feature], tuple[Feature, str, str]]) -> ModelEditor:
         names = [feature.name for feature in self._card.features]
         if name not in names:
             close = similar(name, names) if isinstance(name, str) else []
-            raise ValueError(f"The model has no feature {name!r}; {'did you mean' if close else 'it has'} "
-                             f"{named(close or names)}?")  # fmt: skip
+            hint = f"did you mean {named(close)}?" if close else f"it has {named(names)}."
+            raise ValueError(f"The model has no feature {name!r:.80}; {hint}")
         k = names.index(name)
         feature, before, after = change(self._card.features[k])
         features = (*self._card.features[:k], feature, *self._card.features[k + 1 :])
