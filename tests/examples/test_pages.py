@@ -34,6 +34,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     [
         ("filters.md", 2),
         ("filters-pairs.md", 4),
+        ("working-on-a-model.md", 8),
         ("clusters.md", 3),
         ("levels-by-hand.md", 4),
         ("own-selector.md", 2),

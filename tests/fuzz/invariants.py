@@ -160,7 +160,7 @@ def traced(case: Case, trace: Any) -> None:
         case.check(not worse or len(trace.starts[0].features), "the best is not worse than nothing", (best, null))
 
 
-def stored(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]) -> None:
+def stored(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...] | None) -> None:
     """A saved model predicts the same bits, is saved as the same bytes, and is fitted again to the same model."""
     path, second = case.folder / "model.json", case.folder / "again.json"
     with case.step("save"):
@@ -173,7 +173,7 @@ def stored(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]
     with case.step("predict with the loaded model", must=True):
         q = loaded.predict_proba(X)
     case.same(q, p, "a loaded model predicts the same")
-    if case.chance(0.5) and not stopped_early(model) and repeatable(model):
+    if again is not None and case.chance(0.5) and not stopped_early(model) and repeatable(model):
         with case.step("fit the loaded model again", must=True):
             r = loaded.fit(*again).predict_proba(X)
         case.same(r, p, "a loaded model is fitted again to the same")

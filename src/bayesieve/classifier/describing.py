@@ -100,6 +100,8 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
 
 def _remark(model: SelectiveNB, k: int) -> str | None:
     level = model.encoder_.levels_[k]
+    if level.name in {edit.feature for edit in model.edits_}:
+        return "Edited by hand."
     if model.feature_weights_[k] == 0 and model.scorecard_.features[k].is_used:
         if isinstance(level, PairLevels) and level.level_score == 0:
             return "A surface: evidence of both columns together, fitted to what all others leave unsaid."
@@ -152,10 +154,9 @@ def summarise(model: SelectiveNB) -> Any:
     from bayesieve.table.frames import polars_frame
 
     levels = model.encoder_.levels_
-    signs = model.monotone or {}
+    of_levels = [feature.sign for feature in model.scorecard_.features]
     monotone: dict[str, Any] = {}
-    if signs:
-        of_levels = [signs.get(level.name, 0) for level in levels]
+    if any(of_levels):
         second = str(model.classes_[1])
         monotone = {"monotone": of_levels, "monotone_class": [second if sign else None for sign in of_levels]}
     frame = polars_frame(

@@ -20,7 +20,7 @@ from bayesieve.discretize.rules import TableRules
 from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration import rows_to_keep
+from bayesieve.evidence.calibration import OFFSET, intercept_for, rows_to_keep
 from bayesieve.evidence.fitting import FitOptions
 from bayesieve.evidence.shapes import leaves_room
 from bayesieve.parts import arguments, is_choice
@@ -263,6 +263,41 @@ def code(rows: TrainingRows, encoder: Any, options: dict[str, Any]) -> tuple[Tra
         )
         encoder.scan_cautions_ = [Caution("time", (), sentence), *encoder.scan_cautions_]
     return rows, coded
+
+
+def with_offset(model: SelectiveNB, coded: CodedTable, offset: Any) -> tuple[CodedTable, np.ndarray]:
+    """The rows with the ``offset`` of `SelectiveNB.fit` as a column that gives the classes their shares, and what was
+    added to it for that, (n_classes,); ValueError if it cannot be used.
+    """
+    if offset is None:
+        return coded, np.zeros(coded.n_classes)
+    if wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
+        raise ValueError(
+            f"offset= needs fitted evidence, which calibrate={model.calibrate!r} does not fit here; set "
+            "calibrate='levels' or 'cells'."
+        )
+    column, runs = offset_of(offset, coded.n_rows, coded.n_classes), coded.rows.runs
+    column = column if runs is None else column[np.argsort(runs.codes, kind="stable")]
+    weights = np.ones(coded.n_rows) if coded.weights is None else coded.weights
+    moved = intercept_for(column, np.asarray(coded.class_codes).astype(np.int64), weights)
+    return coded.with_columns(**{OFFSET: column + moved}), moved
+
+
+def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
+    """Log odds known beforehand as (n_rows, n_classes); ValueError unless they are finite and of this shape."""
+    try:
+        given = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.zeros(())
+    if n_classes == 2 and given.shape == (n_rows,):
+        given = np.stack([np.zeros(n_rows), given], axis=1)
+    if given.shape != (n_rows, n_classes) or not np.isfinite(given).all():
+        one = f"a finite number for each of {n_rows:,} rows" if n_classes == 2 else ""
+        raise ValueError(
+            f"offset must hold {one or f'{n_classes} finite numbers, one a class, for each of {n_rows:,} rows'}, got "
+            f"{f'an array of shape {given.shape}' if given.ndim else type(offset).__name__}."
+        )
+    return given
 
 
 def name_of(y: Any) -> str | None:

@@ -117,6 +117,8 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     """
     levels = TableLevels.of(model.encoder_.levels_)
     estimated = {k for k, pair in enumerate(levels.pairs, levels.n_columns) if pair.level_score == 0}
+    cut = {edit.feature for edit in model.edits_ if edit.what == "cut"}
+    estimated |= {k for k, name in enumerate(levels.names) if name in cut}
     trained = {k: count for k, count in enumerate(np.asarray(level.counts) for level in levels) if k not in estimated}
     part = model.selector_.learns_from_part
     if all(len(count) < 2 for count in trained.values()) or (part and rows.n_rows != model.n_rows_):
@@ -215,7 +217,8 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, l
     log_proba, n_tested = np.concatenate(parts)[order], np.unique(tested).size
     if not tested.size == n_tested == rows.n_rows:
         rows = rows.take(tested[order])
-    words += "." if trained_on else ", none by this very model."
+    words += "" if trained_on else ", none by this very model"
+    words += " and without the edits made by hand." if model.edits_ else "."
     figures = _performance(model, rows, log_proba, np.exp(log_proba), words, measured)
     return replace(figures, performance=replace(figures.performance, n_rows=n_tested))
 

@@ -51,6 +51,7 @@ from bayesieve.plain_values import (
     read_by,
     table,
 )
+from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of, with_importances
 from bayesieve.scorecard.wording import read_labels
 from bayesieve.search import SearchTrace
@@ -113,6 +114,7 @@ class _Feature(msgspec.Struct):
     factors: Any = None
     counts: Any = None
     cells: Any = None
+    sign: Literal[-1, 0, 1] | None = None
 
 
 class _Feature2(msgspec.Struct):
@@ -126,6 +128,7 @@ class _Feature2(msgspec.Struct):
     cells: Any = None
     factors: None = None
     counts: None = None
+    sign: None = None
 
 
 class _Content(msgspec.Struct, kw_only=True):
@@ -144,6 +147,8 @@ class _Content(msgspec.Struct, kw_only=True):
     cautions: list[Caution]
     benefit_rule: Any = None
     labels: Any = None
+    edits: list[Edit] = []
+    prior: Any = None
 
 
 class _Model(_Content, kw_only=True):
@@ -220,11 +225,14 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 **({"factors": feature.factors.tolist()} if feature.factors.size else {}),
                 **({} if _counts_rows(feature) else {"counts": feature.counts.tolist()}),
                 **({} if feature.cells is feature.levels else {"cells": feature.cells.to_json()}),
+                **({} if feature.sign == (model.monotone or {}).get(feature.name, 0) else {"sign": feature.sign}),
             }
             for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
         ],
         **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
         **({"labels": card.provenance["labels"]} if card.provenance.get("labels") else {}),
+        **({"edits": [asdict(edit) for edit in model.edits_]} if model.edits_ else {}),
+        **({"prior": list(card.provenance["prior"])} if "prior" in card.provenance else {}),
         "search": model.trace_.to_json(),
         "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
     }
@@ -288,6 +296,13 @@ def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, 
         raise Damaged("its intercept lacks the factors of its error")
     shared = _factors(parts.intercept_factors, (n_numbers,), parts.n_factors, "the intercept")
     facts |= {"class_counts": class_counts, "intercept_factors": shared}
+    if parts.edits:
+        facts["provenance"]["edits"] = tuple(parts.edits)
+    if parts.prior is not None:
+        prior = numbers(parts.prior, (n_classes,), "shares of the classes", 0.0, 1.0)
+        if not np.array_equal(prior > 0, class_counts > 0):
+            raise Damaged("its shares of the classes and class counts contradict each other")
+        facts["provenance"]["prior"] = tuple(prior.tolist())
     if isinstance(parts, _Model2):
         return scorecard_of(features, intercept, **facts)
     return Scorecard(intercept=intercept, features=with_importances(features, class_counts), **facts)
@@ -325,6 +340,9 @@ def _feature(feature: _Feature | _Feature2, level: FeatureLevels, sizes: tuple[i
     weights = feature.weight, feature.selector_weight
     n_numbers = 1 if n_classes == 2 else n_classes
     factors = _factors(feature.factors, (shape[0], n_numbers), n_factors, name)
+    sign = sign if feature.sign is None else feature.sign
+    if sign and (level.cut_points is None or n_classes != 2):
+        raise Damaged(f"the sign of {name} is of no number, or of several classes")
     return Feature(level, cells, contributions, unseen, own, errors, factors, *weights, sign)
 
 

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier.describing import agreeing
-from bayesieve.classifier.fit_steps import MEMORY
+from bayesieve.classifier.fit_steps import MEMORY, offset_of
 from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
@@ -86,20 +86,21 @@ class Predicting(ClassifierMixin, BaseEstimator):
             setattr(tags.input_tags, kind, True)
         return tags
 
-    def predict_joint_log_proba(self: Any, X: Any) -> np.ndarray:
+    def predict_joint_log_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
         """Intercept plus the contributions of all features, shape (n_rows, n_classes): the log joint probabilities, in
-        nats, up to a number for each row.
+        nats, up to a number for each row. An ``offset`` as for ``fit`` is added.
         """
         check_is_fitted(self, "scorecard_")
-        return predicted(self, X)
+        joint = predicted(self, X)
+        return joint if offset is None else joint + offset_of(offset, *joint.shape)
 
-    def predict_log_proba(self: Any, X: Any) -> np.ndarray:
-        """Log probabilities of the classes, shape (n_rows, n_classes)."""
-        return log_probabilities(self.predict_joint_log_proba(X))
+    def predict_log_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
+        """Log probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
+        return log_probabilities(self.predict_joint_log_proba(X, offset))
 
-    def predict_proba(self: Any, X: Any) -> np.ndarray:
-        """Probabilities of the classes, shape (n_rows, n_classes)."""
-        return probabilities(self.predict_joint_log_proba(X))
+    def predict_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
+        """Probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
+        return probabilities(self.predict_joint_log_proba(X, offset))
 
     def predict_interval(self: Any, X: Any, level: float = 0.9) -> np.ndarray:
         """Intervals that hold the true probability of each class in a share ``level`` of cases, (n_rows, n_classes, 2).
@@ -133,9 +134,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
         level = check_level(level)
         return predicted(self, X, lambda card, cells: card.interval_of_cells(cells, level))
 
-    def predict(self: Any, X: Any) -> np.ndarray:
-        """Most probable class of each row; the first one on ties."""
-        best = self.predict_joint_log_proba(X).argmax(axis=1)
+    def predict(self: Any, X: Any, offset: Any = None) -> np.ndarray:
+        """Most probable class of each row; the first one on ties. ``offset`` as for ``fit``."""
+        best = self.predict_joint_log_proba(X, offset).argmax(axis=1)
         return self.classes_[best]
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

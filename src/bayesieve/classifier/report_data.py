@@ -103,6 +103,7 @@ def report_data(
         search=_search(model),
         warnings=(*left_out, *(caution.sentence for caution in model.cautions_)),
         settings=_settings(model),
+        edits=model.edits_,
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         **on_rows,
@@ -148,7 +149,7 @@ def _on_rows(
 
 def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
     order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_, -model.feature_importances_))
-    levels, signs = model.encoder_.levels_, model.monotone or {}
+    levels, signs = model.encoder_.levels_, [feature.sign for feature in model.scorecard_.features]
     weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(model.scorecard_)
     return tuple(
         FeatureSummary(
@@ -161,8 +162,8 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
             importance=float(importances[k]),
             note=feature_note(model, k),
             **(_details(model, k) if rank < _MOST_DETAILED else {"levels": ()}),
-            monotone=signs.get(levels[k].name, 0) if levels[k].kind == "numeric" else 0,
-            monotone_class=str(model.classes_[1]) if levels[k].name in signs else "",
+            monotone=signs[k],
+            monotone_class=str(model.classes_[1]) if signs[k] else "",
         )
         for rank, k in enumerate(order.tolist())
     )
@@ -199,7 +200,8 @@ def _details(model: SelectiveNB, k: int) -> dict[str, Any]:
     smoothed = log_probabilities(np.asarray(level.counts), float(card.class_counts.sum()), card.provenance["smoothing"])
     counted = feature.weight * (smoothed - smoothed.mean(axis=1, keepdims=True))
     counted -= (np.asarray(level.counts).sum(axis=1) / card.class_counts.sum()) @ counted
-    is_fitted = card.provenance["evidence"] != "counted" and feature.is_used
+    edited = feature.name in {edit.feature for edit in model.edits_}
+    is_fitted = (card.provenance["evidence"] != "counted" and feature.is_used) or edited
     of_level = feature.by_level() if is_fitted else counted
     labels, by_counts = words.levels(level, full=True), counted if is_fitted else None
     details: dict[str, Any] = {

@@ -204,7 +204,7 @@ def _state_of(model: SelectiveNB) -> str | None:
         parts = model_to_json(model)
     except ValueError:
         return None
-    relevant = {name: part for name, part in parts.items() if name not in ("parameters", "search", "cautions")}
+    relevant = {name: part for name, part in parts.items() if name not in ("parameters", "search", "cautions", "edits")}
     return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 

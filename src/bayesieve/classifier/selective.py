@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,7 +28,9 @@ from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import copy_features, is_scan
 
 if TYPE_CHECKING:
+    from bayesieve.classifier.editing import ModelEditor
     from bayesieve.report.data import Performance
+    from bayesieve.scorecard.edits import Edit
 
 
 @with_shared_docs
@@ -107,6 +110,9 @@ class SelectiveNB(Predicting):
         Share of the evidence that comes from each feature: its mean absolute contribution over the training rows.
     scorecard_ : Scorecard
         The fitted model as plain arrays: an intercept, and a table of contributions for each feature.
+    edits_ : tuple of Edit
+        What was changed by hand, see `edit` and `with_prior`: ``what``, ``feature``, ``who``, ``when``, ``why``,
+        ``before``, ``after``, and AUC and log loss before and after on the rows given, if any.
     selector_, encoder_, trace_
         The fitted selector, the fitted encoder, and the record of the search.
     benefit_rule_ : BenefitRule or None
@@ -174,7 +180,13 @@ class SelectiveNB(Predicting):
 
     @with_shared_docs
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, benefit: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        benefit: Any = None,
+        offset: Any = None,
     ) -> SelectiveNB:
         """Code the table, weigh its features and fit their evidence.
 
@@ -185,6 +197,10 @@ class SelectiveNB(Predicting):
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
             For selectors whose folds keep the rows of a group together; others have no use for them.
+        offset : array-like, shape (n_rows,) or (n_rows, n_classes), optional
+            Log odds known beforehand, of the second of two classes or of each class, for rows in memory. Evidence is
+            fitted to what they leave unsaid (``calibrate`` "levels" or "cells"); levels and the search ignore them.
+            Pass those of new rows to ``predict_proba``.
 
         Returns
         -------
@@ -203,6 +219,8 @@ class SelectiveNB(Predicting):
             see ``cautions_``.
         """
         selector, encoder = self._new_selector(), self.new_encoder()
+        if offset is not None and is_scan(X, y):
+            raise ValueError("offset= is for rows in memory; read the scan into a frame first.")
         rows = steps.read_rows(
             X, y, sample_weight, groups, as_columns=isinstance(encoder, TableEncoder), normalize=self.normalize
         )
@@ -212,8 +230,9 @@ class SelectiveNB(Predicting):
                 rows, coded = steps.code(rows, encoder, options)
             seen, groups = table_cautions(rows.table, coded, encoder), rows.groups
             del rows, X  # the columns of the table may be copies
-            coded = with_benefit(coded, benefit, selector)
-            self._learn(coded, encoder, selector, target_name=steps.name_of(y), seen=seen, groups=groups)
+            coded, moved = steps.with_offset(self, with_benefit(coded, benefit, selector), offset)
+            more = {"seen": seen, "groups": groups, "moved": moved}
+            self._learn(coded, encoder, selector, target_name=steps.name_of(y), **more)
             self.cautions_ += tuple(order_cautions(coded, self.scorecard_, getattr(encoder, "marks_", {})))
         issue(self.cautions_)
         return self
@@ -257,6 +276,7 @@ class SelectiveNB(Predicting):
         target_name: str | None = None,
         seen: Sequence[Caution] = (),
         groups: Any = None,
+        moved: Any = 0.0,
     ) -> None:
         """The end of ``fit``, from the codes on."""
         steps.check_texts(coded, target_name)
@@ -270,6 +290,7 @@ class SelectiveNB(Predicting):
             options = steps.fit_options(self, encoder, levels, signs)
             weights = steps.weights_of_search(selector, levels, signs, options.included)
             evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
+            evidence = replace(evidence, intercept=evidence.intercept + moved)
         encoder = steps.with_levels(encoder, evidence.levels)
         facts = steps.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
         card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **facts)
@@ -279,6 +300,62 @@ class SelectiveNB(Predicting):
         self.classes_, self.target_name_ = card.classes, target_name
         seen = [caution for caution in (weights_caution(coded.weights), *seen) if caution is not None]
         self.cautions_ = look_over(card, selector.trace_, getattr(encoder, "marks_", {}), seen)
+
+    def edit(self) -> ModelEditor:
+        """Edit the fitted model by hand: levels, contributions, texts; see `ModelEditor`. Its ``done`` gives a new
+        model, and leaves this one as it is.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", "c", "b", "b"] * 10})
+        >>> model = SelectiveNB(pairs=0).fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> edited = model.edit().cut("age", model.encoder_.levels_[0].cut_points[0], 30).done("round numbers")
+        >>> edited.encoder_.levels_[0].labels
+        ('<= 30', '> 30')
+        """
+        from bayesieve.classifier.editing import ModelEditor
+
+        check_is_fitted(self, "scorecard_")
+        return ModelEditor(self)
+
+    def with_prior(self, shares: Mapping[Any, float], note: str = "", who: str | None = None) -> SelectiveNB:
+        """The same model for rows with other shares of the classes, as where one class was undersampled for training.
+
+        The intercept moves by the logarithm of the new share of each class over its share so far, which is exact if
+        rows of a class are alike in both places. Kept among ``edits_``.
+
+        Parameters
+        ----------
+        shares : dict from classes to their shares, of all classes or all but one.
+        note, who : why, and by whom, as for `edit`.
+
+        Raises
+        ------
+        ValueError
+            If a class is unknown, or shares are not positive or do not add up to 1.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB
+        >>> X = [[x] for x in [1.0, 2.0, 3.0, 4.0] * 10]
+        >>> model = SelectiveNB().fit(X, ["no", "no", "yes", "yes"] * 10)
+        >>> rare = model.with_prior({"yes": 0.01}, note="1 % of the rows in production")
+        >>> (rare.scorecard_.intercept - model.scorecard_.intercept).round(2).tolist()
+        [0.68, -3.91]
+        >>> rare.edits_[0].after
+        'no: 0.99; yes: 0.01'
+        """
+        from bayesieve.classifier.editing import with_prior
+
+        check_is_fitted(self, "scorecard_")
+        return with_prior(self, shares, note, who)
+
+    @property
+    def edits_(self) -> tuple[Edit, ...]:
+        edits: tuple[Edit, ...] = self.scorecard_.provenance.get("edits", ())
+        return edits
 
     @property
     def weight_factor_(self) -> float:

@@ -223,6 +223,16 @@ def info(given: Any) -> None:
     )
     screen.line()
     _show_features(screen, model, model.summary()["feature"].to_list() if given.all else model.selected_features_)
+    if model.edits_:
+        screen.line()
+        screen.table(
+            [*map(Column, ("edited by hand", "feature", "before", "after", "who", "when", "why"))], _edits(model)
+        )
+
+
+def _edits(model: Any) -> list[list[Any]]:
+    texts = ((e.what, e.feature or "", e.before, e.after, e.who, e.when[:10], e.why) for e in model.edits_)
+    return [[shorten(visible(text), _MOST_LEVEL) if text else "" for text in line] for line in texts]
 
 
 def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:
@@ -314,7 +324,7 @@ def decision_columns(
     """
     import polars as pl
 
-    classifier = rule.around(model, model.scorecard_.class_counts)
+    classifier = rule.around(model, model.scorecard_.class_shares)
     benefits = classifier.benefits_of(None, amounts_of(rule, block, path, first), len(probability))
     expected = benefits.expected(classifier.corrected(probability))
     names = pl.Series("decision", list(rule.decisions))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import log_softmax
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import class_log_prior, log_probabilities, smoothed_logs
@@ -30,6 +31,8 @@ LEAST_ROWS_PER_VALUE = 100
 """Groups of values with fewer rows on average, of two classes of equal size, describe the rows they were learnt from:
 they are learnt again, for the rows of each of `FOLDS` folds from the other folds. It takes eight times as many rows
 where one class has 3 % of them."""
+OFFSET = "offset"
+"""Column of `Rows` with a log joint that is known beforehand, (n_rows, n_classes); all evidence is added to it."""
 FOLDS = 5
 """Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
 
@@ -37,6 +40,7 @@ _MOST_ROWS = 50_000  # larger tables are sampled
 _MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
 _MOST_LAST_ROWS = 2_000_000  # that evidence is fitted to in the end
 _LEAST_FACTOR, _SAME_FACTOR = 1e-3, 1e-4
+_DIGITS = 7  # of an intercept beside offsets
 _MOST_STEPS = 50  # halving alone gets there in 14
 
 
@@ -129,6 +133,8 @@ class CalibrationRows:
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
         self.total = float(coded.n_rows if coded.weights is None else coded.weights.sum())
+        offset = coded.rows.columns.get(OFFSET)
+        self.offset = None if offset is None else offset[rows]
         self._measure()
         self.counts_of_folds: dict[int, list[np.ndarray]] = {}  # of the features at these positions in ``codes``
         self._learnt_again: dict[int, np.ndarray] = {}  # codes of all rows of these
@@ -159,6 +165,7 @@ class CalibrationRows:
         vars(few).pop("codes", None)
         drawn = self.drawn(self._most_few)
         few.positions, few.classes, few.weights = self.positions[drawn], self.classes[drawn], self.weights[drawn]
+        few.offset = None if self.offset is None else self.offset[drawn]
         few._measure()
         return few
 
@@ -256,11 +263,11 @@ class LeaveOneOutLoss:
         from bayesieve.evidence._kernels import residuals, sum_by_level
 
         rows, n_classes, lines = self.rows, self.log_prior.size, self._lines(weights)
-        prior = np.diff(self.log_prior) if n_classes == 2 else self.log_prior
+        prior = np.diff(self.prior, axis=-1) if n_classes == 2 else self.prior
 
         def of_slice(own: slice) -> tuple[float, np.ndarray]:
             classes = rows.classes[own]
-            residual = self._evidence(lines, own) + prior
+            residual = self._evidence(lines, own) + (prior if prior.ndim == 1 else prior[own])
             loss = residuals(residual, classes, rows.weights[own])
             of_class, parts = residual, np.zeros(self._own.size)
             if n_classes > 2:
@@ -273,6 +280,11 @@ class LeaveOneOutLoss:
 
         losses, parts = zip(*map_in_threads(of_slice, self._slices, self.rows.n_jobs), strict=True)
         return sum(losses), np.bincount(self._feature, weights=reduce(np.add, parts), minlength=weights.size)
+
+    @property
+    def prior(self) -> np.ndarray:
+        """(n_classes,) what evidence is added to; (n_rows, n_classes) with an offset."""
+        return self.log_prior if self.rows.offset is None else self.log_prior + self.rows.offset
 
     def evidence(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features; of two classes, those
@@ -303,7 +315,7 @@ class LeaveOneOutLoss:
 
     def joint(self, weights: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) log joint with these weights of all features of the table."""
-        return self.evidence(weights[self.rows.features]) + self.log_prior
+        return self.evidence(weights[self.rows.features]) + self.prior
 
     def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
         """(some rows, n_classes) as `evidence`, unweighted, of the feature at ``k`` among those of the rows."""
@@ -339,6 +351,13 @@ class LeaveOneOutLoss:
         from bayesieve.evidence._kernels import loss_by_factor
 
         rows, evidence = self.rows, self.evidence(weights)
+        if rows.offset is not None:
+            found = minimize_scalar(
+                lambda factor: loss_of(factor * evidence + self.prior, rows.classes, rows.weights)[0],
+                bounds=(_LEAST_FACTOR, 1.0),
+                options={"xatol": _SAME_FACTOR},
+            )
+            return float(found.fun), float(found.x)
         low, high, factor = _LEAST_FACTOR, 1.0, 1.0
         for _ in range(_MOST_STEPS):
             loss, slope, curvature = loss_by_factor(evidence, self.log_prior, factor, rows.classes, rows.weights)
@@ -352,6 +371,28 @@ class LeaveOneOutLoss:
                 break
             factor = following
         return float(loss), float(factor)
+
+
+def loss_of(joint: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
+    """Log loss of rows by their log joint (n_rows, n_classes), in nats, and its gradient by numbers that are added to
+    that of each class, (n_classes,).
+    """
+    logs = log_softmax(joint, axis=1)
+    rows = np.bincount(classes, weights, joint.shape[1])
+    return float(-(weights @ logs[np.arange(classes.size), classes])), weights @ np.exp(logs) - rows
+
+
+def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """What added to the classes gives them, beside ``offset`` (n_rows, n_classes), their shares of the rows."""
+    shares = np.bincount(classes, weights, offset.shape[1]) / weights.sum()
+    there = np.flatnonzero(shares)
+    codes, own = np.searchsorted(there, classes), offset[:, there] + np.log(shares[there])
+    keep = weights > 0
+    codes, own, weights = codes[keep], own[keep], weights[keep] / weights.sum()
+    best = minimize(lambda by: loss_of(own + by, codes, weights), np.zeros(there.size), jac=True, method="BFGS")
+    result = np.zeros(offset.shape[1])
+    result[there] = best.x - best.x.mean()
+    return np.round(result, _DIGITS)  # the order of rows must not be seen
 
 
 def prior_deviation(rows: CalibrationRows) -> float:

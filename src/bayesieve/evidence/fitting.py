@@ -173,7 +173,7 @@ def fit_evidence(
 def counting_variances(counts: np.ndarray) -> np.ndarray:
     """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
     own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
-    return _of_classes(np.maximum(own, 0.0), counts.shape[1])
+    return class_variances(np.maximum(own, 0.0), counts.shape[1])
 
 
 def counting_errors(counts: np.ndarray, weight: float) -> np.ndarray:
@@ -187,7 +187,7 @@ def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
     return np.zeros((n_cells, 1 if n_classes == 2 else n_classes, 0))
 
 
-def _of_classes(variances: np.ndarray, n_classes: int) -> np.ndarray:
+def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
     """(n_cells, n_classes) variances of evidence less its mean over the classes, from those of its numbers."""
     if variances.shape[1] == 1:  # what the second class has more than the first
         return np.repeat(variances / 4.0, n_classes, axis=1)
@@ -478,7 +478,8 @@ def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
     of_surfaces = slice(len(fit.terms), None)
     prices[of_surfaces] = 1.0 + solution.effective[of_surfaces] + _NATS_PER_CHOICE * np.log(n)
     contributions = fit.contributions(solution.tables, some)
-    joint = contributions.sum(axis=0) + fit.loss.log_prior + solution.intercept
+    prior = fit.loss.prior if rows.offset is None else fit.loss.prior[some]
+    joint = contributions.sum(axis=0) + prior + solution.intercept
     return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
 
 
@@ -533,10 +534,51 @@ def _evidence_of(
             table, own, factors = tables[i][with_rows], np.asarray(pair.counts), _rounded(factors[with_rows])
             fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, table, own, errors[with_rows], factors, 0.0)
             pairs.append(pair)
-    shared = no_factors(1, rows.n_classes)[0]
-    if solution.uncertainty is not None:
-        shared = _rounded(_SPREAD * solution.uncertainty.intercept)
-    return fitted, solution.intercept, shared
+    return fitted, solution.intercept, _factors_of_intercept(solution, rows.n_classes)
+
+
+def fit_around(
+    features: Sequence[tuple[FeatureLevels, FeatureEvidence, int]],
+    codes: np.ndarray,
+    joint: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray,
+    n_jobs: int | None,
+) -> tuple[list[FeatureEvidence], np.ndarray, np.ndarray]:
+    """Some of the features of a model fitted once more: their evidence, what goes to the intercept, and its factors.
+
+    Parameters
+    ----------
+    features : levels, evidence that deviations are fitted from, and sign of each, 0 for none.
+    codes : (n_features, n_rows) their cells.
+    joint : (n_rows, n_classes) log joint of the whole model.
+    classes, weights : (n_rows,).
+    """
+    terms = []
+    for k, (level, own, _) in enumerate(features):
+        line, cells, rows = coarser_codes(own.cells, level), own.cells, own.counts.sum(axis=1)
+        size, nothing = float(rows @ np.abs(own.table).max(axis=1)), np.zeros_like(own.table)
+        split = None if cells is level else cells
+        terms.append(_Term(k, size, split, line, codes[k], rows, nothing, False, Shape.fixed(line.size)))
+    rising = [rising_cells(own.cells, sign) if sign else None for _, own, sign in features]
+    shapes = [
+        shape if ordered is None else replace(shape, rising=ordered, counted=own.table)
+        for shape, ordered, (_, own, _) in zip(_shapes(terms, joint.shape[1]), rising, features, strict=True)
+    ]
+    solution = solve(EvidenceProblem(codes, shapes, joint, classes, weights, n_jobs))
+    made = []
+    for k, ((_, own, _), ordered) in enumerate(zip(features, rising, strict=True)):
+        table = own.table + solution.tables[k]
+        table = table if ordered is None else monotone(table, ordered, own.counts.sum(axis=1))
+        errors, factors = _errors(solution.uncertainty, k, own.errors**2)
+        made.append(replace(own, table=table, errors=errors, factors=_rounded(factors)))
+    return made, solution.intercept, _factors_of_intercept(solution, joint.shape[1])
+
+
+def _factors_of_intercept(solution: Solution, n_classes: int) -> np.ndarray:
+    if solution.uncertainty is None:
+        return no_factors(1, n_classes)[0]
+    return _rounded(_SPREAD * solution.uncertainty.intercept)
 
 
 def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -545,7 +587,7 @@ def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tu
     """
     if uncertainty is None:
         return np.sqrt(counting), no_factors(*counting.shape)
-    own = _SPREAD**2 * _of_classes(uncertainty.variances[i], counting.shape[1])
+    own = _SPREAD**2 * class_variances(uncertainty.variances[i], counting.shape[1])
     return np.sqrt(uncertainty.left[i] ** 2 * counting + own), _SPREAD * uncertainty.factors[i]
 
 

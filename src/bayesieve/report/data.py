@@ -15,6 +15,7 @@ from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
     from bayesieve.report.clusters_figure import ClusterDrawing
+    from bayesieve.scorecard.edits import Edit
 
 
 @dataclass(frozen=True, repr=False)
@@ -332,6 +333,7 @@ class ReportData(ShortRepr):
     version : version of bayesieve
     created : date and time, ready to print
     decisions : DecisionSummary or None
+    edits : tuple of Edit, those made by hand
     """
 
     title: str
@@ -350,3 +352,4 @@ class ReportData(ShortRepr):
     version: str
     created: str
     decisions: DecisionSummary | None = None
+    edits: tuple[Edit, ...] = ()

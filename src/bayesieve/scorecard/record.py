@@ -18,7 +18,7 @@ from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.evidence.fitting import Evidence, counting_variances
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table
-from bayesieve.table.derived_levels import PairLevels, scores_of
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, scores_of
 from bayesieve.table.frames import as_table, polars_frame
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.values import canonical_text
@@ -71,6 +71,9 @@ class Feature(ShortRepr):
     search_weight: float
     sign: int = 0
     importance: float = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
     @property
     def name(self) -> str:
@@ -204,6 +207,11 @@ class Scorecard(ShortRepr):
     def log_prior(self) -> np.ndarray:
         """(n_classes,) logarithm of the shares of the classes among the training rows; -inf for one without rows."""
         return class_log_prior(self.class_counts)
+
+    @property
+    def class_shares(self) -> np.ndarray:
+        """(n_classes,) shares of the classes that probabilities are for: of training, or as `with_prior` gave."""
+        return np.array(self.provenance.get("prior") or self.class_counts / self.class_counts.sum())
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -565,6 +573,8 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
     """``low`` (exclusive) and ``high`` (inclusive) of an interval, or the ``values`` of a group, as texts."""
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
+    if isinstance(cells, IndicatorLevels) and code == cells.missing_code:
+        return {}
     at = code - cells.n_apart
     if at < 0 and at + len(cells.special) >= 0:
         return {"values": [canonical_text(value) for value in cells.special[at][1]]}
@@ -604,14 +614,22 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
     probabilities stay as they are.
     """
     total = facts["class_counts"].sum()
-    centred, intercept = [], intercept.copy()
+    features, intercept = [], intercept.copy()
     for feature in parts:
-        own, shares = feature.contributions, feature.counts.sum(axis=1) / total
-        own = own - own.mean(axis=1, keepdims=True)
-        mean = own[0] + shares @ (own - own[0]) - (1.0 - shares.sum()) * own[0]  # 0 is left if all cells are alike
-        centred.append(replace(feature, contributions=own - mean, unseen=0.0 - mean))
+        own, mean = centred(feature, total)
+        features.append(own)
         intercept += mean
-    return Scorecard(intercept=intercept, features=with_importances(centred, facts["class_counts"]), **facts)
+    return Scorecard(intercept=intercept, features=with_importances(features, facts["class_counts"]), **facts)
+
+
+def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
+    """The feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean that
+    they had over these, (n_classes,).
+    """
+    own, shares = feature.contributions, feature.counts.sum(axis=1) / total
+    own, unseen = own - own.mean(axis=1, keepdims=True), feature.unseen - feature.unseen.mean()
+    mean = own[0] + shares @ (own - own[0]) + (1.0 - shares.sum()) * (unseen - own[0])  # 0 is left if all are alike
+    return replace(feature, contributions=own - mean, unseen=unseen - mean), mean
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:

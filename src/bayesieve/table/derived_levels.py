@@ -41,11 +41,17 @@ class PairLevels(FeatureLevels):
 
     @classmethod
     def of(
-        cls, parts: Sequence[FeatureLevels], grid: np.ndarray, cells: np.ndarray, level_score: float, name: str = ""
+        cls,
+        parts: Sequence[FeatureLevels],
+        grid: np.ndarray,
+        cells: np.ndarray,
+        level_score: float,
+        name: str = "",
+        **more: Any,
     ) -> PairLevels:
         """The pair of these parts; its name is made of theirs unless given."""
         name = name or pair_name(*(part.name for part in parts))
-        return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells)
+        return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells, **more)
 
     def __post_init__(self) -> None:
         sizes = tuple(part.n_levels for part in self.parts)
@@ -76,15 +82,9 @@ class PairLevels(FeatureLevels):
         """Number of cells with training rows."""
         return int(np.count_nonzero(self.cells.any(axis=2)))
 
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """A short text for each level, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``."""
-        return cell_labels(self.parts, self.grid, self.n_levels, full=False)
-
-    @cached_property
-    def all_labels(self) -> tuple[str, ...]:
-        """A text for each level, with every cell and value."""
-        return cell_labels(self.parts, self.grid, self.n_levels, full=True)
+    def _own_labels(self, *, full: bool) -> tuple[str, ...]:
+        """Such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job = c"``; ``full``: with every cell and value."""
+        return cell_labels(self.parts, self.grid, self.n_levels, full=full)
 
     @cached_property
     def _level_of_codes(self) -> np.ndarray:
@@ -115,6 +115,7 @@ class PairLevels(FeatureLevels):
             "grid": self.grid.tolist(),
             "cells": self.cells.tolist(),
             "level_score": self.level_score,
+            **self._texts_to_json(),
         }
 
     @classmethod
@@ -138,7 +139,7 @@ class PairLevels(FeatureLevels):
             grid = table(saved.grid, shape, "grid").astype(np.int64)
             width = len(saved.cells[0][0]) if saved.cells and saved.cells[0] else 0
             cells = table(saved.cells, (*shape, width), "cells")
-        return cls.of(parts, grid, cells, saved.level_score, saved.name)
+        return cls.of(parts, grid, cells, saved.level_score, saved.name, renamed=saved.renamed)
 
 
 class _SavedPair(msgspec.Struct, forbid_unknown_fields=True):
@@ -149,6 +150,7 @@ class _SavedPair(msgspec.Struct, forbid_unknown_fields=True):
     grid: list[list[int]]
     cells: list[list[list[Finite]]]
     level_score: Finite
+    renamed: tuple[str | None, ...] = ()
 
 
 def pair_name(first: str, second: str) -> str:
@@ -225,6 +227,7 @@ class IndicatorLevels(FeatureLevels):
         missing: bool,
         counts: np.ndarray | None = None,
         level_score: float = 0.0,
+        renamed: tuple[str | None, ...] = (),
     ) -> IndicatorLevels:
         """The levels of ``score <= threshold``; ``missing``: whether missing scores are a level."""
         return cls(
@@ -235,6 +238,7 @@ class IndicatorLevels(FeatureLevels):
             missing_code=MISSING_LEVEL if missing else None,
             counts=counts,
             level_score=level_score,
+            renamed=renamed,
             score=score,
         )
 
@@ -254,8 +258,7 @@ class IndicatorLevels(FeatureLevels):
         """Whether missing scores are a level."""
         return self.missing_code is not None
 
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
+    def _own_labels(self, *, full: bool) -> tuple[str, ...]:
         """``"<= 0.05"``, ``"> 0.05"`` and, if it is a level, ``"missing"``."""
         text = number_text(self.threshold)
         return (f"<= {text}", f"> {text}", *(() if self.missing_code is None else ("missing",)))
@@ -272,6 +275,7 @@ class IndicatorLevels(FeatureLevels):
             "missing": self.missing_code is not None,
             "counts": None if self.counts is None else self.counts.tolist(),
             "level_score": self.level_score,
+            **self._texts_to_json(),
         }
 
     @classmethod
@@ -280,7 +284,8 @@ class IndicatorLevels(FeatureLevels):
         with saved_levels(data, "indicator"):
             saved = converted(data, _SavedIndicator, "content")
             counts = counts_of(saved.counts)
-        return cls.of(saved.score, saved.threshold, missing=saved.missing, counts=counts, level_score=saved.level_score)
+        rest: dict[str, Any] = {"counts": counts, "level_score": saved.level_score, "renamed": saved.renamed}
+        return cls.of(saved.score, saved.threshold, missing=saved.missing, **rest)
 
 
 class _SavedIndicator(msgspec.Struct, forbid_unknown_fields=True):
@@ -291,6 +296,7 @@ class _SavedIndicator(msgspec.Struct, forbid_unknown_fields=True):
     missing: bool
     counts: Counts
     level_score: Finite
+    renamed: tuple[str | None, ...] = ()
 
 
 def indicator_name(score: str, threshold: float) -> str:

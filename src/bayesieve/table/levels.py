@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -50,6 +50,8 @@ class FeatureLevels(ShortRepr):
     special : tuple of pairs of a name and the values that it stands for
         Numeric: values with a level of their own, the first after that of missing values. Columns read them as numbers
         below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
+    renamed : tuple of str or None
+        Texts that stand for the labels of levels, None for a level that keeps its own; empty if all do.
 
     Raises
     ------
@@ -67,6 +69,10 @@ class FeatureLevels(ShortRepr):
     level_score: float = 0.0
     sum_of: tuple[str, ...] = ()
     special: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    renamed: tuple[str | None, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
     def __post_init__(self) -> None:
         self._demand(self.kind in ("numeric", "categorical"), "kind must be 'numeric' or 'categorical'")
@@ -123,6 +129,18 @@ class FeatureLevels(ShortRepr):
             object.__setattr__(self, "counts", counts)
         self._demand(0 <= self.level_score < 1, "level_score must be in [0, 1)")
         object.__setattr__(self, "level_score", float(self.level_score))
+        if self.renamed:
+            self._check_texts()
+
+    def _check_texts(self) -> None:
+        self._demand(len(self.renamed) == self.n_levels, "renamed must have one text, or None, for each level")
+        texts = [text for text in self.renamed if text is not None]
+        self._demand(all(isinstance(text, str) and text.strip() for text in texts), "a text must not be blank")
+        object.__setattr__(self, "renamed", tuple(self.renamed) if texts else ())
+        if texts:
+            both = zip(self.renamed, self._own_labels(full=False), self._own_labels(full=True), strict=True)
+            others = {label for text, *labels in both if text is None for label in labels}
+            self._demand(len(set(texts)) == len(texts) and others.isdisjoint(texts), "two levels have the same text")
 
     @property
     def n_levels(self) -> int:
@@ -163,19 +181,24 @@ class FeatureLevels(ShortRepr):
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """A short text for each level; long groups are cut (see `all_labels`)."""
-        if self.cut_points is not None:
-            names = [name for name, _ in self.special]
-            return interval_labels(self.cut_points, self.type, self.missing_code, names)
-        assert self.groups is not None
-        return group_labels(self.groups, full=False)
+        return self._with_texts(self._own_labels(full=False))
 
     @cached_property
     def all_labels(self) -> tuple[str, ...]:
         """A text for each level, with every value of every group."""
+        return self._with_texts(self._own_labels(full=True))
+
+    def _with_texts(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        if not self.renamed:
+            return labels
+        return tuple(own if text is None else text for text, own in zip(self.renamed, labels, strict=True))
+
+    def _own_labels(self, *, full: bool) -> tuple[str, ...]:
         if self.cut_points is not None:
-            return self.labels
+            names = [name for name, _ in self.special]
+            return interval_labels(self.cut_points, self.type, self.missing_code, names)
         assert self.groups is not None
-        return group_labels(self.groups, full=True)
+        return group_labels(self.groups, full=full)
 
     @cached_property
     def _code_of_text(self) -> dict[str, int]:
@@ -338,7 +361,11 @@ class FeatureLevels(ShortRepr):
             "level_score": self.level_score,
             **({"sum_of": list(self.sum_of)} if self.sum_of else {}),
             **({"special": [[name, list(values)] for name, values in self.special]} if self.special else {}),
+            **self._texts_to_json(),
         }
+
+    def _texts_to_json(self) -> dict[str, Any]:
+        return {"renamed": list(self.renamed)} if self.renamed else {}
 
     @classmethod
     def from_json(cls, data: Any) -> FeatureLevels:
@@ -348,8 +375,8 @@ class FeatureLevels(ShortRepr):
             counts = counts_of(saved.counts)
         cuts = None if saved.cut_points is None else np.array([number(cut) for cut in saved.cut_points], dtype=float)
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
-        fields = (saved.missing_code, counts, saved.level_score, saved.sum_of, saved.special)
-        return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *fields)
+        rest = (saved.missing_code, counts, saved.level_score, saved.sum_of, saved.special, saved.renamed)
+        return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest)
 
 
 _NUMBER_TYPES = ("number", "date", "datetime", "duration", "time")
@@ -373,6 +400,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     level_score: Finite
     sum_of: tuple[str, ...] = ()
     special: tuple[tuple[str, tuple[str | int | Finite | bool, ...]], ...] = ()
+    renamed: tuple[str | None, ...] = ()
 
 
 @contextmanager

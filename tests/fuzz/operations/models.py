@@ -65,6 +65,42 @@ def _others(case: Case, model: Any, table: Drawn, library: str) -> None:
         model.explain(X)
 
 
+@operation(1)
+def edited_by_hand(case: Case) -> None:
+    """Any model edited by hand is a model like others, and the old one stays as it was."""
+    table, y, weights = draw_task(case)
+    _, X = hold(case, table, nonsense=False)
+    model = options.model(case, table.names)
+    with case.step("fit"):
+        model.fit(X, y, weights)
+    before, editor = model.predict_proba(X), model.edit()
+    for _ in range(case.integer(1, 4)):
+        feature, label = case.pick(model.scorecard_.features), case.pick(model.classes_.tolist())
+        first, number = case.integer(0, feature.levels.n_levels - 1), float(case.rng.normal())
+        name = feature.name
+        act, *given = case.pick(
+            (
+                (editor.set, name, {first: {label: number}}),
+                (editor.merge, name, [first, first + 1]),
+                (editor.drop, name),
+                (editor.rename, name, {first: f"text {number}"}),
+                (editor.cut, name, None, number),
+                (editor.monotone, name, 1),
+                (editor.refit, X, y, weights),
+            )
+        )
+        with case.attempt(act.__name__):
+            act(*given)
+    with case.step("done", must=True):
+        edited = editor.done()
+    case.same(model.predict_proba(X), before, "the old model predicts as before")
+    p = invariants.probabilities(case, edited, X)
+    invariants.explained(case, edited, X)
+    invariants.described(case, edited)
+    if case.chance(0.5):
+        invariants.stored(case, edited, X, p, None)
+
+
 @operation(0.5)
 def numbered_rows(case: Case) -> None:
     """Columns that number rows or give moments are in no pair that nobody named, and are named where they are used."""

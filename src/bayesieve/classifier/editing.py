@@ -1,0 +1,276 @@
+"""`ModelEditor`: a fitted model edited by hand, step by step; and a model with other shares of the classes."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from datetime import UTC, datetime
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesieve.classifier.predicting import read
+from bayesieve.discretize import TableEncoder
+from bayesieve.evidence.fitting import FeatureEvidence, fit_around
+from bayesieve.scorecard import edits
+from bayesieve.scorecard.edits import Edit
+from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
+from bayesieve.table.cautions import silenced, warn_caller
+from bayesieve.table.levels import TableLevels
+from bayesieve.words import named, plural, similar
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+FIXED = ("cut", "merge", "set", "flatten", "monotone", "drop")
+"""Edits after which `ModelEditor.refit` leaves a feature as it is."""
+_ROUNDING = 1e-6  # of shares that should add up to 1
+
+
+class ModelEditor:
+    """Edits of a fitted model, one after the other; `done` gives the edited model and leaves the old one as it was.
+
+    Levels are named by their label, as reports and ``explain`` show it, or by their position, from 0. An edit of a
+    level sets all its cells; a cell is named by its label in ``scorecard_.to_frame()``. Values refer to the
+    contributions that are shown there, in nats: they are centred over the training rows only when all is done, which
+    moves what they have in common into the intercept and leaves probabilities as they are.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", "c", "b", "b"] * 10})
+    >>> model = SelectiveNB(pairs=0).fit(frame, ["no", "no", "yes", "yes"] * 10)
+    >>> edited = model.edit().set("age", {0: -1.0}).drop("job").done("as agreed", who="Ann")
+    >>> [(edit.what, edit.feature, edit.why) for edit in edited.edits_]
+    [('set', 'age', 'as agreed'), ('drop', 'job', 'as agreed')]
+    >>> edited.selected_features_
+    ['age']
+    """
+
+    def __init__(self, model: SelectiveNB) -> None:
+        self._model, self._card = model, model.scorecard_
+        self._steps: list[tuple[Edit, Scorecard]] = []
+
+    def __repr__(self) -> str:
+        return f"ModelEditor({plural(len(self._steps), 'edit')})"
+
+    def cut(self, feature: str, old: Any, new: Any) -> ModelEditor:
+        """Move a cut of a feature of numbers or moments; add one if ``old`` is None, remove it if ``new`` is None.
+
+        The interval that grows keeps what it adds; both sides of an added cut start with what their interval added, and
+        intervals between which a cut is removed are merged. The training rows between the old cut and the new one are
+        those of the cells there; a cell that is divided shares its rows in proportion.
+        """
+        return self._of_feature("cut", feature, lambda own: edits.cut(own, old, new))
+
+    def merge(self, feature: str, levels: Sequence[Any]) -> ModelEditor:
+        """Join levels, neighbours if they are intervals: counts add up, contributions are averaged by training rows."""
+        return self._of_feature("merge", feature, lambda own: edits.merged(own, levels))
+
+    def set(self, feature: str, values: Mapping[Any, Any]) -> ModelEditor:
+        """Set contributions of levels: ``{level: nats}`` for the second of two classes, the first has the opposite; or
+        ``{level: {class: nats}}``, where the other classes share alike what makes the sum 0. Standard errors become 0.
+        The level "(not seen in training)" stands for values of no level.
+        """
+        return self._of_feature("set", feature, lambda own: edits.with_values(own, self._card.classes, values))
+
+    def flatten(self, feature: str) -> ModelEditor:
+        """Let a feature add nothing, whatever its value."""
+        total = self._card.class_counts.sum()
+        return self._of_feature("flatten", feature, lambda own: edits.without(own, total))
+
+    def drop(self, feature: str) -> ModelEditor:
+        """Take a feature out of the model. What it added on average stays in the intercept. Pairs and sums of a column
+        are features themselves: a warning names those that keep it in the model.
+        """
+        total = self._card.class_counts.sum()
+        self._of_feature("drop", feature, lambda own: edits.without(own, total))
+        others = [own.name for own in self._card.features if own.is_used and feature in own.columns]
+        others = [name for name in others if name != feature]
+        if others:
+            warn_caller([f"The model still reads {feature!r}, through {named(others)}; drop these, too."])
+        return self
+
+    def monotone(self, feature: str, sign: int) -> ModelEditor:
+        """Let the contribution to the second of two classes never fall (+1), or never rise (-1), with the numbers:
+        isotonic regression weighted by training rows. Missing values keep theirs.
+        """
+        return self._of_feature("monotone", feature, lambda own: edits.rising(own, sign))
+
+    def rename(self, feature: str, texts: Mapping[Any, str | None]) -> ModelEditor:
+        """Give levels texts in place of their labels, ``{level: text}``; None gives back the label."""
+        return self._of_feature("rename", feature, lambda own: edits.renamed(own, texts))
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelEditor:
+        """Fit the evidence of all features that were not edited, and the intercept, again to rows, around those that
+        were, which stay as they are.
+
+        Contributions start from those of the model and deviate from them as far as the rows pay for it, by the priors
+        of ``fit``. Levels, cells, counts, the choice of features and smoothing stay; what the rows say is not left out
+        of their own prediction, as in ``fit``, because the model no longer knows what each row added.
+        """
+        from bayesieve.classifier.measuring import judged_rows
+
+        model = with_card(self._model, self._card)
+        with silenced():
+            rows = judged_rows(model, X, y, sample_weight)
+            cells = self._card.cells(read(model, X))
+        fixed = {edit.feature for edit in (*model.edits_, *(edit for edit, _ in self._steps)) if edit.what in FIXED}
+        at = [i for i, k in enumerate(self._card.used.tolist()) if self._card.features[k].name not in fixed]
+        if not at:
+            raise ValueError("Every feature of the model was edited, so that none is left to be fitted again.")
+        positions = self._card.used[at].tolist()
+        own = [self._card.features[k] for k in positions]
+        weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+        parts = [
+            (f.levels, FeatureEvidence(f.cells, f.contributions, f.counts, f.standard_errors, f.factors, 0.0), f.sign)
+            for f in own
+        ]
+        fitted, moved, shared = fit_around(parts, cells[at], rows.joint, rows.codes, weights, model.n_jobs)
+        features = [replace(f, factors=f.factors[..., :0]) for f in self._card.features]  # of other directions
+        for k, new in zip(positions, fitted, strict=True):
+            by = {"contributions": new.table, "standard_errors": new.errors, "factors": new.factors}
+            features[k] = replace(features[k], **by)
+        provenance = {**self._card.provenance}
+        provenance["evidence"] = "cells" if any(f.cells is not f.levels for f in features) else "levels"
+        shares = np.bincount(rows.codes, weights, self._card.classes.size) / weights.sum()
+        if np.array_equal(shares > 0, self._card.class_counts > 0):
+            provenance["prior"] = tuple(shares.tolist())  # those that the intercept is fitted to
+        card = replace(
+            self._card,
+            features=tuple(features),
+            intercept=self._card.intercept + moved,
+            intercept_factors=shared,
+            provenance=provenance,
+        )
+        return self._add("refit", None, card, "", f"{plural(len(own), 'feature')}, {plural(rows.n_rows, 'row')}")
+
+    def done(self, note: str = "", who: str | None = None, X: Any = None, y: Any = None) -> SelectiveNB:
+        """A new model with these edits.
+
+        Parameters
+        ----------
+        note : why; kept with each edit.
+        who : who made the edits; the user's login name by default.
+        X, y : rows, not those of training, on which AUC and log loss are measured before and after each edit.
+        """
+        if (X is None) != (y is None):
+            raise ValueError("Measuring edits takes the rows and their classes: pass y together with X.")
+        who = _login() if who is None else who
+        for name, text in (("note", note), ("who", who)):
+            if not isinstance(text, str):
+                raise ValueError(f"{name} must be text, got {text!r:.80}.")
+        old, made = self._model, [replace(edit, who=who, why=note) for edit, _ in self._steps]
+        if X is not None:
+            figures = self._measured(X, y)
+            made = [
+                replace(
+                    edit, auc_before=before[0], auc_after=after[0], log_loss_before=before[1], log_loss_after=after[1]
+                )
+                for edit, before, after in zip(made, figures, figures[1:], strict=False)
+            ]
+        intercept, total, features = self._card.intercept.copy(), self._card.class_counts.sum(), []
+        for feature, before in zip(self._card.features, old.scorecard_.features, strict=True):
+            own = feature
+            if feature.contributions is not before.contributions:
+                own, mean = centred(feature, total)
+                intercept += mean
+                own = own if not own.sign or edits.keeps_sign(own) else replace(own, sign=0)
+            features.append(own)
+        provenance = {**self._card.provenance, "edits": (*old.edits_, *made)}
+        whole = with_importances(features, self._card.class_counts)
+        return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
+
+    def _measured(self, X: Any, y: Any) -> list[list[float | None]]:
+        """AUC and log loss, None if they are not finite, as of rows of one class: at first, and after each edit."""
+        from bayesieve.classifier.measuring import judged_rows
+        from bayesieve.statistics import metrics
+
+        model = self._model
+        with silenced():
+            rows, table = judged_rows(model, X, y), read(model, X)
+        figures = []
+        for card in (model.scorecard_, *(card for _, card in self._steps)):
+            logs = log_probabilities(card.joint(table))
+            both = (metrics.auc(logs, rows.codes), metrics.log_loss(logs, rows.codes))
+            figures.append([own if np.isfinite(own) else None for own in both])
+        return figures
+
+    def _of_feature(self, what: str, name: str, change: Callable[[Feature], tuple[Feature, str, str]]) -> ModelEditor:
+        names = [feature.name for feature in self._card.features]
+        if name not in names:
+            close = similar(name, names) if isinstance(name, str) else []
+            hint = f"did you mean {named(close)}?" if close else f"it has {named(names)}."
+            raise ValueError(f"The model has no feature {name!r:.80}; {hint}")
+        k = names.index(name)
+        feature, before, after = change(self._card.features[k])
+        features = (*self._card.features[:k], feature, *self._card.features[k + 1 :])
+        return self._add(what, name, replace(self._card, features=features), before, after)
+
+    def _add(self, what: str, feature: str | None, card: Scorecard, before: str, after: str) -> ModelEditor:
+        self._card = card
+        self._steps.append((Edit(what, feature, "", _now(), "", before, after), card))
+        return self
+
+
+def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
+    """A model that predicts by another scorecard, and codes by its levels."""
+    made, levels = copy(model), [feature.levels for feature in card.features]
+    if any(level is not own for level, own in zip(levels, model.encoder_.levels_, strict=True)):
+        made.encoder_ = copy(model.encoder_)
+        made.encoder_.levels_ = TableLevels.of(levels) if isinstance(model.encoder_, TableEncoder) else tuple(levels)
+    made.scorecard_ = card
+    return made
+
+
+def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: str | None) -> SelectiveNB:
+    """Compute `SelectiveNB.with_prior`."""
+    card = model.scorecard_
+    labels, counted = card.classes.tolist(), card.class_counts > 0
+    old = card.class_shares
+    new = _checked_shares(shares, [label for label, own in zip(labels, counted, strict=True) if own])
+    prior = np.zeros(len(labels))
+    prior[counted] = new
+    intercept = card.intercept.copy()
+    intercept[counted] += np.log(prior[counted]) - np.log(old[counted])
+    before, after = (
+        "; ".join(f"{label}: {own:.6g}" for label, own in zip(labels, of, strict=True)) for of in (old, prior)
+    )
+    edit = Edit("prior", None, _login() if who is None else who, _now(), note, before, after)
+    provenance = {**card.provenance, "prior": tuple(prior.tolist()), "edits": (*model.edits_, edit)}
+    return with_card(model, replace(card, intercept=intercept, provenance=provenance))
+
+
+def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.ndarray:
+    """The shares in the order of the classes; ValueError unless they are positive and add up to 1."""
+    if not isinstance(shares, Mapping):
+        raise ValueError(f"with_prior takes a dict from classes to shares, got {shares!r:.80}.")
+    unknown = [label for label in shares if label not in labels]
+    if unknown:
+        raise ValueError(f"The model was trained on no rows of class {unknown[0]!r}; its classes are {named(labels)}.")
+    given = {label: shares[label] for label in labels if label in shares}
+    for label, share in given.items():
+        if isinstance(share, (bool, np.bool_)) or not isinstance(share, Real) or not 0.0 < float(share) < 1.0:
+            raise ValueError(f"The share of class {label!r} must be above 0 and below 1, got {share!r:.80}.")
+    total, left = float(sum(given.values())), [label for label in labels if label not in given]
+    if len(left) > 1:
+        raise ValueError(f"with_prior needs the share of every class, or of all but one; add {named(left)}.")
+    if total >= 1.0 if left else abs(total - 1.0) > _ROUNDING:
+        raise ValueError(f"The shares of all classes must add up to 1, but these add up to {total:.6g}.")
+    own = np.array([float(given.get(label, 1.0 - total)) for label in labels])
+    return own / own.sum()
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a machine without users
+        return "unknown"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,424 @@
+"""Edits of a fitted model by hand: pure functions from a `Feature` to another, and the record of what was done.
+
+What users name are levels, and cells of finer evidence: an edit of a level sets all its cells. Contributions are not
+centred here; `centred` does that when all edits are done.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from bayesieve.evidence.fitting import class_variances
+from bayesieve.evidence.monotone import monotone as risen, rising_cells
+from bayesieve.scorecard.record import UNSEEN, Feature, centred, number_variances
+from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.frames import as_table
+from bayesieve.table.labels import cut_texts
+from bayesieve.table.values import canonical_text
+from bayesieve.words import named
+
+_NOTHING = 1e-12  # nats
+_MOST_NATS = 1000.0  # more makes no difference to a probability
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a model by hand.
+
+    Parameters
+    ----------
+    what : "cut", "merge", "set", "flatten", "monotone", "rename", "drop", "refit" or "prior".
+    feature : its name; None for an edit of the whole model.
+    who, when, why : who made the edit, when (UTC, ISO 8601), and the note on it.
+    before, after : what was there, and what is there now, as short texts.
+    auc_before, auc_after, log_loss_before, log_loss_after : measured on the rows given, just before and after this
+        edit; None without rows.
+    """
+
+    what: str
+    feature: str | None
+    who: str
+    when: str
+    why: str
+    before: str
+    after: str
+    auc_before: float | None = None
+    auc_after: float | None = None
+    log_loss_before: float | None = None
+    log_loss_after: float | None = None
+
+
+def found(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
+    """The level with this label or position, and its cells; or None and the one cell with this label."""
+    levels, name = feature.levels, feature.name
+    if which is None and levels.missing_code is not None:
+        which = levels.missing_code
+    if isinstance(which, Integral) and not isinstance(which, (bool, np.bool_)):
+        if not 0 <= int(which) < levels.n_levels:
+            raise ValueError(f"Feature {name!r} has no level {which}; its levels are 0 to {levels.n_levels - 1}.")
+        return int(which), np.flatnonzero(feature.level_of_cell == int(which))
+    which = which if isinstance(which, str) else canonical_text(which)
+    for part in (levels, feature.cells):
+        for labels in (part.labels, part.all_labels):
+            at = [code for code, label in enumerate(labels) if label == which]
+            if len(at) > 1:
+                raise ValueError(f"Several levels of {name!r} read {which!r}; give the position of one.")
+            if at and part is levels:
+                return at[0], np.flatnonzero(feature.level_of_cell == at[0])
+            if at:
+                return None, np.array(at)
+    raise ValueError(f"Feature {name!r} has no level {which!r}; its levels are {named(levels.labels)}.")
+
+
+def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
+    """One level, or one cell of a level, in place of several, with the mean of their training rows."""
+    if isinstance(which, str) or not isinstance(which, Sequence):
+        raise ValueError(f"merge takes a list of labels or positions of levels, got {which!r:.80}.")
+    places = [found(feature, one) for one in which]
+    codes = sorted({level for level, _ in places if level is not None})
+    cells = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(own for _, own in places)]))
+    by_level = bool(places) and all(level is not None for level, _ in places)
+    if len(codes if by_level else cells) < 2:
+        raise ValueError(f"merge needs two levels of {feature.name!r} or more, got {list(which)!r:.80}.")
+    if not by_level and np.unique(feature.level_of_cell[cells]).size > 1:
+        raise ValueError(f"These are parts of different levels of {feature.name!r}; merge the levels.")
+    levels = joined(feature.levels, np.array(codes))[0] if by_level else feature.levels
+    made, line = joined(feature.cells, cells)
+    result = _with_levels(_averaged(feature, line), levels, made, same=feature.cells is feature.levels)
+    own = result.levels if by_level else result.cells
+    part = feature.levels if by_level else feature.cells
+    texts = [part.labels[code] for code in (codes if by_level else cells.tolist())]
+    after = line[cells[0]] if not by_level else result.level_of_cell[line[cells[0]]]
+    return result, " | ".join(texts), own.labels[after]
+
+
+def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.ndarray]:
+    """The levels with those of these ascending codes as one, and the new code of each level, (n_levels,)."""
+    if isinstance(level, IndicatorLevels):
+        raise ValueError(f"{level.name!r} compares a score with one threshold; set or flatten its levels instead.")
+    line, missing = np.arange(level.n_levels), level.missing_code
+    if level.cut_points is None:
+        line[codes] = codes[0]
+        line = np.unique(line, return_inverse=True)[1]
+    else:
+        alone = _apart(level) and codes[0] == 0
+        inside, kept = codes[int(alone) :], np.ones(level.cut_points.size, dtype=bool)
+        if (np.diff(inside) != 1).any():
+            raise ValueError(f"Levels of numbers are merged with their neighbours only; {level.name!r} has others.")
+        kept[inside[:-1]] = False
+        kept[:1] &= not alone
+        line = np.append(0, np.cumsum(kept))
+        line[0] = line[inside[0]] if alone else 0
+    if isinstance(level, PairLevels):
+        grid = np.append(line, line.max() + 1)[level.grid]
+        made: FeatureLevels = PairLevels.of(level.parts, grid, level.cells, level.level_score, level.name)
+        return _with_texts_of(made, level), line
+    parts: dict[str, Any] = {"counts": None if level.counts is None else _summed(np.asarray(level.counts), line)}
+    if level.groups is not None:
+        parts["groups"] = [[] for _ in range(int(line.max()) + 1)]
+        for code, group in zip(line.tolist(), level.groups, strict=True):
+            parts["groups"][code] += group
+    elif level.cut_points is not None:
+        parts["cut_points"] = level.cut_points[kept]
+    made = replace(level, missing_code=None if missing is None else int(line[missing]), renamed=(), **parts)
+    return _with_texts_of(made, level), line
+
+
+def _apart(level: FeatureLevels) -> bool:
+    """Whether the first interval of numbers holds missing values only."""
+    return level.cut_points is not None and level.cut_points[:1].tolist() == [-math.inf]
+
+
+def _with_texts_of(made: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
+    """The levels ``made`` of others with the texts of those that are as they were."""
+    if not level.renamed:
+        return made
+    texts = dict(zip(_contents(level), level.renamed, strict=True))
+    return replace(made, renamed=tuple(texts.get(content) for content in _contents(made)))
+
+
+def _contents(level: FeatureLevels) -> list[Any]:
+    """What tells the levels apart."""
+    if isinstance(level, PairLevels):
+        return [(level.grid == code).tobytes() for code in range(level.n_levels)]
+    if level.cut_points is not None:
+        return [*pairwise([-math.inf, *level.cut_points.tolist(), math.inf])]
+    return [*(level.groups or ())]
+
+
+def _summed(lines: np.ndarray, line: np.ndarray) -> np.ndarray:
+    sums = np.zeros((int(line.max()) + 1, *lines.shape[1:]), dtype=lines.dtype)
+    np.add.at(sums, line, lines)
+    return sums
+
+
+def _averaged(feature: Feature, line: np.ndarray) -> Feature:
+    """The feature whose contributions are means of cells, by their rows; ``line`` : the new cell of each. Errors that
+    cells share with other features add up before they are squared. Cells and levels are left as they are.
+    """
+    rows, size = feature.counts.sum(axis=1), np.bincount(line)
+    total = np.bincount(line, rows)[line]
+    share = np.where(total > 0, rows, 1.0) / np.where(total > 0, total, size[line])
+    variances = number_variances(feature.standard_errors**2)
+    own = np.maximum(variances - (feature.factors**2).sum(axis=2), 0.0)
+    factors = _summed(share[:, None, None] * feature.factors, line)
+    variances = _summed(share[:, None] ** 2 * own, line) + (factors**2).sum(axis=2)
+    errors = np.sqrt(class_variances(variances, feature.counts.shape[1]))
+    alone = size[line] == 1
+    errors[line[alone]] = feature.standard_errors[alone]
+    return replace(
+        feature,
+        contributions=_summed(share[:, None] * feature.contributions, line),
+        counts=_summed(feature.counts, line),
+        standard_errors=errors,
+        factors=factors,
+    )
+
+
+def _with_levels(feature: Feature, levels: FeatureLevels, cells: FeatureLevels, *, same: bool) -> Feature:
+    """The feature with these levels and cells; one of both if they do not differ."""
+    same = same or (cells.n_levels == levels.n_levels and cells.missing_code == levels.missing_code)
+    return replace(feature, levels=levels, cells=levels if same else replace(cells, counts=feature.counts))
+
+
+def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
+    """A cut moved, added if ``old`` is None, or removed if ``new`` is None.
+
+    A cell next to a moved cut grows as far as the new one, with what it adds; rows of a cell that is divided are shared
+    in proportion, as the model has no rows to count.
+    """
+    _demand_numbers(feature, "cut")
+    if isinstance(feature.levels, IndicatorLevels):
+        raise ValueError(f"{feature.name!r} compares a score with one threshold, which names it; set its levels.")
+    if old is None and new is None:
+        raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")
+    at = None if old is None else _own_cut(feature, old)
+    if new is None:
+        part = feature.levels if at in _cuts(feature.levels) else feature.cells
+        code = int(np.searchsorted(part.cut_points, at))  # type: ignore[arg-type]
+        both = [code, code + 1] if part is feature.levels else [*part.labels[code : code + 2]]
+        return merged(feature, both)[0], _cut_text(feature, at), ""  # type: ignore[arg-type]
+    to = number_of(feature.levels, new)
+    if at is None:
+        if to in _cuts(feature.levels):
+            raise ValueError(f"Feature {feature.name!r} has the cut {new} already.")
+        result = _with_cut(_split(feature, to), feature, None, to)
+        return result, "", _cut_text(result, to)
+    around = np.array([-np.inf, *_cuts(feature.levels)[_cuts(feature.levels) != at], np.inf])
+    low, high = around[around < at].max(), around[around > at].min()
+    if not low < to < high or to == at:
+        raise ValueError(f"The cut {old} of {feature.name!r} can move between the cuts next to it only, not to {new}.")
+    result = _with_cut(_moved(_split(feature, to), at, to), feature, at, to)
+    return result, _cut_text(feature, at), _cut_text(result, to)
+
+
+def _cuts(level: FeatureLevels) -> np.ndarray:
+    assert level.cut_points is not None
+    return level.cut_points[np.isfinite(level.cut_points)]
+
+
+def _cut_text(feature: Feature, at: float) -> str:
+    cuts = _cuts(feature.cells)
+    return cut_texts(cuts, feature.levels.type)[int(np.searchsorted(cuts, at))]
+
+
+def _own_cut(feature: Feature, old: Any) -> float:
+    """The cut of levels or cells that is this number, or reads so."""
+    value = number_of(feature.levels, old)
+    for part in (feature.levels, feature.cells):
+        if value in _cuts(part):
+            return value
+    for part in (feature.levels, feature.cells):
+        read = [number_of(feature.levels, text) for text in cut_texts(_cuts(part), part.type)]
+        at = np.flatnonzero(np.array(read) == value)
+        if at.size == 1:
+            return float(_cuts(part)[at[0]])
+    cuts = named(cut_texts(_cuts(feature.levels), feature.levels.type))
+    raise ValueError(f"Feature {feature.name!r} has no cut at {old}; its cuts are {cuts or 'none'}.")
+
+
+def number_of(level: FeatureLevels, value: Any) -> float:
+    """A value of a feature of numbers or moments as the number that its cuts are compared with."""
+    if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)):
+        number = float(value)
+    else:
+        cell = np.empty((1, 1), dtype=object)
+        cell[0, 0] = value
+        try:
+            number = float(as_table(cell, feature_names=[level.name]).column(0).read_numbers(level._number_type)[0][0])
+        except ValueError:
+            number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"A cut of {level.name!r} must be a finite {level._number_type}, got {value!r:.80}.")
+    return number
+
+
+def _split(feature: Feature, at: float) -> Feature:
+    """The feature with a cut of its cells at a number; levels are left as they are."""
+    cells, old = feature.cells, feature.cells.cut_points
+    assert old is not None
+    if at in old:
+        return feature
+    code = int(np.searchsorted(old, at))
+    cuts, missing = np.insert(old, code, at), cells.missing_code
+    low, high = ([-math.inf, *cuts.tolist(), math.inf][k] for k in (code, code + 2))
+    below = (at - low) / (high - low) if math.isfinite(high - low) else 0.5
+    line = np.insert(np.arange(cells.n_levels), code, code)
+    counts = feature.counts[line].astype(float)
+    counts[code : code + 2] *= [[below], [1.0 - below]]
+    missing = None if missing is None else missing + (missing > code)
+    made = replace(cells, cut_points=cuts, counts=counts, missing_code=missing, renamed=())
+    of_cells = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
+    return replace(feature, cells=_with_texts_of(made, cells), counts=counts, **of_cells)
+
+
+def _moved(feature: Feature, at: float, to: float) -> Feature:
+    """The feature whose cell next to the cut ``at`` grows as far as the cut ``to`` of its cells."""
+    cells, up = feature.cells, to > at
+    assert cells.cut_points is not None
+    first, last = np.searchsorted(cells.cut_points, sorted([at, to])).tolist()
+    taken = np.arange(first + 1, last + 1)  # the cells between both
+    source, beyond = (first, last + 1) if up else (last + 1, first)
+    if cells.missing_code in taken:  # missing values stay on their side
+        cells = replace(cells, missing_code=beyond)
+    codes = np.append(source, taken) if up else np.append(taken, source)
+    made, line = joined(cells, codes)
+    kept = np.flatnonzero(~np.isin(np.arange(line.size), taken))
+    of_cells = {name: getattr(feature, name)[kept] for name in ("contributions", "standard_errors", "factors")}
+    return replace(feature, cells=made, counts=_summed(feature.counts, line), **of_cells)
+
+
+def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) -> Feature:
+    """The feature, whose cells have a new cut, with levels that have it too: in place of the cut ``at`` if that is one
+    of the levels ``before``, or besides the others if None.
+    """
+    level, cells = before.levels, feature.cells
+    cuts, missing = level.cut_points, level.missing_code
+    assert cuts is not None
+    if at is None or at in cuts:
+        cuts = np.unique(np.append(cuts[cuts != at], to))
+        missing = None if missing is None else missing + int(at is None and missing > np.searchsorted(cuts, to))
+    made = replace(level, cut_points=cuts, missing_code=missing, counts=None, renamed=())
+    feature = replace(feature, levels=made)
+    if missing is not None and not _apart(cells):  # their cell may be at the other side of the new cut
+        missing = int(feature.level_of_cell[cells.missing_code])
+    made = replace(made, counts=_summed(feature.counts, feature.level_of_cell), missing_code=missing)
+    same = before.cells is before.levels
+    return _with_levels(feature, _with_texts_of(made, level), cells, same=same)
+
+
+def with_values(feature: Feature, classes: np.ndarray, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
+    """The feature with these contributions; their standard errors are 0."""
+    if not isinstance(values, Mapping) or not values:
+        raise ValueError(f"set takes a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
+    table, errors, factors = feature.table.copy(), feature.standard_errors.copy(), feature.factors.copy()
+    rows, done = np.append(feature.counts.sum(axis=1), 1.0), np.zeros(len(table), dtype=bool)
+    before, after = [], []
+
+    def text(label: str, cells: np.ndarray) -> str:
+        weights = rows[cells] if rows[cells].any() else None
+        return f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), classes)}"
+
+    for which, value in values.items():
+        level, cells = (None, np.array([len(errors)])) if which == UNSEEN else found(feature, which)
+        label = feature.levels.labels[level] if level is not None else [*feature.labels, UNSEEN][cells[0]]
+        if done[cells].any():
+            raise ValueError(f"set names the level {label!r} of {feature.name!r} twice; name it once.")
+        before.append(text(label, cells))
+        table[cells] = _nats(value, classes, table[cells], feature.name)
+        after.append(text(label, cells))
+        own, done[cells] = cells[cells < len(errors)], True
+        errors[own], factors[own] = 0.0, 0.0
+    made = replace(feature, contributions=table[:-1], unseen=table[-1], standard_errors=errors, factors=factors)
+    return made, "; ".join(before), "; ".join(after)
+
+
+def _nats(value: Any, classes: np.ndarray, old: np.ndarray, name: str) -> np.ndarray:
+    """(n, n_classes) contributions that add up to 0; classes that are not named share alike what is left."""
+    labels = classes.tolist()
+    if not isinstance(value, Mapping):
+        if len(labels) > 2:
+            raise ValueError(f"The target has {len(labels)} classes: give {name!r} contributions as {{class: nats}}.")
+        value = {labels[1]: value}
+    unknown = [label for label in value if label not in labels]
+    if unknown or not value:
+        raise ValueError(f"Contributions of {name!r} are set by class, {named(labels)}, got {value!r:.80}.")
+    for nats in value.values():
+        if isinstance(nats, (bool, np.bool_)) or not isinstance(nats, Real) or not abs(float(nats)) <= _MOST_NATS:
+            raise ValueError(f"A contribution of {name!r} must be a number of at most 1,000 nats, got {nats!r:.80}.")
+    table = np.array(old, dtype=float)
+    given = np.isin(np.arange(len(labels)), [labels.index(label) for label in value])
+    table[:, given] = [float(value[label]) for label, own in zip(labels, given, strict=True) if own]
+    if given.all():
+        return table - table.mean(axis=1, keepdims=True)
+    table[:, ~given] -= (table.sum(axis=1) / np.count_nonzero(~given))[:, None]
+    return table
+
+
+def _nats_text(nats: np.ndarray, classes: np.ndarray) -> str:
+    if nats.size == 2:
+        return f"{nats[1]:+.4g}"
+    return ", ".join(f"{label} {own:+.4g}" for label, own in zip(classes.tolist(), nats.tolist(), strict=True))
+
+
+def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
+    """The feature with the same contributions everywhere: their mean over ``total`` training rows."""
+    _, mean = centred(feature, total)
+    mean = np.where(np.abs(mean) < _NOTHING, 0.0, mean)  # of a feature that is centred
+    table, nothing = np.tile(mean, (len(feature.contributions), 1)), np.zeros_like(feature.standard_errors)
+    made = replace(feature, contributions=table, unseen=mean, standard_errors=nothing, weight=0.0)
+    return replace(made, factors=feature.factors[..., :0]), f"importance {100 * feature.importance:.2f} %", "0"
+
+
+def rising(feature: Feature, sign: int) -> tuple[Feature, str, str]:
+    """The feature with the nearest contributions, by rows, that do not fall (1), or do not rise (-1)."""
+    _demand_numbers(feature, "monotone")
+    if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, Integral) or abs(int(sign)) != 1:
+        raise ValueError(f"monotone must be +1 or -1 for {feature.name!r}, got {sign!r:.80}.")
+    if feature.contributions.shape[1] != 2:
+        raise ValueError("monotone is for two classes; set the contributions of several classes by hand.")
+    line = rising_cells(feature.cells, int(sign))
+    old, rows = np.diff(feature.contributions, axis=1)[line, 0], feature.counts.sum(axis=1)
+    made = replace(feature, contributions=risen(feature.contributions, line, rows), sign=int(sign))
+    return made, f"{np.count_nonzero(np.diff(old) < 0)} of {old.size - 1} steps against {int(sign):+d}", "none"
+
+
+def keeps_sign(feature: Feature) -> bool:
+    """Whether the contributions of a feature of two classes agree with its sign."""
+    contrast = np.diff(feature.contributions, axis=1)[rising_cells(feature.cells, feature.sign), 0]
+    return bool((np.diff(contrast) >= -1e-9).all())
+
+
+def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature, str, str]:
+    """The feature with other texts for levels, or for cells; None gives back the label."""
+    if not isinstance(texts, Mapping) or not texts:
+        raise ValueError(f"rename takes a dict from levels of {feature.name!r} to texts, got {texts!r:.80}.")
+    of_levels, of_cells = ([*(part.renamed or (None,) * part.n_levels)] for part in (feature.levels, feature.cells))
+    before = []
+    for which, text in texts.items():
+        if text is not None and (not isinstance(text, str) or text == UNSEEN or not text.isprintable()):
+            raise ValueError(f"A text of {feature.name!r} must be readable text, got {text!r:.80}.")
+        level, cells = found(feature, which)
+        before.append(feature.cells.labels[cells[0]] if level is None else feature.levels.labels[level])
+        if level is not None:
+            of_levels[level] = text
+        if level is None or cells.size == 1:
+            of_cells[cells[0]] = text
+    levels = replace(feature.levels, renamed=tuple(of_levels))
+    cells_ = levels if feature.cells is feature.levels else replace(feature.cells, renamed=tuple(of_cells))
+    after = [text if text is not None else "(its label)" for text in texts.values()]
+    return replace(feature, levels=levels, cells=cells_), " | ".join(before), " | ".join(after)
+
+
+def _demand_numbers(feature: Feature, what: str) -> None:
+    if feature.levels.cut_points is None:
+        kind = "a pair" if feature.kind == "pair" else "made of groups of values"
+        raise ValueError(f"{what} is for columns of numbers, and {feature.name!r} is {kind}; merge or set its levels.")
