@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
@@ -360,3 +361,42 @@ def test_a_rule_is_read_from_plain_values() -> None:
     assert rule.cuts == (1.0, 2.0)
     assert rule.special == (("-9", (-9,)),)
     assert rule.missing is None
+
+
+def test_the_levels_of_a_scorecard_are_kept_for_other_rows(model: SelectiveNB, tmp_path: Path) -> None:
+    frame, y = claims(seed=7, n=400)
+    frame = frame.with_columns(pl.when(pl.col("group") == "a").then(pl.lit("new")).otherwise("group").alias("group"))
+    frame = frame.with_columns(pl.when(pl.col("noise") > 1).then(None).otherwise("noise").alias("noise"))
+    kept = clone(SelectiveNB(levels=model.scorecard_)).fit(frame, y)
+    for one, other in zip(model.encoder_.levels_, kept.encoder_.levels_, strict=False):
+        if one.kind == "pair":
+            break
+        assert (one.name, one.labels, one.missing_code) == (other.name, other.labels, other.missing_code)
+    assert rows(kept, "group")[0] == 0  # no "a", and "new" is in no level
+    assert rows(kept, "noise").sum() == frame["noise"].is_not_null().sum()
+    kept.save(tmp_path / "kept.json")
+    loaded = bayesieve.load(tmp_path / "kept.json")
+    assert_array_equal(loaded.fit(frame, y).predict_proba(frame), kept.predict_proba(frame))
+    with pytest.raises(ValueError, match=r"levels names the column 'age', which is not in the table"):
+        SelectiveNB(levels=model.scorecard_).fit(frame.drop("age"), y)
+
+
+def test_special_values_are_known_to_all_that_follows_the_fit(model: SelectiveNB) -> None:
+    frame, _ = claims()
+    told = model.reasons(frame[:50])
+    assert told.height > 0
+    assert any("refused" in text or "none" in text for text in model.reasons(frame, 5)["text"].to_list())
+    changes = model.counterfactuals(frame[:60])
+    to = changes.filter(pl.col("column") == "income")["to"].to_list()
+    assert not {"refused", "none"} & set(to)  # an answer cannot be taken back
+    drifted = bayesieve.drift(model, frame.with_columns(income=pl.lit("refused"))).to_frame()
+    psi = dict(zip(drifted["feature"], drifted["psi"], strict=True))
+    assert psi["income"] > 1 > psi["age"]
+    edited = model.edit().set("income", {"refused": 2.0}).cut("income", None, 9000).done(note="a test")
+    assert edited.scorecard_["income"].labels[:2] == ("refused", "none")
+    assert_allclose(edited.predict_proba(frame).sum(axis=1), 1.0)
+    with pytest.raises(ValueError, match=r"Special values of 'income' keep levels of their own"):
+        model.edit().merge("income", ["refused", "none"])
+    assert "refused" in model.scorecard_.to_frame().filter(pl.col("feature") == "income")["cell"].to_list()
+    named = model.with_labels({"income": {"name": "Income", "levels": {"none": "would not say"}}})
+    assert any("would not say" in text for text in named.reasons(frame, 5)["text"].to_list())

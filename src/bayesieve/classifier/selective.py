@@ -72,10 +72,11 @@ class SelectiveNB(Predicting):
         of "no" and "yes"), against the first never falls (+1), or never rises (-1), from lower to higher numbers.
         Missing values are free; pairs with these columns are left out. A sign that the rows contradict is among
         ``cautions_``.
-    levels : dict, path of a YAML file, or None, default=None
+    levels : dict, path of a YAML file, Scorecard or None, default=None
         What is asked of the levels of single columns, as `TableEncoder` takes it: cuts and groups by hand, special
         values, missing values joined to a level, monotone levels and evidence, numbers of rows and of levels, columns
-        out of the model or in it. `levels_to_yaml` writes those of a fitted model.
+        out of the model or in it. `levels_to_yaml` writes those of a fitted model; its ``scorecard_`` keeps them for
+        other rows.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
         If reading a scan would take longer than that, pieces spread over it are read in its place, as many as the

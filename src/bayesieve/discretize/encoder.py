@@ -88,13 +88,14 @@ class TableEncoder(TableCoder):
         those of one level are dropped at once: memory follows the others.
     n_quantiles : int, default=65535
         Tables of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
-    levels : dict, path of a YAML file, or None, default=None
+    levels : dict, path of a YAML file, Scorecard or None, default=None
         What is asked of the levels of single columns, by name, each a dict with any of: ``cuts`` (numbers, or dates as
         text) or ``groups`` (lists of values) by hand; ``coarsen``, True to let the criterion join these; ``special``,
         values of a numeric column with levels of their own: a list, or a dict from names to values; ``missing``,
         "apart" or a value whose level missing values join; ``monotone``, 1, -1 or "auto"; ``min_rows`` and ``max_rows``
         of a level, shares of the rows if below 1; ``max_levels``; ``exclude`` or ``include``, True for columns that
-        must be out of a model, or in it.
+        must be out of a model, or in it. The scorecard of a fitted model: its levels are kept, and values in none of
+        them count as never seen.
 
     Attributes
     ----------

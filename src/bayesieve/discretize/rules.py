@@ -40,7 +40,9 @@ class LevelRule:
         more level.
     coarsen : whether levels by hand are where the criterion starts, which may join them; else they stay as they are.
     special : names of special values of a numeric column, each with a level of its own.
-    missing : "apart" for a level of their own, or a value, or the name of special ones, whose level they join.
+    missing : "apart" for a level of their own, "unseen" for none, or a value, or the name of special ones, whose level
+        they join.
+    unseen : whether categories that no group by hand holds are in no level.
     monotone : 1, -1 or "auto" if the share of the second class must rise, or fall, with the numbers.
     min_rows, max_rows : rows (or weight) of a level, or a share of those of the column if below 1.
     max_levels : levels at most, those of missing and special values not counted.
@@ -58,6 +60,7 @@ class LevelRule:
     max_levels: int | None = None
     exclude: bool = False
     include: bool = False
+    unseen: bool = False
 
     @classmethod
     def of(cls, name: str, given: Any) -> LevelRule:
@@ -82,7 +85,7 @@ class LevelRule:
         return rule
 
     def _check(self, name: str) -> None:
-        for option in ("coarsen", "exclude", "include"):
+        for option in ("coarsen", "exclude", "include", "unseen"):
             if not isinstance(getattr(self, option), bool):
                 raise _refusal(name, f"needs true or false as {option!r}, got {getattr(self, option)!r:.80}")
         if self.monotone is not None and (isinstance(self.monotone, bool) or self.monotone not in (1, -1, "auto")):
@@ -105,6 +108,8 @@ class LevelRule:
             raise _refusal(name, f"has {len(by_hand)} levels by hand but max_levels={most}; set coarsen, or join some")
         if by_hand is not None and self.max_rows is not None:
             raise _refusal(name, "has levels by hand, which max_rows would split; leave one out")
+        if self.unseen and self.groups is None:
+            raise _refusal(name, "has no groups that could leave categories out; give some, or leave 'unseen' out")
         if by_hand is None and self.coarsen:
             raise _refusal(name, "has no cuts or groups to coarsen; give some, or leave 'coarsen' out")
         if self.groups is not None:
@@ -212,6 +217,17 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
     return written | ({} if sign is None else {"monotone": sign})
 
 
+def _kept(level: FeatureLevels) -> dict[str, Any]:
+    """The rule of a column whose levels are just these, whatever the rows hold."""
+    if level.groups is not None:
+        return _written(level, None) | {"unseen": True}
+    if level.cut_points is None or not hasattr(level, "special"):
+        raise ValueError(f"levels of {level.name!r} cannot be kept: it is no column of numbers or categories.")
+    written = _written(level, None) | {"cuts": level.own_cuts.tolist()}
+    alone = "apart" if level.missing_code is not None else "unseen"
+    return {"missing": alone} | written
+
+
 def _cut_to_yaml(cut: float, type_: str) -> Any:
     if type_ in TEMPORAL:
         text = format_temporal(cut, type_)
@@ -298,7 +314,7 @@ def as_learnt(names: Sequence[str], coders: Sequence[ColumnCoder]) -> Caution | 
 
 def free(coder: Any) -> Any:
     """A coder by the same rule, without levels by hand: for other rows, if these gave the same levels."""
-    rule = replace(coder.rule, cuts=None, groups=None)
+    rule = replace(coder.rule, cuts=None, groups=None, unseen=False)
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name)
 
 
@@ -359,9 +375,11 @@ class RuledIntervals(IntervalCoder):
         cuts, own = self._cut(low[known], high[known], counts[known])
         parts = [*(counts[low == special].sum(axis=0) for special in lowest), *own]
         code = -1
-        if rule.exclude or rule.missing not in (None, "apart"):
+        if rule.exclude or rule.missing not in (None, "apart", "unseen"):
             code = 0 if rule.exclude else self._joined(lowest, cuts)
             parts[code] = parts[code] + missing
+        elif rule.missing == "unseen":
+            pass
         elif first or rule.missing == "apart":
             code, parts, lowest = 0, [missing, *parts], [-math.inf, *lowest]
         table = np.array(parts, dtype=float)
@@ -478,7 +496,11 @@ class RuledGroups(GroupCoder):
             by_hand = [
                 np.array([position[None if v is None else canonical_text(v)] for v in group]) for group in rule.groups
             ]
-            rest = np.setdiff1d(np.flatnonzero(counts.any(axis=1)), np.concatenate(by_hand))
+            rest = (
+                np.zeros(0, dtype=int)
+                if rule.unseen
+                else np.setdiff1d(np.flatnonzero(counts.any(axis=1)), np.concatenate(by_hand))
+            )
             groups = [*by_hand, *self._others(rest, position[None], apart)]
             if rule.coarsen:
                 groups = self._coarser(groups, counts, position[None])
@@ -513,13 +535,15 @@ class RuledGroups(GroupCoder):
     ) -> list[np.ndarray]:
         """The groups with as many rows and as few as the rule asks for, missing values joined to others if it does."""
         rule, missing = self.rule, position[None]
-        if rule.missing not in (None, "apart") and counts[missing].any():
+        if rule.missing == "unseen":
+            groups = [own for group in groups if (own := group[group != missing]).size]
+        elif rule.missing not in (None, "apart") and counts[missing].any():
             target = position.get(str(canonical_text(rule.missing)))
             if target is None:
                 raise _refusal(self.name, f"has no value {rule.missing!r} that missing values could join")
             groups = [own for group in groups if (own := group[group != missing]).size]
             groups = [np.append(group, missing) if target in group else group for group in groups]
-        alone = [group for group in groups if group.tolist() == [missing]]
+        given, alone = groups, [group for group in groups if group.tolist() == [missing]]
         groups = [group for group in groups if group.tolist() != [missing]]
         sums = np.array([counts[group].sum(axis=0, dtype=float) for group in groups])
         least = rule.min_rows * (counts.sum() if rule.min_rows < 1 else 1.0)
@@ -528,7 +552,7 @@ class RuledGroups(GroupCoder):
                 raise _refusal(
                     self.name, f"has a group of fewer than {least:g} rows; join it to another, or set coarsen"
                 )
-            return [*groups, *alone]
+            return given
         order = np.argsort(-sums[:, -1] / np.maximum(sums.sum(axis=1), 1e-300), kind="stable")
         firsts = _joined_levels(sums[order], least, rule.max_levels, None)
         if firsts.size < len(groups):
@@ -600,8 +624,12 @@ class TableRules:
 
     @classmethod
     def of(cls, levels: Any) -> TableRules:
-        """From a dict, or the path of a YAML file; ValueError, which names file or column, for anything else."""
+        """From a dict, the path of a YAML file, or a scorecard, whose levels are kept; ValueError, which names file or
+        column, for anything else.
+        """
         given = read_yaml(levels) if isinstance(levels, (str, os.PathLike)) else levels
+        if hasattr(given, "features"):
+            given = {level.name: _kept(level) for level in columns_of([feature.levels for feature in given.features])}
         if not isinstance(given, Mapping):
             raise ValueError(f"levels must map names of columns to dicts of {_listed()}, got {given!r:.80}.")
         return cls({str(name): LevelRule.of(str(name), own) for name, own in given.items()}, _as_plain(given))

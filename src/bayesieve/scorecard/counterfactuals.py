@@ -119,7 +119,8 @@ def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
     first = uses[0]
     if first.groups is None:
         cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in uses]))
-        return FeatureLevels(name, "numeric", first.type, np.array([-np.inf, *cuts[np.isfinite(cuts)]]), None, 0)
+        cuts = np.append(-np.inf, cuts[np.isfinite(cuts)])
+        return FeatureLevels(name, "numeric", first.type, cuts, missing_code=0, special=first.special)
     single = [value for level in uses for group in level.groups or () for value in group if value is not None]
     values: dict[str, Any] = {canonical_text(value): value for value in single}
     whole = Categories(np.arange(len(values)), list(values.values()))
@@ -140,11 +141,11 @@ def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:
 
 
 def moves_of(levels: FeatureLevels, own: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """The parts that a column may move to, all or those up or down, and how many steps away they are. A missing number
-    is neither below nor above others.
+    """The parts that a column may move to, all or those up or down, and how many steps away they are. A missing or
+    special number is neither below nor above others, and none to move to.
     """
-    parts = np.arange(1, levels.n_levels)
-    is_ordered = levels.groups is None and 0 < own < levels.n_levels
+    parts = np.arange(max(1, levels.n_apart), levels.n_levels)
+    is_ordered = levels.groups is None and levels.n_apart <= own < levels.n_levels
     steps = np.abs(parts - own) if is_ordered else (parts != own).astype(np.int64)
     allowed = (steps > 0) & (sign == 0 or (is_ordered & ((parts - own) * sign > 0)))
     return parts[allowed], steps[allowed]

@@ -19,6 +19,7 @@ from bayesieve.evidence.fitting import class_variances
 from bayesieve.evidence.monotone import monotone as risen, rising_cells
 from bayesieve.scorecard.record import UNSEEN, Feature, centred, number_variances
 from bayesieve.table import FeatureLevels
+from bayesieve.table.columns import HIGHEST_SPECIAL
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.frames import as_table
 from bayesieve.table.labels import cut_texts
@@ -105,6 +106,8 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
     if isinstance(level, IndicatorLevels):
         raise ValueError(f"{level.name!r} compares a score with one threshold; set or flatten its levels instead.")
     line, missing = np.arange(level.n_levels), level.missing_code
+    if np.isin(codes, np.arange(level.n_apart - len(level.special), level.n_apart)).any():
+        raise ValueError(f"Special values of {level.name!r} keep levels of their own; set what these add instead.")
     if level.cut_points is None:
         line[codes] = codes[0]
         line = np.unique(line, return_inverse=True)[1]
@@ -221,8 +224,7 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
 
 
 def _cuts(level: FeatureLevels) -> np.ndarray:
-    assert level.cut_points is not None
-    return level.cut_points[np.isfinite(level.cut_points)]
+    return level.own_cuts
 
 
 def _cut_text(feature: Feature, at: float) -> str:
@@ -270,7 +272,7 @@ def _split(feature: Feature, at: float) -> Feature:
     code = int(np.searchsorted(old, at))
     cuts, missing = np.insert(old, code, at), cells.missing_code
     low, high = ([-math.inf, *cuts.tolist(), math.inf][k] for k in (code, code + 2))
-    below = (at - low) / (high - low) if math.isfinite(high - low) else 0.5
+    below = (at - low) / (high - low) if low > HIGHEST_SPECIAL and high < math.inf else 0.5
     line = np.insert(np.arange(cells.n_levels), code, code)
     counts = feature.counts[line].astype(float)
     counts[code : code + 2] *= [[below], [1.0 - below]]

@@ -175,7 +175,9 @@ class Wording:
 
     def _part(self, part: FeatureLevels) -> Any:
         groups = None if part.groups is None else self._groups(part)
-        facts = {name: getattr(part, name) for name in ("cut_points", "type", "missing_code")}
+        facts = {
+            name: getattr(part, name) for name in ("cut_points", "type", "missing_code", "n_apart", "special", "labels")
+        }
         return SimpleNamespace(name=self.named(part), groups=groups, **facts)
 
 
@@ -196,11 +198,11 @@ def described(card: Scorecard, explanation: Explanation) -> Explanation:
 
 
 def _spoken_intervals(level: FeatureLevels, unit: str) -> list[str]:
-    cuts = np.asarray(level.cut_points)
-    alone = cuts[:1] == -np.inf
-    texts = cut_texts(cuts[1:] if alone.any() else cuts, level.type)
+    alone = np.asarray(level.cut_points)[:1] == -np.inf
+    texts = cut_texts(level.own_cuts, level.type)
     made = [f"more than {low} and at most {high}{unit}" for low, high in pairwise(texts)]
     made = [f"at most {texts[0]}{unit}", *made, f"more than {texts[-1]}{unit}"] if texts else ["any value"]
+    made = [*(name for name, _ in level.special), *made]
     made = ["missing" if level.missing_code == 0 else "no value", *made] if alone.any() else made
     if level.missing_code is not None and not alone.any() and level.missing_code < len(made):
         made[level.missing_code] += " or missing"
