@@ -16,8 +16,10 @@ from sklearn.base import clone
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
-from bayesieve.discretize.rules import LevelRule, TableRules, _joined_levels, read_yaml
+from bayesieve.discretize.ruled_coders import _joined_levels
+from bayesieve.discretize.rules import LevelRule, TableRules
 from bayesieve.table.columns import WithSpecial
+from bayesieve.table.yaml_files import read_yaml
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column .last. holds dates")
 N = 900
@@ -296,8 +298,8 @@ def test_options_that_contradict_rules() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("- a", r"must map names of columns to options of their levels"),
-        ("age: [1", r"is no YAML of columns and their levels"),
+        ("- a", r"must map names of columns to what is told of them"),
+        ("age: [1", r", line 1 is no YAML of columns"),
         ("age: {cuts: [1]}\nage: {cuts: [2]}", r"'age' is there twice"),
         ("age: {cuts: [1], cuts: [2]}", r"'cuts' is there twice"),
         ("? [a]\n: 1", r"is no YAML of columns"),
