@@ -216,6 +216,15 @@ def test_excluded_columns_do_not_matter() -> None:
     assert_allclose(model.predict_proba(frame), other.predict_proba(frame.drop("income", "group")), atol=0.02)
 
 
+def test_the_report_tells_what_was_asked(model: SelectiveNB, tmp_path: Path) -> None:
+    model.report(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Asked of its levels by hand: special and monotone." in text
+    frame, y = claims()
+    SelectiveNB(levels={"age": {"exclude": True}}).fit(frame.drop("income"), y).report(tmp_path / "report.html")
+    assert "Excluded by hand." in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_weights_and_more_classes() -> None:
     frame, y = claims()
     weights = np.random.default_rng(1).integers(0, 3, len(y))

@@ -16,6 +16,7 @@ from bayesieve.table.columns import WithSpecial
 from bayesieve.table.levels import columns_of
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, parse_number
 from bayesieve.table.yaml_files import read_yaml
+from bayesieve.words import listed
 
 _OF_NUMBERS, _OF_CATEGORIES = ("cuts", "special", "monotone", "max_rows"), ("groups",)
 
@@ -110,6 +111,14 @@ class LevelRule:
                 raise refusal(
                     name, f"has the value {twice!r} in two groups" if all(self.groups) else "has an empty group"
                 )
+
+    @property
+    def in_words(self) -> str:
+        """A sentence on what is asked."""
+        if self.exclude:
+            return "Excluded by hand."
+        asked = [name for name in self.__dataclass_fields__ if getattr(self, name) != getattr(LevelRule, name)]
+        return f"Asked of its levels by hand: {listed(asked)}." if asked else ""
 
     @property
     def is_fixed(self) -> bool:
