@@ -1,0 +1,472 @@
+"""Scorecards of several tables with the same levels as one, and scorecards that learn from further rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts.contingency import log_probabilities_of_tables
+from bayesieve.discretize.recoding import coarser_codes
+from bayesieve.evidence.monotone import monotone, rising_cells
+from bayesieve.evidence.solver import N_FACTORS
+from bayesieve.scorecard.record import Feature, Scorecard, chance, number_variances, scorecard_of
+from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import PairLevels, unused_pair_name
+from bayesieve.table.values import canonical_text
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A feature of one of the models that are merged.
+
+    share : of the model among all rows; smoothing : of its counted evidence.
+    line : (n_cells of the merged feature,) the own cell that each is part of, ``n_cells`` for none.
+    counts : (n_levels, n_classes) rows of all models with the feature by its own levels.
+    """
+
+    model: int
+    share: float
+    smoothing: Smoothing
+    feature: Feature
+    line: np.ndarray
+    counts: np.ndarray
+
+    def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
+        """The line of ``of_cells``, (n_cells, ...), for each cell of the merged feature, zeros for none."""
+        found: np.ndarray = np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
+        return found
+
+    @property
+    def table(self) -> np.ndarray:
+        """(n_cells, n_classes) nats beyond those of unseen values, with all rows counted."""
+        own = self.feature
+        return own.contributions - own.unseen + _recounted(own, self.counts, self.smoothing)
+
+
+def merged(cards: Sequence[Scorecard]) -> Scorecard:
+    """One scorecard of several with the same classes and levels; see `bayesieve.merge`."""
+    n = sum(feature.kind != "pair" for feature in cards[0].features)
+    _check_alike(cards, n)
+    sizes = np.array([card.class_counts.sum() for card in cards])
+    shares = sizes / sizes.sum()
+    groups = [[(m, card.features[k]) for m, card in enumerate(cards)] for k in range(n)]
+    columns: dict[str, FeatureLevels] = {}
+    features: list[tuple[Feature, list[_Part]]] = []
+    for own in groups:
+        levels = _summed([feature.levels for _, feature in own])
+        columns[levels.name] = levels
+        cells = _refined([feature.cells for _, feature in own], levels)
+        parts = [_part(cards, shares, m, f, coarser_codes(cells, f.cells), np.asarray(levels.counts)) for m, f in own]
+        features.append(_merged_feature(parts, levels, cells))
+    names = set(columns)
+    for own in _same_pairs(cards, n):
+        levels, lines, counts = _merged_pair([feature.levels for _, feature in own], columns, names)
+        names.add(levels.name)
+        of_models = zip(own, lines, counts, strict=True)
+        parts = [_part(cards, shares, m, feature, line, rows) for (m, feature), line, rows in of_models]
+        features.append(_merged_feature(parts, levels, levels))
+    tables, intercept_factors = _shared_errors(features, cards, shares)
+    prior = shares @ [card.class_shares for card in cards]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = [_base(card) - np.log(card.class_shares) for card in cards]
+        intercept = np.log(prior) + shares @ np.nan_to_num(moved, posinf=0.0, neginf=0.0)
+    facts = {
+        "classes": cards[0].classes,
+        "columns": cards[0].columns,
+        "class_counts": np.sum([card.class_counts for card in cards], axis=0),
+        "intercept_factors": intercept_factors,
+        "provenance": _provenance(cards, prior, shares, features),
+    }
+    whole = [replace(feature, factors=own) for (feature, _), own in zip(features, tables, strict=True)]
+    return scorecard_of(whole, intercept, **facts)
+
+
+def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
+    """ValueError, with the first difference and the remedy, unless classes, columns and levels are the same."""
+    remedy = "fit the others with SelectiveNB(levels=first.scorecard_)."
+    first = cards[0]
+    for m, card in enumerate(cards[1:], 2):
+        if card.classes.tolist() != first.classes.tolist():
+            raise ValueError(
+                f"Model {m} has the classes {card.classes.tolist()!r:.80}, the first model "
+                f"{first.classes.tolist()!r:.80}; merge models of the same classes."
+            )
+        if len(card.columns) != len(first.columns) or set(card.columns) != set(first.columns):
+            other = min({*card.columns} ^ {*first.columns}, default="")
+            raise ValueError(
+                f"Only one of model {m} and the first model has the column {other!r}; fit both on the same columns."
+            )
+        for k in range(n):
+            name = first.features[k].name
+            there = [feature.levels for feature in card.features[k : k + 1]]
+            if not there or not _same(there[0], first.features[k].levels):
+                raise ValueError(f"Model {m} has other levels of {name!r} than the first model; {remedy}")
+        if len(card.features) > n and card.features[n].kind != "pair":
+            raise ValueError(f"Only model {m} has the feature {card.features[n].name!r}; {remedy}")
+
+
+def _same(one: FeatureLevels, other: FeatureLevels) -> bool:
+    """Whether two levels of columns differ in their counts at most."""
+    facts = ("name", "kind", "missing_code", "sum_of", "special")
+    if type(one) is not type(other) or any(getattr(one, fact) != getattr(other, fact) for fact in facts):
+        return False
+    if one.cut_points is not None and other.cut_points is not None:
+        return one.type == other.type and np.array_equal(one.cut_points, other.cut_points)
+    return [set(map(canonical_text, g)) for g in one.groups or ()] == [
+        set(map(canonical_text, g)) for g in other.groups or ()
+    ]
+
+
+def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
+    counts = np.sum([own.counts for own in levels], axis=0)
+    return replace(levels[0], counts=counts, level_score=float(np.mean([own.level_score for own in levels])))
+
+
+def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
+    """The coarsest cells that all ``cells``, which are parts of the same ``levels``, are made of."""
+    if all(own.n_levels == levels.n_levels for own in cells):
+        return levels
+    if levels.cut_points is not None:
+        missing = None if levels.missing_code is None else 0
+        lowest = np.full(int(missing is not None), -np.inf)  # missing values may be joined to different intervals
+        cuts = np.unique(np.concatenate([lowest, *(own.cut_points for own in cells)]))
+        return replace(levels, cut_points=cuts, missing_code=missing, counts=None, level_score=0.0)
+    groups: dict[tuple[int | None, ...], list[Any]] = {}
+    for value in (value for group in levels.groups or () for value in group):
+        text = None if value is None else canonical_text(value)
+        at = tuple(own.missing_code if text is None else own._code_of_text[text] for own in cells)
+        groups.setdefault(at, []).append(value)
+    parts = tuple(map(tuple, groups.values()))
+    missing = next((code for code, group in enumerate(parts) if None in group), None)
+    return replace(levels, groups=parts, missing_code=missing, counts=None, level_score=0.0)
+
+
+def _part(
+    cards: Sequence[Scorecard], shares: np.ndarray, m: int, feature: Feature, line: np.ndarray, counts: np.ndarray
+) -> _Part:
+    return _Part(m, float(shares[m]), cards[m].provenance["smoothing"], feature, line, counts)
+
+
+def _same_pairs(cards: Sequence[Scorecard], n: int) -> list[list[tuple[int, Feature]]]:
+    """The pairs of all models, those of different models together if they have the same parts."""
+    groups: list[list[tuple[int, Feature]]] = []
+    for m, card in enumerate(cards):
+        for feature in card.features[n:]:
+            for group in groups:
+                other = group[0][1]
+                if group[-1][0] < m and feature.name == other.name and all(
+                    map(_same, feature.levels.parts, other.levels.parts)  # type: ignore[attr-defined]
+                ):
+                    group.append((m, feature))
+                    break
+            else:
+                groups.append([(m, feature)])
+    return groups
+
+
+def _merged_pair(
+    pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: set[str]
+) -> tuple[PairLevels, list[np.ndarray], list[np.ndarray]]:
+    """The pair whose levels are parts of those of each of the ``pairs``, which have the same parts; for each of them
+    what level of it each of the merged ones is part of, and the rows of all by its own levels.
+    """
+    first = pairs[0]
+    cells = np.sum([pair.cells for pair in pairs], axis=0)
+    codes = np.stack([pair.grid.ravel() for pair in pairs], axis=1)
+    with_rows = cells.any(axis=2).ravel()
+    empty = np.array([pair.n_levels for pair in pairs])
+    known = (codes != empty).any(axis=1)
+    found, level = np.unique(codes[with_rows], axis=0, return_inverse=True)
+    position = {tuple(line): at for at, line in enumerate(found.tolist())}
+    grid = np.array([position.get(tuple(line), len(found)) for line in codes.tolist()], dtype=np.int64)
+    grid[with_rows] = level.ravel()
+    grid[~known] = len(found)
+    parts = [columns[p.name] if p.name in columns and _same(p, columns[p.name]) else p for p in first.parts]
+    name = first.name if first.name not in names else unused_pair_name(*(part.name for part in parts), names)
+    score = float(np.mean([pair.level_score for pair in pairs]))
+    merged = PairLevels.of(parts, grid.reshape(first.grid.shape), cells, score, name)
+    counts = [_by_level(pair.grid, cells, pair.n_levels) for pair in pairs]
+    return merged, list(found.T), counts
+
+
+def _by_level(grid: np.ndarray, cells: np.ndarray, n_levels: int) -> np.ndarray:
+    counts = np.zeros((n_levels + 1, cells.shape[2]))
+    np.add.at(counts, grid.ravel(), cells.reshape(grid.size, -1))
+    return counts[:n_levels]
+
+
+def _merged_feature(
+    parts: list[_Part], levels: FeatureLevels, cells: FeatureLevels
+) -> tuple[Feature, list[_Part]]:
+    """The mean of a feature over models, by their rows; a cell that is divided shares its rows alike."""
+    table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
+    for part in parts:
+        own = part.feature
+        table += part.share * part.looked_up(part.table)
+        variances += part.looked_up(part.share * own.standard_errors) ** 2
+        times = np.bincount(part.line, minlength=len(own.counts) + 1)[: len(own.counts)]
+        counts += part.looked_up(own.counts / np.maximum(times, 1)[:, None])
+    if levels.kind == "pair":
+        counts = np.asarray(levels.counts)
+    if cells is not levels:
+        cells = replace(cells, counts=counts)
+    signs = {part.feature.sign for part in parts}
+    sign = signs.pop() if len(signs) == 1 else 0
+    if sign:
+        table = monotone(table, rising_cells(cells, sign), counts.sum(axis=1))
+    weight, searched = (sum(p.share * getattr(p.feature, name) for p in parts) for name in ("weight", "search_weight"))
+    shape, nothing = table.shape, np.zeros(table.shape[1])
+    factors, errors = np.zeros((shape[0], 1 if shape[1] == 2 else shape[1], 0)), np.sqrt(variances)
+    weights = min(1.0, weight), min(1.0, searched)
+    return Feature(levels, cells, table, nothing, counts, errors, factors, *weights, sign), parts
+
+
+def _shared_errors(
+    features: Sequence[tuple[Feature, list[_Part]]], cards: Sequence[Scorecard], shares: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Factors of the merged features and of the intercept: those of all models side by side, as these are independent,
+    or the directions in which they spread most.
+    """
+    widths = [card.intercept_factors.shape[1] for card in cards]
+    starts = np.concatenate([[0], np.cumsum(widths)])
+    n_numbers = cards[0].intercept_factors.shape[0]
+    tables = []
+    for feature, parts in features:
+        own = np.zeros((len(feature.counts), n_numbers, starts[-1]))
+        for part in parts:
+            factors, at = part.feature.factors, starts[part.model]
+            own[:, :, at : at + factors.shape[2]] = part.share * part.looked_up(factors)
+        tables.append(own)
+    both = [share * card.intercept_factors for share, card in zip(shares, cards, strict=True)]
+    tables.append(np.concatenate(both, axis=1)[None])
+    if starts[-1] > N_FACTORS:
+        lines = np.concatenate([own.reshape(-1, own.shape[2]) for own in tables])
+        largest = np.linalg.eigh(lines.T @ lines)[1][:, : -N_FACTORS - 1 : -1]
+        tables = [own @ largest for own in tables]
+    return tables[:-1], tables[-1][0]
+
+
+def _base(card: Scorecard) -> np.ndarray:
+    """What the scorecard gives rows whose values are all unseen."""
+    total: np.ndarray = card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
+    return total
+
+
+def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
+    """(n_cells, n_classes) nats by which the evidence that was counted changes with the counts of levels."""
+    old = np.asarray(own.levels.counts, dtype=float)
+    if own.weight == 0 or np.array_equal(old, counts):
+        return np.zeros_like(own.contributions)
+    after, before = (log_probabilities_of_tables([rows], float(rows.sum()), smoothing)[0] for rows in (counts, old))
+    change = own.weight * (after - before)[own.level_of_cell]
+    moved: np.ndarray = change - change.mean(axis=1, keepdims=True)
+    return moved
+
+
+def _provenance(
+    cards: Sequence[Scorecard], prior: np.ndarray, shares: np.ndarray, features: Sequence[tuple[Feature, Any]]
+) -> dict[str, Any]:
+    all_of = [card.provenance for card in cards]
+    split = any(feature.cells is not feature.levels for feature, _ in features)
+    kinds = {own["evidence"] for own in all_of}
+    result = {
+        **all_of[0],
+        "evidence": "counted" if kinds == {"counted"} else "cells" if split else "levels",
+        "weight_factor": float(shares @ [own["weight_factor"] for own in all_of]),
+        "n_rows": sum(own["n_rows"] for own in all_of),
+    }
+    if any("prior" in own for own in all_of):
+        result["prior"] = tuple(prior.tolist())
+    edits = dict.fromkeys(edit for own in all_of for edit in own.get("edits", ()))
+    return (result | {"edits": tuple(edits)}) if edits else result
+
+
+def note(n_rows: int) -> dict[str, Any]:
+    """What a scorecard remembers of rows that came later."""
+    return {"rows": int(n_rows), "when": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def updated(
+    card: Scorecard,
+    cells: np.ndarray,
+    grids: Mapping[int, np.ndarray],
+    classes: np.ndarray,
+    weights: np.ndarray | None,
+) -> Scorecard:
+    """The scorecard with further rows; see `SelectiveNB.update`.
+
+    Parameters
+    ----------
+    cells : (n_features, n_rows) of all features.
+    grids : of each pair, by its position, the rows (or weight) of the cells of its grid, (*grid.shape, n_classes).
+    classes : (n_rows,) positions of the classes; weights : (n_rows,) or None.
+    """
+    n_cells = np.array([feature.cells.n_levels for feature in card.features], dtype=np.int64)
+    names, labels = [feature.name for feature in card.features], card.classes
+    coded = CodedTable(cells, n_cells, names).with_rows(
+        class_codes=classes.astype(np.min_scalar_type(labels.size)), classes=labels, weights=weights
+    )
+    class_counts = card.class_counts + coded.counts.class_counts
+    known: dict[int, FeatureLevels] = {}
+    counted = [
+        _with_rows(feature, coded.counts.feature(k), grids.get(k), known) for k, feature in enumerate(card.features)
+    ]
+    shares = card.class_shares * card.class_counts.sum() + coded.counts.class_counts
+    shares /= shares.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        base = np.where(card.class_shares > 0, _base(card) - np.log(card.class_shares), 0.0) + np.log(shares)
+    features = [replace(f, contributions=f.contributions - f.unseen, unseen=0.0 * f.unseen) for f in counted]
+    shared = card.intercept_factors
+    if card.provenance["evidence"] == "counted":
+        smoothing = card.provenance["smoothing"]
+        features = [
+            replace(new, contributions=new.contributions + _recounted(old, np.asarray(new.levels.counts), smoothing))
+            for old, new in zip(card.features, features, strict=True)
+        ]
+    else:
+        intercept = np.where(card.class_counts > 0, _base(card), base)
+        offset = replace(card, intercept=intercept, features=tuple(features))
+        features, moved, left = _fit_again(offset, features, cells, classes, coded.weights)
+        base, shared = intercept + moved, shared * left[:, None]
+    provenance = {**card.provenance, "n_rows": card.provenance["n_rows"] + classes.size}
+    if "prior" in provenance:
+        provenance["prior"] = tuple(shares.tolist())
+    facts = {"classes": labels, "columns": card.columns, "class_counts": class_counts, "provenance": provenance}
+    return scorecard_of(features, base, intercept_factors=shared, **facts)
+
+
+def _with_rows(
+    feature: Feature, rows: np.ndarray, grid: np.ndarray | None, known: dict[int, FeatureLevels]
+) -> Feature:
+    """The feature with the ``rows`` of its cells, and of its grid if it is a pair, counted; ``known`` are the levels
+    of columns with theirs, which grow.
+    """
+    old: Any = feature.levels
+    if isinstance(old, PairLevels):
+        assert grid is not None
+        seen = old.cells + np.where((old.grid < old.n_levels)[..., None], grid, 0.0)
+        parts = [known.get(id(part), part) for part in old.parts]
+        levels: FeatureLevels = PairLevels.of(parts, old.grid, seen, old.level_score, old.name)
+    else:
+        by_level = np.zeros((old.n_levels, rows.shape[1]))
+        np.add.at(by_level, feature.level_of_cell, rows)
+        levels = known[id(old)] = replace(old, counts=np.asarray(old.counts) + by_level)
+    cells = levels
+    if feature.cells is not old:
+        cells = replace(feature.cells, counts=feature.counts + rows)
+    return replace(feature, levels=levels, cells=cells, counts=feature.counts + rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Prior:
+    """Deviations from the evidence of a scorecard: of the cells of the features in it, then of the intercept.
+
+    codes : (n_used, n_rows); sizes : (n_used,) numbers of cells; offset : (n_rows, n_numbers) what the scorecard gives.
+    spread, shared : (n_cells + 1, n_numbers[, n_factors]) standard deviations of deviations that are independent, and
+    those that belong together.
+    """
+
+    codes: np.ndarray
+    sizes: np.ndarray
+    offset: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    spread: np.ndarray
+    shared: np.ndarray
+
+    def joint(self, table: np.ndarray) -> np.ndarray:
+        """(n_rows, n_numbers) with these deviations."""
+        from bayesieve.evidence._kernels import add_log_probabilities
+
+        joint, lines = self.offset + table[-1], np.append(table[:-1].ravel(), np.zeros(table.shape[1]))
+        if self.sizes.size:
+            add_log_probabilities(self.codes, 0, self.sizes, self._starts, lines, joint)
+        return joint
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """Sums of values (n_rows, n_numbers) over the rows of each cell, and over all rows."""
+        from bayesieve.evidence._kernels import sum_by_level
+
+        sums = np.zeros(self.spread.size)
+        if self.sizes.size:
+            sum_by_level(self.codes, 0, self.sizes, self._starts, np.ascontiguousarray(values), sums)
+        of_cells = sums.reshape(self.spread.shape)
+        of_cells[-1] = values.sum(axis=0)
+        return of_cells
+
+    @property
+    def _starts(self) -> np.ndarray:
+        starts: np.ndarray = (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
+        return starts
+
+    def deviations(self, point: np.ndarray) -> np.ndarray:
+        """Those of standard numbers, the shared ones last."""
+        own, shared = np.split(point, [self.spread.size])
+        table: np.ndarray = self.spread * own.reshape(self.spread.shape) + self.shared @ shared
+        return table
+
+    def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log loss of the rows and of the deviations, with its derivatives."""
+        from bayesieve.evidence._kernels import residuals
+
+        errors = self.joint(self.deviations(point))
+        value = residuals(errors, self.classes, self.weights)
+        slope = self.summed(errors)
+        slopes = np.concatenate([(self.spread * slope).ravel(), np.einsum("cnf,cn->f", self.shared, slope)])
+        return value + point @ point / 2.0, slopes + point
+
+    def left(self, table: np.ndarray) -> np.ndarray:
+        """What is left of the errors, (n_cells + 1, n_numbers), when the rows are known."""
+        joint = self.joint(table)
+        shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
+        variances = self.spread**2 + (self.shared**2).sum(axis=2)
+        left: np.ndarray = 1.0 / np.sqrt(1.0 + variances * self.summed(self.weights[:, None] * shares * (1.0 - shares)))
+        return left
+
+
+def _fit_again(
+    card: Scorecard, features: Sequence[Feature], codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None
+) -> tuple[list[Feature], np.ndarray, np.ndarray]:
+    """Fit the evidence to rows, with that of ``card`` and its errors as prior: the ``features`` with new contributions
+    and errors, what is added to the intercept, (n_classes,), and what is left of its errors, (n_numbers,).
+    """
+    from scipy.optimize import minimize
+
+    used = card.used.tolist()
+    sizes = np.array([len(features[k].counts) for k in used], dtype=np.int64)
+    joint = card.tables.joint(codes[used])
+    n_numbers, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
+    variances = [number_variances(features[k].standard_errors ** 2) for k in used]
+    variances = np.concatenate([*variances, chance(card.class_counts)[None]])
+    shared, ends = np.zeros((len(variances), n_numbers, n_factors)), np.cumsum(sizes)
+    for end, k in zip(ends.tolist(), used, strict=True):
+        own = features[k].factors
+        shared[end - len(own) : end, :, : own.shape[2]] = own
+    shared[-1] = card.intercept_factors
+    prior = _Prior(
+        codes=np.ascontiguousarray(codes[used]),
+        sizes=sizes,
+        offset=joint[:, 1:] - joint[:, :1] if n_numbers == 1 else joint,
+        classes=classes,
+        weights=np.ones(classes.size) if weights is None else np.asarray(weights, dtype=float),
+        spread=np.sqrt(np.maximum(variances - (shared**2).sum(axis=2), 0.0)),
+        shared=shared,
+    )
+    start = np.zeros(prior.spread.size + n_factors)
+    table = prior.deviations(minimize(prior.loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x)
+    left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_numbers == 1 else np.eye(n_numbers)
+    fitted = list(features)
+    for end, k in zip(ends.tolist(), used, strict=True):
+        old, at = features[k], slice(end - len(features[k].counts), end)
+        own = old.contributions + table[at] @ sides
+        if old.sign:
+            own = monotone(own, rising_cells(old.cells, old.sign), old.counts.sum(axis=1))
+        factors = old.factors * left[at][:, :, None]
+        fitted[k] = replace(old, contributions=own, standard_errors=old.standard_errors * left[at], factors=factors)
+    return fitted, table[-1] @ sides, left[-1]
