@@ -15,6 +15,7 @@ from bayesieve.classifier.predicting import read
 from bayesieve.decision.benefits import refuse_scan
 from bayesieve.discretize import TableEncoder
 from bayesieve.scorecard import combining
+from bayesieve.scorecard.combining import Note
 from bayesieve.scorecard.look_up import RowReader
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import Table
@@ -72,7 +73,7 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
     for model in models:
         check_is_fitted(model, "scorecard_")
     card = combining.merged([model.scorecard_ for model in models])
-    notes = tuple(combining.note(model.n_rows_) for model in models) if len(models) > 1 else ()
+    notes = tuple(Note.now(model.n_rows_) for model in models) if len(models) > 1 else ()
     return _with_card(models[0], _noted(card, "merged", notes))
 
 
@@ -88,7 +89,7 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
     cells, _ = reader.code(table, model.n_jobs)
     grids = _grids(card, reader, table, codes, weights)
     made = combining.updated(card, cells, grids, codes, weights)
-    return _with_card(model, _noted(made, "updated", (combining.note(codes.size),)))
+    return _with_card(model, _noted(made, "updated", (Note.now(codes.size),)))
 
 
 def _grids(
@@ -111,7 +112,7 @@ def _grids(
     return grids
 
 
-def _noted(card: Scorecard, key: str, notes: tuple[dict[str, Any], ...]) -> Scorecard:
+def _noted(card: Scorecard, key: str, notes: tuple[Note, ...]) -> Scorecard:
     return replace(card, provenance={**card.provenance, key: (*card.provenance.get(key, ()), *notes)})
 
 

@@ -20,12 +20,28 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.values import canonical_text
 
+_SHARPER = 0.15
+"""Fitted evidence is held back by its prior, the more the fewer rows there are: what several models have on average is
+multiplied by 1 plus this times the chance that two rows are of different models (benchmarks/results/merge.md)."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a scorecard remembers of rows that it learnt from in one go: how many, and when it was given them."""
+
+    rows: int
+    when: str
+
+    @classmethod
+    def now(cls, n_rows: int) -> Note:
+        return cls(int(n_rows), datetime.now(UTC).isoformat(timespec="seconds"))
+
 
 @dataclass(frozen=True, eq=False)
 class _Part:
     """A feature of one of the models that are merged.
 
-    share : of the model among all rows; smoothing : of its counted evidence.
+    share : of the model among all rows, times what makes evidence sharper; smoothing : of its counted evidence.
     line : (n_cells of the merged feature,) the own cell that each is part of, ``n_cells`` for none.
     counts : (n_levels, n_classes) rows of all models with the feature by its own levels.
     """
@@ -55,6 +71,8 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
     _check_alike(cards, n)
     sizes = np.array([card.class_counts.sum() for card in cards])
     shares = sizes / sizes.sum()
+    counted = all(card.provenance["evidence"] == "counted" for card in cards)
+    times = 1.0 if counted else 1.0 + _SHARPER * (1.0 - float(shares @ shares))
     groups = [[(m, card.features[k]) for m, card in enumerate(cards)] for k in range(n)]
     columns: dict[str, FeatureLevels] = {}
     features: list[tuple[Feature, list[_Part]]] = []
@@ -62,20 +80,20 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
         levels = _summed([feature.levels for _, feature in own])
         columns[levels.name] = levels
         cells = _refined([feature.cells for _, feature in own], levels)
-        parts = [_part(cards, shares, m, f, coarser_codes(cells, f.cells), np.asarray(levels.counts)) for m, f in own]
+        parts = [_part(cards, times * shares, m, f, coarser_codes(cells, f.cells), np.asarray(levels.counts)) for m, f in own]
         features.append(_merged_feature(parts, levels, cells))
     names = set(columns)
     for own in _same_pairs(cards, n):
         levels, lines, counts = _merged_pair([feature.levels for _, feature in own], columns, names)
         names.add(levels.name)
         of_models = zip(own, lines, counts, strict=True)
-        parts = [_part(cards, shares, m, feature, line, rows) for (m, feature), line, rows in of_models]
+        parts = [_part(cards, times * shares, m, feature, line, rows) for (m, feature), line, rows in of_models]
         features.append(_merged_feature(parts, levels, levels))
-    tables, intercept_factors = _shared_errors(features, cards, shares)
+    tables, intercept_factors = _shared_errors(features, cards, times * shares)
     prior = shares @ [card.class_shares for card in cards]
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = [_base(card) - np.log(card.class_shares) for card in cards]
-        intercept = np.log(prior) + shares @ np.nan_to_num(moved, posinf=0.0, neginf=0.0)
+        intercept = np.log(prior) + times * shares @ np.nan_to_num(moved, posinf=0.0, neginf=0.0)
     facts = {
         "classes": cards[0].classes,
         "columns": cards[0].columns,
@@ -136,7 +154,7 @@ def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLe
         missing = None if levels.missing_code is None else 0
         lowest = np.full(int(missing is not None), -np.inf)  # missing values may be joined to different intervals
         cuts = np.unique(np.concatenate([lowest, *(own.cut_points for own in cells)]))
-        return replace(levels, cut_points=cuts, missing_code=missing, counts=None, level_score=0.0)
+        return replace(levels, cut_points=cuts, missing_code=missing, counts=None, level_score=0.0, renamed=())
     groups: dict[tuple[int | None, ...], list[Any]] = {}
     for value in (value for group in levels.groups or () for value in group):
         text = None if value is None else canonical_text(value)
@@ -144,7 +162,7 @@ def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLe
         groups.setdefault(at, []).append(value)
     parts = tuple(map(tuple, groups.values()))
     missing = next((code for code, group in enumerate(parts) if None in group), None)
-    return replace(levels, groups=parts, missing_code=missing, counts=None, level_score=0.0)
+    return replace(levels, groups=parts, missing_code=missing, counts=None, level_score=0.0, renamed=())
 
 
 def _part(
@@ -287,11 +305,6 @@ def _provenance(
     return (result | {"edits": tuple(edits)}) if edits else result
 
 
-def note(n_rows: int) -> dict[str, Any]:
-    """What a scorecard remembers of rows that came later."""
-    return {"rows": int(n_rows), "when": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
 def updated(
     card: Scorecard,
     cells: np.ndarray,
@@ -317,10 +330,10 @@ def updated(
     counted = [
         _with_rows(feature, coded.counts.feature(k), grids.get(k), known) for k, feature in enumerate(card.features)
     ]
-    shares = card.class_shares * card.class_counts.sum() + coded.counts.class_counts
-    shares /= shares.sum()
+    n_old, before, rows = card.class_counts.sum(), card.class_shares, coded.counts.class_counts
+    shares = (before * n_old + rows) / (n_old + rows.sum())
     with np.errstate(divide="ignore", invalid="ignore"):
-        base = np.where(card.class_shares > 0, _base(card) - np.log(card.class_shares), 0.0) + np.log(shares)
+        beyond = np.where(before > 0, _base(card) - np.log(before), 0.0)
     features = [replace(f, contributions=f.contributions - f.unseen, unseen=0.0 * f.unseen) for f in counted]
     shared = card.intercept_factors
     if card.provenance["evidence"] == "counted":
@@ -330,10 +343,14 @@ def updated(
             for old, new in zip(card.features, features, strict=True)
         ]
     else:
-        intercept = np.where(card.class_counts > 0, _base(card), base)
-        offset = replace(card, intercept=intercept, features=tuple(features))
-        features, moved, left = _fit_again(offset, features, cells, classes, coded.weights)
-        base, shared = intercept + moved, shared * left[:, None]
+        now = (rows + shares) / (rows.sum() + 1.0)  # the shares of the classes among the new rows
+        with np.errstate(divide="ignore"):
+            start, drift = beyond + np.log(now), np.where(before > 0, np.log(now) - np.log(before), 0.0)
+        offset = replace(card, intercept=start, features=tuple(features))
+        features, moved, left = _fit_again(offset, features, cells, classes, coded.weights, drift)
+        beyond, shared = beyond + moved * rows.sum() / (n_old + rows.sum()), shared * left[:, None]
+    with np.errstate(divide="ignore"):
+        base = beyond + np.log(shares)
     provenance = {**card.provenance, "n_rows": card.provenance["n_rows"] + classes.size}
     if "prior" in provenance:
         provenance["prior"] = tuple(shares.tolist())
@@ -352,7 +369,7 @@ def _with_rows(
         assert grid is not None
         seen = old.cells + np.where((old.grid < old.n_levels)[..., None], grid, 0.0)
         parts = [known.get(id(part), part) for part in old.parts]
-        levels: FeatureLevels = PairLevels.of(parts, old.grid, seen, old.level_score, old.name)
+        levels: FeatureLevels = replace(old, parts=tuple(parts), cells=seen)
     else:
         by_level = np.zeros((old.n_levels, rows.shape[1]))
         np.add.at(by_level, feature.level_of_cell, rows)
@@ -431,10 +448,18 @@ class _Prior:
 
 
 def _fit_again(
-    card: Scorecard, features: Sequence[Feature], codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None
+    card: Scorecard,
+    features: Sequence[Feature],
+    codes: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray | None,
+    drift: np.ndarray,
 ) -> tuple[list[Feature], np.ndarray, np.ndarray]:
     """Fit the evidence to rows, with that of ``card`` and its errors as prior: the ``features`` with new contributions
     and errors, what is added to the intercept, (n_classes,), and what is left of its errors, (n_numbers,).
+
+    drift : (n_classes,) what the intercept already has of other shares of the classes, which may be too much: classes
+        may be more frequent because of what the features tell.
     """
     from scipy.optimize import minimize
 
@@ -443,7 +468,8 @@ def _fit_again(
     joint = card.tables.joint(codes[used])
     n_numbers, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
     variances = [number_variances(features[k].standard_errors ** 2) for k in used]
-    variances = np.concatenate([*variances, chance(card.class_counts)[None]])
+    free = chance(card.class_counts) + (np.diff(drift) if n_numbers == 1 else drift) ** 2
+    variances = np.concatenate([*variances, free[None]])
     shared, ends = np.zeros((len(variances), n_numbers, n_factors)), np.cumsum(sizes)
     for end, k in zip(ends.tolist(), used, strict=True):
         own = features[k].factors
