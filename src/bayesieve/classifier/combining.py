@@ -31,11 +31,12 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
     """One model of several with the same levels, fitted apart: to sites that cannot share rows, or to months.
 
     Exact are the numbers of rows by class and by level, and, with ``calibrate`` False or True, the evidence that is
-    counted, with the mean of the models' weights. Fitted evidence is the mean over the models, by their rows: of what
-    each adds to the shares of the classes in its own rows, which may differ, and in which its counted evidence is
-    replaced by that of all rows. Cells of a feature that differ between models are divided until none does; a
-    divided cell shares its rows alike. Pairs of columns with the same levels of their columns are joined in the same way,
-    others stay features of their own. Standard errors are those of a mean of independent estimates.
+    counted, with the mean of the models' weights. Fitted evidence is the mean over the models, by their rows, of what
+    each adds to the shares of the classes among its own rows, which may differ, with its counted part replaced by that
+    of all rows; and a little sharper, as evidence that is fitted to few rows is held back. Cells of a feature that
+    differ between models are divided until none does; a divided cell shares its rows alike. Pairs of columns whose
+    columns have the same levels are joined in the same way, others stay features of their own. Standard errors are
+    those of a mean of independent estimates. Merge all models at once, not two by two. See docs/update-and-merge.md.
 
     Parameters
     ----------

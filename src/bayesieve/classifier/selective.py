@@ -358,8 +358,9 @@ class SelectiveNB(Predicting):
 
         Columns keep their levels and cells, and the search is not repeated. Exact are the numbers of rows by class,
         level and cell, and, with ``calibrate`` False or True, the evidence, which is counted. Fitted evidence of the
-        features in the model, and the intercept, are fitted to the new rows with the old ones as a normal prior of their
-        standard errors, which shrink. Categories never seen before stay unseen. See docs/update-and-merge.md.
+        features in the model is fitted to the new rows with the old one and its standard errors as a normal prior. The
+        new rows may have other shares of the classes; those of the new model are of all rows. Categories never seen
+        before stay unseen. See docs/update-and-merge.md.
 
         Parameters
         ----------

@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from scipy.sparse import block_diag, csr_array, diags_array, hstack
 from scipy.special import expit, softmax
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import log_probabilities_of_tables
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.evidence.monotone import monotone, rising_cells
+from bayesieve.evidence.shapes import waves_over
 from bayesieve.evidence.solver import N_FACTORS
 from bayesieve.scorecard.record import Feature, Scorecard, chance, number_variances, scorecard_of
 from bayesieve.table import FeatureLevels
@@ -23,6 +25,10 @@ from bayesieve.table.values import canonical_text
 _SHARPER = 0.15
 """Fitted evidence is held back by its prior, the more the fewer rows there are: what several models have on average is
 multiplied by 1 plus this times the chance that two rows are of different models (benchmarks/results/merge.md)."""
+
+_VARIANCES_TIMES = 4.0
+"""Standard errors take levels, cells and features as given, though the same rows choose these."""
+_N_WAVES, _ALONE = 12, 0.1  # of the errors of a curve; share of their variance that is each cell's
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,9 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
         levels = _summed([feature.levels for _, feature in own])
         columns[levels.name] = levels
         cells = _refined([feature.cells for _, feature in own], levels)
-        parts = [_part(cards, times * shares, m, f, coarser_codes(cells, f.cells), np.asarray(levels.counts)) for m, f in own]
+        parts = [
+            _part(cards, times * shares, m, f, coarser_codes(cells, f.cells), np.asarray(levels.counts)) for m, f in own
+        ]
         features.append(_merged_feature(parts, levels, cells))
     names = set(columns)
     for own in _same_pairs(cards, n):
@@ -142,7 +150,7 @@ def _same(one: FeatureLevels, other: FeatureLevels) -> bool:
 
 
 def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
-    counts = np.sum([own.counts for own in levels], axis=0)
+    counts = np.sum([np.asarray(own.counts) for own in levels], axis=0)
     return replace(levels[0], counts=counts, level_score=float(np.mean([own.level_score for own in levels])))
 
 
@@ -178,8 +186,12 @@ def _same_pairs(cards: Sequence[Scorecard], n: int) -> list[list[tuple[int, Feat
         for feature in card.features[n:]:
             for group in groups:
                 other = group[0][1]
-                if group[-1][0] < m and feature.name == other.name and all(
-                    map(_same, feature.levels.parts, other.levels.parts)  # type: ignore[attr-defined]
+                if (
+                    group[-1][0] < m
+                    and feature.name == other.name
+                    and all(
+                        map(_same, feature.levels.parts, other.levels.parts)  # type: ignore[attr-defined]
+                    )
                 ):
                     group.append((m, feature))
                     break
@@ -206,7 +218,7 @@ def _merged_pair(
     grid[with_rows] = level.ravel()
     grid[~known] = len(found)
     parts = [columns[p.name] if p.name in columns and _same(p, columns[p.name]) else p for p in first.parts]
-    name = first.name if first.name not in names else unused_pair_name(*(part.name for part in parts), names)
+    name = first.name if first.name not in names else unused_pair_name(parts[0].name, parts[1].name, names)
     score = float(np.mean([pair.level_score for pair in pairs]))
     merged = PairLevels.of(parts, grid.reshape(first.grid.shape), cells, score, name)
     counts = [_by_level(pair.grid, cells, pair.n_levels) for pair in pairs]
@@ -219,9 +231,7 @@ def _by_level(grid: np.ndarray, cells: np.ndarray, n_levels: int) -> np.ndarray:
     return counts[:n_levels]
 
 
-def _merged_feature(
-    parts: list[_Part], levels: FeatureLevels, cells: FeatureLevels
-) -> tuple[Feature, list[_Part]]:
+def _merged_feature(parts: list[_Part], levels: FeatureLevels, cells: FeatureLevels) -> tuple[Feature, list[_Part]]:
     """The mean of a feature over models, by their rows; a cell that is divided shares its rows alike."""
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
@@ -358,9 +368,7 @@ def updated(
     return scorecard_of(features, base, intercept_factors=shared, **facts)
 
 
-def _with_rows(
-    feature: Feature, rows: np.ndarray, grid: np.ndarray | None, known: dict[int, FeatureLevels]
-) -> Feature:
+def _with_rows(feature: Feature, rows: np.ndarray, grid: np.ndarray | None, known: dict[int, FeatureLevels]) -> Feature:
     """The feature with the ``rows`` of its cells, and of its grid if it is a pair, counted; ``known`` are the levels
     of columns with theirs, which grow.
     """
@@ -385,8 +393,8 @@ class _Prior:
     """Deviations from the evidence of a scorecard: of the cells of the features in it, then of the intercept.
 
     codes : (n_used, n_rows); sizes : (n_used,) numbers of cells; offset : (n_rows, n_numbers) what the scorecard gives.
-    spread, shared : (n_cells + 1, n_numbers[, n_factors]) standard deviations of deviations that are independent, and
-    those that belong together.
+    spread, shared : (n_cells + 1, n_numbers[, n_factors]) standard deviations of the deviations of single features, and
+    what those of several have in common. basis : (n_cells + 1, n_directions) what single features deviate in.
     """
 
     codes: np.ndarray
@@ -396,6 +404,7 @@ class _Prior:
     weights: np.ndarray
     spread: np.ndarray
     shared: np.ndarray
+    basis: csr_array
 
     def joint(self, table: np.ndarray) -> np.ndarray:
         """(n_rows, n_numbers) with these deviations."""
@@ -424,8 +433,8 @@ class _Prior:
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
         """Those of standard numbers, the shared ones last."""
-        own, shared = np.split(point, [self.spread.size])
-        table: np.ndarray = self.spread * own.reshape(self.spread.shape) + self.shared @ shared
+        own, shared = np.split(point, [point.size - self.shared.shape[2]])
+        table: np.ndarray = self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
         return table
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
@@ -435,14 +444,16 @@ class _Prior:
         errors = self.joint(self.deviations(point))
         value = residuals(errors, self.classes, self.weights)
         slope = self.summed(errors)
-        slopes = np.concatenate([(self.spread * slope).ravel(), np.einsum("cnf,cn->f", self.shared, slope)])
+        slopes = np.concatenate(
+            [(self.basis.T @ (self.spread * slope)).ravel(), np.einsum("cnf,cn->f", self.shared, slope)]
+        )
         return value + point @ point / 2.0, slopes + point
 
     def left(self, table: np.ndarray) -> np.ndarray:
         """What is left of the errors, (n_cells + 1, n_numbers), when the rows are known."""
         joint = self.joint(table)
         shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
-        variances = self.spread**2 + (self.shared**2).sum(axis=2)
+        variances = (self.spread**2 + (self.shared**2).sum(axis=2)) / _VARIANCES_TIMES
         left: np.ndarray = 1.0 / np.sqrt(1.0 + variances * self.summed(self.weights[:, None] * shares * (1.0 - shares)))
         return left
 
@@ -467,9 +478,9 @@ def _fit_again(
     sizes = np.array([len(features[k].counts) for k in used], dtype=np.int64)
     joint = card.tables.joint(codes[used])
     n_numbers, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
-    variances = [number_variances(features[k].standard_errors ** 2) for k in used]
+    own_variances = [number_variances(features[k].standard_errors ** 2) for k in used]
     free = chance(card.class_counts) + (np.diff(drift) if n_numbers == 1 else drift) ** 2
-    variances = np.concatenate([*variances, free[None]])
+    variances = np.concatenate([*own_variances, free[None]])
     shared, ends = np.zeros((len(variances), n_numbers, n_factors)), np.cumsum(sizes)
     for end, k in zip(ends.tolist(), used, strict=True):
         own = features[k].factors
@@ -481,10 +492,11 @@ def _fit_again(
         offset=joint[:, 1:] - joint[:, :1] if n_numbers == 1 else joint,
         classes=classes,
         weights=np.ones(classes.size) if weights is None else np.asarray(weights, dtype=float),
-        spread=np.sqrt(np.maximum(variances - (shared**2).sum(axis=2), 0.0)),
-        shared=shared,
+        spread=np.sqrt(_VARIANCES_TIMES * np.maximum(variances - (shared**2).sum(axis=2), 0.0)),
+        shared=np.sqrt(_VARIANCES_TIMES) * shared,
+        basis=csr_array(block_diag([*(_directions(features[k]) for k in used), np.ones((1, 1))])),
     )
-    start = np.zeros(prior.spread.size + n_factors)
+    start = np.zeros(prior.basis.shape[1] * n_numbers + n_factors)
     table = prior.deviations(minimize(prior.loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x)
     left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_numbers == 1 else np.eye(n_numbers)
     fitted = list(features)
@@ -496,3 +508,17 @@ def _fit_again(
         factors = old.factors * left[at][:, :, None]
         fitted[k] = replace(old, contributions=own, standard_errors=old.standard_errors * left[at], factors=factors)
     return fitted, table[-1] @ sides, left[-1]
+
+
+def _directions(feature: Feature) -> Any:
+    """(n_cells, n_directions) in which the evidence of cells deviates, of length 1 for each cell: each alone, but those
+    of a curve mostly together, the more so the nearer they are.
+    """
+    alone = np.ones(len(feature.counts))
+    if feature.cells is feature.levels or feature.kind != "numeric":
+        return diags_array(alone)
+    first, rows = feature.cells.n_apart, feature.counts.sum(axis=1) + np.finfo(float).tiny
+    waves = np.column_stack([np.ones(rows.size), waves_over(rows, first, _N_WAVES)])[first:]
+    waves *= np.sqrt(1.0 - _ALONE) / np.linalg.norm(waves, axis=1, keepdims=True)
+    alone[first:] *= np.sqrt(_ALONE)
+    return hstack([csr_array(np.pad(waves, ((first, 0), (0, 0)))), diags_array(alone)])
