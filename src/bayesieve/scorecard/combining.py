@@ -86,9 +86,7 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
         levels = _summed([feature.levels for _, feature in own])
         columns[levels.name] = levels
         cells = _refined([feature.cells for _, feature in own], levels)
-        parts = [
-            _part(cards, times * shares, m, f, coarser_codes(cells, f.cells), np.asarray(levels.counts)) for m, f in own
-        ]
+        parts = [_part(cards, times * shares, m, f, _line(cells, f.cells), np.asarray(levels.counts)) for m, f in own]
         features.append(_merged_feature(parts, levels, cells))
     names = set(columns)
     for own in _same_pairs(cards, n):
@@ -171,6 +169,11 @@ def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLe
     parts = tuple(map(tuple, groups.values()))
     missing = next((code for code, group in enumerate(parts) if None in group), None)
     return replace(levels, groups=parts, missing_code=missing, counts=None, level_score=0.0, renamed=())
+
+
+def _line(cells: FeatureLevels, own: FeatureLevels) -> np.ndarray:
+    """(n_cells,) which of a model's ``own`` cells each of the refined ``cells`` is part of."""
+    return np.arange(own.n_levels) if cells.n_levels == own.n_levels else coarser_codes(cells, own)
 
 
 def _part(
