@@ -150,6 +150,16 @@ def swap(manifest: Path, codes: Path) -> None:
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"levels": [1, 2]}))
 
 
+def test_codes_used_again_know_which_columns_are_noise(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = pl.DataFrame({"constant": np.zeros(60), **{f"noise {k}": rng.integers(0, 2, 60) + 0.0 for k in range(200)}})
+    fitted = [SelectiveNB(cache=tmp_path / "cache").fit(X, y) for _ in range(2)]
+    levels = fitted[0].encoder_.levels_
+    assert levels.doubtful.size > 0 < levels.n_constant
+    assert saved(fitted[0], tmp_path) == saved(fitted[1], tmp_path)
+
+
 DAMAGES = (cut, flip, halve, swap, lambda manifest, codes: codes.unlink(), lambda manifest, codes: manifest.unlink())
 
 

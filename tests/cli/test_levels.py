@@ -34,7 +34,7 @@ def test_levels_are_written_edited_and_read_back(succeeds: Run, model: Path, tmp
             "error: levels names the column 'nope', which is not in the table; name its columns only.",
         ),
         ("age: {cuts: [2, 1]}", "error: levels of the column 'age': it needs cuts in ascending order, each once."),
-        ("age: [", "error: levels.yaml is no YAML of columns and their levels: "),
+        ("age: [", "error: levels.yaml, line 1 is no YAML of columns and what is told of them: "),
     ],
 )
 def test_levels_that_cannot_be(fails: Run, text: str, message: str) -> None:

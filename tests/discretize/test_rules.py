@@ -16,8 +16,10 @@ from sklearn.base import clone
 
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
-from bayesieve.discretize.rules import LevelRule, TableRules, _joined_levels, read_yaml
+from bayesieve.discretize.ruled_coders import _joined_levels
+from bayesieve.discretize.rules import LevelRule, TableRules
 from bayesieve.table.columns import WithSpecial
+from bayesieve.table.yaml_files import read_yaml
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column .last. holds dates")
 N = 900
@@ -214,6 +216,15 @@ def test_excluded_columns_do_not_matter() -> None:
     assert_allclose(model.predict_proba(frame), other.predict_proba(frame.drop("income", "group")), atol=0.02)
 
 
+def test_the_report_tells_what_was_asked(model: SelectiveNB, tmp_path: Path) -> None:
+    model.report(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Asked of its levels by hand: special and monotone." in text
+    frame, y = claims()
+    SelectiveNB(levels={"age": {"exclude": True}}).fit(frame.drop("income"), y).report(tmp_path / "report.html")
+    assert "Excluded by hand." in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_weights_and_more_classes() -> None:
     frame, y = claims()
     weights = np.random.default_rng(1).integers(0, 3, len(y))
@@ -296,8 +307,8 @@ def test_options_that_contradict_rules() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("- a", r"must map names of columns to options of their levels"),
-        ("age: [1", r"is no YAML of columns and their levels"),
+        ("- a", r"must map names of columns to what is told of them"),
+        ("age: [1", r", line 1 is no YAML of columns"),
         ("age: {cuts: [1]}\nage: {cuts: [2]}", r"'age' is there twice"),
         ("age: {cuts: [1], cuts: [2]}", r"'cuts' is there twice"),
         ("? [a]\n: 1", r"is no YAML of columns"),

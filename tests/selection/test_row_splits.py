@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,9 +130,3 @@ def test_groups_stay_together_in_folds_of_a_number() -> None:
 def test_one_clear_sentence(cv: Any, groups: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         row_splits(cv, Y, groups)
-
-
-def test_the_report_tests_no_row_twice(tmp_path: Path) -> None:
-    twice = [(np.arange(100, N), np.arange(100)), (np.arange(200, N), np.arange(50, 150))]
-    with pytest.raises(ValueError, match="cv must test no row twice"):
-        SelectiveNB("map").fit(FRAME, Y).report(tmp_path / "report.html", FRAME, Y, cv=twice)

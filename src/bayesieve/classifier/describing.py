@@ -94,8 +94,13 @@ def describe(model: SelectiveNB) -> str:
 
 def feature_note(model: SelectiveNB, k: int) -> str | None:
     """The description of a feature, and a remark, or None."""
-    label = Wording.of(model.scorecard_).labels.get(model.encoder_.levels_[k].name, {})
-    return " ".join(filter(None, [label.get("description"), _remark(model, k)])) or None
+    name, rules = model.encoder_.levels_[k].name, getattr(model.encoder_, "rules_", None)
+    label = Wording.of(model.scorecard_).labels.get(name, {})
+    rule = None if rules is None else rules.rules.get(name)
+    remarks = [label.get("description"), "" if rule is None else rule.in_words]
+    if rule is None or not rule.exclude:
+        remarks.append(_remark(model, k))
+    return " ".join(filter(None, remarks)) or None
 
 
 def _remark(model: SelectiveNB, k: int) -> str | None:

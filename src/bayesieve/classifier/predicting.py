@@ -4,6 +4,7 @@ values that it has never seen.
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -540,13 +541,18 @@ def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
     names = getattr(model, "feature_names_in_", None)
     if names is None or not nw.dependencies.is_into_dataframe(X) or len(X) != 1 or list(X.columns) != names.tolist():
         return None
-    try:
-        row = nw.from_native(X, eager_only=True).rows()[0]
-    except BaseException as error:  # polars panics at dates that Python cannot hold; a table can
-        if type(error).__name__ != "PanicException":
-            raise
+    frame = nw.from_native(X, eager_only=True)
+    if not all(map(_is_in_calendar, frame.iter_columns())):
         return None
-    return reader.read_row(dict(zip(X.columns, row, strict=True)))
+    return reader.read_row(dict(zip(X.columns, frame.rows()[0], strict=True)))
+
+
+def _is_in_calendar(column: nw.Series[Any]) -> bool:
+    """Whether the one value is no date that Python cannot hold, at which polars panics; a table can hold it."""
+    if not column.dtype.is_temporal() or isinstance(column.dtype, (nw.Time, nw.Duration)):
+        return True
+    year = column.dt.year().to_list()[0]  # null beyond what polars can tell
+    return bool(column.is_null()[0]) if year is None else dt.MINYEAR <= year <= dt.MAXYEAR
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:

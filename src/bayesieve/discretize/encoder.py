@@ -32,7 +32,8 @@ from bayesieve.discretize.row_blocks import (
     ScannedBlocks,
     TableBlocks,
 )
-from bayesieve.discretize.rules import AS_LEARNT, TableRules, as_learnt, free
+from bayesieve.discretize.ruled_coders import AS_LEARNT, as_learnt, free, ruled_coders
+from bayesieve.discretize.rules import TableRules
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
 from bayesieve.engine.base import OF_CODES
@@ -267,7 +268,7 @@ class TableEncoder(TableCoder):
             )
         by_column, without = [coders[kind] for kind in table.kinds()], ()
         if rules is not None:
-            by_column, without = rules.coders(table, by_column, self.pairs), (*rules.rules,)
+            by_column, without = ruled_coders(rules, table, by_column, self.pairs), (*rules.rules,)
         drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table, without)
         return table, drawn, by_column, grouper_of(coders["categorical"], self.prior)
 

@@ -561,7 +561,7 @@ def _groups_alike(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | 
     unsized = units.copy()
     unsized[:, -1] = 0
     states, totals = merge_pairs(unsized, units[:, -1].copy(), log_table)
-    kept = np.array([k for k in _SOME_GROUPS if k <= len(units)])
+    kept = np.array([k for k in _SOME_GROUPS if k <= len(units)], dtype=np.int64)
     fewer = len(units) - kept
     return states[fewer[np.argsort(totals[fewer] + prior[kept])[:2]]]
 

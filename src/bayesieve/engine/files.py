@@ -35,7 +35,7 @@ _ZEROS = bytes(1 << 20)
 SCRATCH = ".bayesieve-rows-"
 """Beginning of the names of files, for the moment that they have one on systems without unnamed files."""
 MANIFEST = "bayesieve-cache.json"
-_FORMAT = "bayesieve cache 2"
+_FORMAT = "bayesieve cache 3"
 _CODES = re.compile(r"codes-[0-9a-f]{16}\.bin")
 _NOTES = re.compile(r"search-[0-9a-f]{16}\.bin")
 _ROWS = r"rows-[0-9a-f]{16}-[0-9a-f]{16}\.bin"  # of former versions
@@ -289,6 +289,7 @@ class Cache(Mapped):
             if not whole or (manifest["format"], manifest["digest"]) != (_FORMAT, key):
                 return None
             levels = TableLevels.of(features_from_json(manifest["levels"]))
+            levels.n_constant, levels.doubtful = manifest["n_constant"], np.array(manifest["doubtful"], dtype=np.int64)
             shape, dtype = tuple(manifest["shape"]), np.dtype(manifest["dtype"])
             with open(self.folder / manifest["codes"], "rb") as file:
                 codes = self.map(file, shape, dtype, read=True)
@@ -314,6 +315,8 @@ class Cache(Mapped):
                 "dtype": codes.dtype.str,
                 "checksums": self._checksums(codes),
                 "levels": features_to_json(levels),
+                "n_constant": levels.n_constant,
+                "doubtful": levels.doubtful.tolist(),
             }
             manifest["sha256"] = hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
             write_atomically(self.folder / MANIFEST, json.dumps(manifest))

@@ -326,8 +326,8 @@ def challenge(
     ----------
     champion, challenger : SelectiveNB, Scorecard, or classifiers with ``predict_proba`` and ``classes_``
         Of the same classes.
-    X, y, sample_weight :
-        As in `evaluate`. Rows that neither model was trained on.
+    X : dataframe or array
+        Rows that neither model was trained on; ``y`` and ``sample_weight`` are as in `evaluate`.
     share : float, optional
         Share of the rows, by weight, that each selects: those of the largest probabilities; among equal ones those
         that the other prefers. By default as many as the champion decides to be of the class.

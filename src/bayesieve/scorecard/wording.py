@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +18,7 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name, scores_of
 from bayesieve.table.labels import cell_labels, cut_texts, group_labels
 from bayesieve.table.values import canonical_text
+from bayesieve.table.yaml_files import read_yaml
 from bayesieve.words import named, similar
 
 
@@ -47,7 +47,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     """
     where = "The labels" if isinstance(source, Mapping) else str(source)
     if isinstance(source, (str, os.PathLike)):
-        source = _parsed(Path(source))
+        source = read_yaml(source, texts=True)
     try:
         read = msgspec.json.decode(msgspec.json.encode(source), type=dict[str, Any])  # keys are texts
     except (msgspec.MsgspecError, TypeError):
@@ -67,19 +67,6 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
             ) from None
         labels[column] = msgspec.to_builtins(label)
     return labels
-
-
-def _parsed(path: Path) -> Any:
-    import yaml
-
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # all values are texts
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read ({error.strerror}); give a file of labels.") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = "" if mark is None else f", line {mark.line + 1}"
-        raise ValueError(f"{path}{place} is not YAML; write lines such as 'age: {{name: Age, unit: years}}'.") from None
 
 
 def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> str | None:

@@ -297,7 +297,7 @@ def _from_pandas(column: Any) -> Any:
     if isinstance(column.dtype, pd.ArrowDtype) or getattr(column.dtype, "storage", None) == "pyarrow":
         return _to_arrow(column)
     if isinstance(column.dtype, pd.SparseDtype):
-        column = column.sparse.to_dense()
+        return column.array.to_dense()  # never guessed to be text that Arrow would refuse
     return column.to_numpy() if isinstance(column.dtype, np.dtype) else column
 
 
