@@ -34,10 +34,10 @@ def main() -> None:
         targets = {row["name"]: row["target"] for row in csv.DictReader(file)}
     report = Report("merge", "Merged and updated models", arguments)
     report.add(
-        f"Log loss in nats of held-out rows (a third), mean of {len(SEEDS)} splits. Rows go to {SITES} sites at random, "
+        f"Log loss in nats of held-out rows (a third), mean of {len(SEEDS)} splits. Rows go to {SITES} sites at random "
         "with odds that differ by class. The first site finds the levels, the others keep them. `all rows`: one fit of "
         "all training rows with these levels, and with levels of its own; `merged` and `site` (mean of the sites) are "
-        f"differences to the first of them. Then the rows in the order of chance in {MONTHS} months: a model of the first, "
+        f"differences to the first of them. Then the rows come in {MONTHS} months, at random: a model of the first, "
         "updated with the others, against a fit of all rows with its levels. Seconds: of a fit of the rows of the last "
         "month, and of an update with them.\n"
     )
