@@ -17,9 +17,9 @@ from bayesieve import SelectiveNB
 
 TABLES = (
     *("german_credit", "pima_diabetes", "hypothyroid_uci", "ada", "sick", "spambase", "page_blocks", "waveform40"),
-    *("thyroid_ann", "mushroom_8124", "adult", "sylva", "satimage", "nursery", "kr_vs_kp"),
+    *("thyroid_ann", "mushroom_8124", "adult", "sylva", "satimage", "splice", "kr_vs_kp"),
 )
-SITES, SEEDS, MOST_ROWS, MOST, MONTHS = 3, (0, 1), 30_000, 0.003, 4
+SITES, SEEDS, MOST_ROWS, MOST, MONTHS = 3, (0, 1), 20_000, 0.003, 4
 _SPREAD = 0.7  # of the log odds of a class to be at a site
 
 

@@ -266,7 +266,7 @@ def test_errors() -> None:
         bayesieve.merge([first, SelectiveNB().fit(X[1::3], y[1::3])])
     with pytest.raises(ValueError, match="Model 2 has the classes"):
         bayesieve.merge([first, SelectiveNB().fit(X, np.where(y == 1, "yes", "no"))])
-    with pytest.raises(ValueError, match="the column 'noise'"):
+    with pytest.raises(ValueError, match="first one has 'noise'"):
         bayesieve.merge([first, SelectiveNB().fit(X.drop("noise"), y)])
     for models in ([], [first, "model"]):
         with pytest.raises(ValueError, match="merge takes a list of fitted SelectiveNB models"):

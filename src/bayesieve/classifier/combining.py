@@ -34,8 +34,8 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
     counted, with the mean of the models' weights. Fitted evidence is the mean over the models, by their rows, of what
     each adds to the shares of the classes among its own rows, which may differ, with its counted part replaced by that
     of all rows; and a little sharper, as evidence that is fitted to few rows is held back. Cells of a feature that
-    differ between models are divided until none does; a divided cell shares its rows alike. Pairs of columns whose
-    columns have the same levels are joined in the same way, others stay features of their own. Standard errors are
+    differ between models are divided until none does; a divided cell shares its rows alike. Pairs of columns
+    that differ between models stay features each. Standard errors are
     those of a mean of independent estimates. Merge all models at once, not two by two. See docs/update-and-merge.md.
 
     Parameters

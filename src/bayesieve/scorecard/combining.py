@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from bayesieve.scorecard.record import Feature, Scorecard, chance, number_varian
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.values import canonical_text
+from bayesieve.words import named
 
 _SHARPER = 0.15
 """Fitted evidence is held back by its prior, the more the fewer rows there are: what several models have on average is
@@ -86,14 +88,13 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
         levels = _summed([feature.levels for _, feature in own])
         columns[levels.name] = levels
         cells = _refined([feature.cells for _, feature in own], levels)
-        parts = [_part(cards, times * shares, m, f, _line(cells, f.cells), np.asarray(levels.counts)) for m, f in own]
+        parts = [_part(cards, times * shares, m, f, levels, cells) for m, f in own]
         features.append(_merged_feature(parts, levels, cells))
     names = set(columns)
     for own in _same_pairs(cards, n):
-        levels, lines, counts = _merged_pair([feature.levels for _, feature in own], columns, names)
+        levels = _merged_pair([feature.levels for _, feature in own], columns, names)
         names.add(levels.name)
-        of_models = zip(own, lines, counts, strict=True)
-        parts = [_part(cards, times * shares, m, feature, line, rows) for (m, feature), line, rows in of_models]
+        parts = [_part(cards, times * shares, m, f, levels, levels) for m, f in own]
         features.append(_merged_feature(parts, levels, levels))
     tables, intercept_factors = _shared_errors(features, cards, times * shares)
     prior = shares @ [card.class_shares for card in cards]
@@ -113,38 +114,32 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
 
 def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
     """ValueError, with the first difference and the remedy, unless classes, columns and levels are the same."""
-    remedy = "fit the others with SelectiveNB(levels=first.scorecard_)."
     first = cards[0]
     for m, card in enumerate(cards[1:], 2):
-        if card.classes.tolist() != first.classes.tolist():
+        own, other = card.classes.tolist(), first.classes.tolist()
+        if own != other:
             raise ValueError(
-                f"Model {m} has the classes {card.classes.tolist()!r:.80}, the first model "
-                f"{first.classes.tolist()!r:.80}; merge models of the same classes."
+                f"Model {m} has the classes {named(own)}, the first model {named(other)}; fit all on these."
             )
-        if len(card.columns) != len(first.columns) or set(card.columns) != set(first.columns):
-            other = min({*card.columns} ^ {*first.columns}, default="")
+        lacking = sorted({*card.columns} ^ {*first.columns})
+        if lacking:
             raise ValueError(
-                f"Only one of model {m} and the first model has the column {other!r}; fit both on the same columns."
+                f"Only one of model {m} and the first one has {named(lacking)}; fit both on the same columns."
             )
-        for k in range(n):
-            name = first.features[k].name
-            there = [feature.levels for feature in card.features[k : k + 1]]
-            if not there or not _same(there[0], first.features[k].levels):
-                raise ValueError(f"Model {m} has other levels of {name!r} than the first model; {remedy}")
-        if len(card.features) > n and card.features[n].kind != "pair":
-            raise ValueError(f"Only model {m} has the feature {card.features[n].name!r}; {remedy}")
+        levels = [[f.levels for f in both.features if f.kind != "pair"] for both in (first, card)]
+        for one, same in zip_longest(*levels):
+            if one is None or same is None or _facts(one) != _facts(same):
+                name = (one or same).name
+                raise ValueError(
+                    f"Model {m} has other levels of {name!r} than the first model; fit the others with "
+                    "SelectiveNB(levels=first.scorecard_)."
+                )
 
 
-def _same(one: FeatureLevels, other: FeatureLevels) -> bool:
-    """Whether two levels of columns differ in their counts at most."""
-    facts = ("name", "kind", "missing_code", "sum_of", "special")
-    if type(one) is not type(other) or any(getattr(one, fact) != getattr(other, fact) for fact in facts):
-        return False
-    if one.cut_points is not None and other.cut_points is not None:
-        return one.type == other.type and np.array_equal(one.cut_points, other.cut_points)
-    return [set(map(canonical_text, g)) for g in one.groups or ()] == [
-        set(map(canonical_text, g)) for g in other.groups or ()
-    ]
+def _facts(levels: Any) -> dict[str, Any]:
+    """What tells values apart."""
+    own = levels.to_json()
+    return {name: own[name] for name in own if name not in ("counts", "cells", "level_score", "renamed")}
 
 
 def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
@@ -171,67 +166,32 @@ def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLe
     return replace(levels, groups=parts, missing_code=missing, counts=None, level_score=0.0, renamed=())
 
 
-def _line(cells: FeatureLevels, own: FeatureLevels) -> np.ndarray:
-    """(n_cells,) which of a model's ``own`` cells each of the refined ``cells`` is part of."""
-    return np.arange(own.n_levels) if cells.n_levels == own.n_levels else coarser_codes(cells, own)
-
-
 def _part(
-    cards: Sequence[Scorecard], shares: np.ndarray, m: int, feature: Feature, line: np.ndarray, counts: np.ndarray
+    cards: Sequence[Scorecard], shares: np.ndarray, m: int, own: Feature, levels: FeatureLevels, cells: FeatureLevels
 ) -> _Part:
-    return _Part(m, float(shares[m]), cards[m].provenance["smoothing"], feature, line, counts)
+    n = own.cells.n_levels
+    line = np.arange(n) if cells.n_levels == n else coarser_codes(cells, own.cells)
+    return _Part(m, float(shares[m]), cards[m].provenance["smoothing"], own, line, np.asarray(levels.counts))
 
 
-def _same_pairs(cards: Sequence[Scorecard], n: int) -> list[list[tuple[int, Feature]]]:
-    """The pairs of all models, those of different models together if they have the same parts."""
-    groups: list[list[tuple[int, Feature]]] = []
+def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
+    """The pairs of all models, those of different models together if they are the same but for counts."""
+    groups: dict[str, list[tuple[int, Feature]]] = {}
     for m, card in enumerate(cards):
         for feature in card.features[n:]:
-            for group in groups:
-                other = group[0][1]
-                if (
-                    group[-1][0] < m
-                    and feature.name == other.name
-                    and all(
-                        map(_same, feature.levels.parts, other.levels.parts)  # type: ignore[attr-defined]
-                    )
-                ):
-                    group.append((m, feature))
-                    break
-            else:
-                groups.append([(m, feature)])
-    return groups
+            pair: Any = feature.levels
+            facts = repr((pair.name, pair.grid.tolist(), [*map(_facts, pair.parts)]))
+            groups.setdefault(facts, []).append((m, feature))
+    return groups.values()
 
 
-def _merged_pair(
-    pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: set[str]
-) -> tuple[PairLevels, list[np.ndarray], list[np.ndarray]]:
-    """The pair whose levels are parts of those of each of the ``pairs``, which have the same parts; for each of them
-    what level of it each of the merged ones is part of, and the rows of all by its own levels.
-    """
-    first = pairs[0]
+def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
+    """The pair with the counts of all, with parts that are levels of columns if these are the same."""
+    parts = [columns.get(part.name, part) for part in pairs[0].parts]
+    parts = [own if _facts(own) == _facts(part) else part for own, part in zip(parts, pairs[0].parts, strict=True)]
+    name = pairs[0].name if pairs[0].name not in names else unused_pair_name(parts[0].name, parts[1].name, names)
     cells = np.sum([pair.cells for pair in pairs], axis=0)
-    codes = np.stack([pair.grid.ravel() for pair in pairs], axis=1)
-    with_rows = cells.any(axis=2).ravel()
-    empty = np.array([pair.n_levels for pair in pairs])
-    known = (codes != empty).any(axis=1)
-    found, level = np.unique(codes[with_rows], axis=0, return_inverse=True)
-    position = {tuple(line): at for at, line in enumerate(found.tolist())}
-    grid = np.array([position.get(tuple(line), len(found)) for line in codes.tolist()], dtype=np.int64)
-    grid[with_rows] = level.ravel()
-    grid[~known] = len(found)
-    parts = [columns[p.name] if p.name in columns and _same(p, columns[p.name]) else p for p in first.parts]
-    name = first.name if first.name not in names else unused_pair_name(parts[0].name, parts[1].name, names)
-    score = float(np.mean([pair.level_score for pair in pairs]))
-    merged = PairLevels.of(parts, grid.reshape(first.grid.shape), cells, score, name)
-    counts = [_by_level(pair.grid, cells, pair.n_levels) for pair in pairs]
-    return merged, list(found.T), counts
-
-
-def _by_level(grid: np.ndarray, cells: np.ndarray, n_levels: int) -> np.ndarray:
-    counts = np.zeros((n_levels + 1, cells.shape[2]))
-    np.add.at(counts, grid.ravel(), cells.reshape(grid.size, -1))
-    return counts[:n_levels]
+    return replace(pairs[0], name=name, parts=tuple(parts), cells=cells)
 
 
 def _merged_feature(parts: list[_Part], levels: FeatureLevels, cells: FeatureLevels) -> tuple[Feature, list[_Part]]:
