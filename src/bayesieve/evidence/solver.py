@@ -30,7 +30,7 @@ _STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _MOST_CHANGE = 5.0  # factor on a variance in one round, as deviations are not at their optimum yet
 _INTERCEPT_PRECISION = 1.0
-_EXPECTED_VARIANCE, _EXPECTED_NUMBERS = 0.0625, 1.0  # of deviations of each group, and how many it counts for
+_EXPECTED_VARIANCE, _EXPECTED_NUMBERS = 0.0625, 1.0  # of deviations, of two classes if they are equal; and how many
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
 _LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
@@ -224,6 +224,9 @@ class EvidenceProblem:
         self.n_numbers = 1 if self.n_classes == 2 else self.n_classes
         self._square = 0.5 if self.n_numbers == 1 else 1.0  # of the deviations of the classes that a number of 1 means
         self.n_jobs, self.n_rows, self._total = n_jobs, classes.size, float(weights.sum())
+        shares = np.bincount(classes, weights, self.n_classes) / self._total
+        # The rarer one of two classes is, the less its rows tell of weak features.
+        self._expected_variance = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if self.n_numbers == 1 else 1.0)
         offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
         self._slices = row_slices(classes.size, self.n_numbers)
         self._blocks = [_Block.of(codes[:, own], offset[own], classes[own], weights[own]) for own in self._slices]
@@ -595,7 +598,7 @@ class EvidenceProblem:
         """Sum of squares of the deviations of each group, and of ``expected`` more, over their effective number, and
         somewhat further.
         """
-        squares = self._square * self.by_group((point * point).sum(axis=1)) + expected * _EXPECTED_VARIANCE
+        squares = self._square * self.by_group((point * point).sum(axis=1)) + expected * self._expected_variance
         best = np.maximum(squares / np.maximum(effective + expected, 1e-9), 1e-9)
         change = np.clip((best / variances) ** _LONGER_STEPS, 1.0 / _MOST_CHANGE, _MOST_CHANGE)
         following = np.minimum(variances * change, _MOST_VARIANCE)
