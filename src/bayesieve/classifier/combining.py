@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.measuring import known_labels
 from bayesieve.classifier.predicting import read
 from bayesieve.decision.benefits import refuse_scan
-from bayesieve.discretize import TableEncoder
 from bayesieve.scorecard import combining
 from bayesieve.scorecard.combining import Note
 from bayesieve.scorecard.look_up import RowReader
@@ -21,7 +20,6 @@ from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import Table
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name
-from bayesieve.table.levels import TableLevels
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -75,7 +73,7 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
         check_is_fitted(model, "scorecard_")
     card = combining.merged([model.scorecard_ for model in models])
     notes = tuple(Note.now(model.n_rows_) for model in models) if len(models) > 1 else ()
-    return _with_card(models[0], _noted(card, "merged", notes))
+    return with_card(models[0], _noted(card, "merged", notes))
 
 
 def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveNB:
@@ -90,7 +88,7 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
     cells, _ = reader.code(table, model.n_jobs)
     grids = _grids(card, reader, table, codes, weights)
     made = combining.updated(card, cells, grids, codes, weights)
-    return _with_card(model, _noted(made, "updated", (Note.now(codes.size),)))
+    return with_card(model, _noted(made, "updated", (Note.now(codes.size),)))
 
 
 def _grids(
@@ -115,15 +113,3 @@ def _grids(
 
 def _noted(card: Scorecard, key: str, notes: tuple[Note, ...]) -> Scorecard:
     return replace(card, provenance={**card.provenance, key: (*card.provenance.get(key, ()), *notes)})
-
-
-def _with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
-    """The model with another scorecard, whose levels its encoder gets."""
-    made, levels = copy(model), [feature.levels for feature in card.features]
-    made.scorecard_, made.encoder_ = card, copy(model.encoder_)
-    if isinstance(made.encoder_, TableEncoder):
-        made.encoder_._remember(TableLevels.of(levels), model.encoder_.classes_)
-    else:
-        made.encoder_.levels_ = tuple(levels)
-        made.encoder_.level_scores_ = np.array([level.level_score for level in levels])
-    return made

@@ -160,6 +160,7 @@ def slanted(of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.nd
     lengths = np.diff(np.append(firsts, ordered.size))
     apart = np.append(True, middles[1:] > np.maximum.accumulate(middles)[:-1])  # levels may be empty, too
     beyond = make_interp_spline(middles[apart], steps[apart], k=1)(ranks) - np.repeat(steps, lengths, axis=0)
+    beyond[np.repeat(~apart, lengths)] = 0.0
     onward = np.ones(1)
     if steps.shape[1] == 2:
         beyond = np.diff(beyond, axis=1)
