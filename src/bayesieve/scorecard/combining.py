@@ -460,7 +460,9 @@ def _fit_again(
         basis=csr_array(block_diag([*(_directions(features[k]) for k in used), np.ones((1, 1))])),
     )
     start = np.zeros(prior.basis.shape[1] * n_numbers + n_factors)
-    table = prior.deviations(minimize(prior.loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x)
+    table = prior.deviations(
+        minimize(prior.loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "ftol": 1e-7}).x
+    )
     left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_numbers == 1 else np.eye(n_numbers)
     fitted = list(features)
     for end, k in zip(ends.tolist(), used, strict=True):
