@@ -15,6 +15,7 @@ from scipy.special import expit, softmax
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import log_probabilities_of_tables
 from bayesieve.discretize.recoding import coarser_codes
+from bayesieve.engine.base import one_blas_thread
 from bayesieve.evidence.monotone import monotone, rising_cells
 from bayesieve.evidence.shapes import waves_over
 from bayesieve.evidence.solver import N_FACTORS
@@ -460,9 +461,9 @@ def _fit_again(
         basis=csr_array(block_diag([*(_directions(features[k]) for k in used), np.ones((1, 1))])),
     )
     start = np.zeros(prior.basis.shape[1] * n_numbers + n_factors)
-    table = prior.deviations(
-        minimize(prior.loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "ftol": 1e-7}).x
-    )
+    options = {"maxiter": 500, "ftol": 1e-7}
+    with one_blas_thread():  # sums come in one order
+        table = prior.deviations(minimize(prior.loss, start, jac=True, method="L-BFGS-B", options=options).x)
     left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_numbers == 1 else np.eye(n_numbers)
     fitted = list(features)
     for end, k in zip(ends.tolist(), used, strict=True):
