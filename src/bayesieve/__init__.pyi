@@ -3,6 +3,7 @@ from .classifier import (
     DiscreteNB as DiscreteNB,
     SelectiveNB as SelectiveNB,
     load as load,
+    merge as merge,
 )
 from .counts import (
     CodedTable as CodedTable,

@@ -44,3 +44,12 @@ def test_levels_that_cannot_be(fails: Run, text: str, message: str) -> None:
     assert not Path("out").exists()
     assert "There is no model file no.json" in fails("levels", "no.json")
     assert "nowhere.yaml cannot be read" in fails("fit", GERMAN, "--target", "class", "--levels", "nowhere.yaml")
+
+
+def test_models_are_merged_and_updated(succeeds: Run, fails: Run, model: Path) -> None:
+    succeeds("fit", GERMAN, "-t", "class", "--folds", 0, "--no-report", "--output", "same")
+    assert succeeds("merge", model, "same/model.json", "-o", "both.json").stdout == "model of 2,000 rows in both.json\n"
+    assert succeeds("update", model, GERMAN, "-o", "new.json").stdout == "model of 2,000 rows in new.json\n"
+    for name in ("both.json", "new.json"):
+        np.testing.assert_array_equal(bayesieve.load(name).scorecard_.class_counts, [600, 1400])
+    assert "has no column 'nope' (--target)" in fails("update", model, GERMAN, "-t", "nope", "-o", "x.json")

@@ -41,6 +41,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("own-dependence.md", 4),
         ("reasons.md", 8),
         ("privacy.md", 2),
+        ("update-and-merge.md", 6),
         ("watching-a-model.md", 15),
     ],
 )

@@ -1,7 +1,8 @@
 """`SelectiveNB`: from a raw table to decisions, explanations, a file and a report; `DiscreteNB`, on codes."""
 
+from bayesieve.classifier.combining import merge
 from bayesieve.classifier.discrete import DiscreteNB
 from bayesieve.classifier.persistence import load
 from bayesieve.classifier.selective import SelectiveNB
 
-__all__ = ["DiscreteNB", "SelectiveNB", "load"]
+__all__ = ["DiscreteNB", "SelectiveNB", "load", "merge"]

@@ -219,10 +219,13 @@ class ModelEditor:
 
 def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
     """A model that predicts by another scorecard, and codes by its levels."""
-    made, levels = copy(model), [feature.levels for feature in card.features]
-    if any(level is not own for level, own in zip(levels, model.encoder_.levels_, strict=True)):
+    made, levels, known = copy(model), [feature.levels for feature in card.features], model.encoder_.levels_
+    if len(levels) != len(known) or any(level is not own for level, own in zip(levels, known, strict=True)):
         made.encoder_ = copy(model.encoder_)
-        made.encoder_.levels_ = TableLevels.of(levels) if isinstance(model.encoder_, TableEncoder) else tuple(levels)
+        if isinstance(model.encoder_, TableEncoder):
+            made.encoder_._remember(TableLevels.of(levels), model.encoder_.classes_)
+        else:
+            made.encoder_.levels_ = tuple(levels)
     made.scorecard_ = card
     return made
 

@@ -18,7 +18,7 @@ from bayesieve.evaluation.folds import log_proba_of_splits, time_splits
 from bayesieve.report.data import DecisionLine, DecisionSummary, Performance, ThresholdStep
 from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
 from bayesieve.statistics import metrics
-from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table import Table, Target, as_sample_weight, as_target
 from bayesieve.table.frames import take_rows
 from bayesieve.table.levels import TableLevels, columns_of
 from bayesieve.table.target import normalized_weights
@@ -80,12 +80,13 @@ class MeasuredRows:
     performance: Performance
 
 
-def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
-    """Read rows with their classes and weights.
-
-    ValueError if there are not as many labels or weights as rows, or labels that the model does not know.
+def known_labels(
+    model: SelectiveNB, table: Table, y: Any, sample_weight: Any
+) -> tuple[Target, np.ndarray, np.ndarray | None]:
+    """The classes of the rows of a table, their positions among the model's, and the weights of the rows; ValueError
+    as `judged_rows`.
     """
-    target, table = as_target(y), model.encoder_.read(X, owner=model)
+    target = as_target(y)
     if table.n_rows != target.codes.size:
         raise ValueError(f"X has {table.n_rows:,} rows but y has {target.codes.size:,} labels.")
     weights = as_sample_weight(sample_weight, table.n_rows)
@@ -98,6 +99,16 @@ def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -
     if unknown:
         raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
     codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
+    return target, codes, weights
+
+
+def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
+    """Read rows with their classes and weights.
+
+    ValueError if there are not as many labels or weights as rows, or labels that the model does not know.
+    """
+    table = model.encoder_.read(X, owner=model)
+    target, codes, weights = known_labels(model, table, y, sample_weight)
     return JudgedRows(
         X,
         target.classes[target.codes],

@@ -51,6 +51,7 @@ from bayesieve.plain_values import (
     read_by,
     table,
 )
+from bayesieve.scorecard.combining import Note
 from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of, with_importances
 from bayesieve.scorecard.wording import read_labels
@@ -64,6 +65,7 @@ from bayesieve.table.frames import copy_features
 from bayesieve.table.levels import TableLevels, columns_of
 
 _INDICATORS = "indicators"
+_NOTES = ("merged", "updated")
 _MOST_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
 _LEAST_LOG = -1e5  # log probabilities and evidence beyond which sums could overflow: no table has them
 _LABELS: dict[str, type] = {"str": str, "int": int, "bool": bool, "float": float}
@@ -148,6 +150,8 @@ class _Content(msgspec.Struct, kw_only=True):
     benefit_rule: Any = None
     labels: Any = None
     edits: list[Edit] = []
+    merged: list[Note] = []
+    updated: list[Note] = []
     prior: Any = None
 
 
@@ -232,6 +236,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
         **({"labels": card.provenance["labels"]} if card.provenance.get("labels") else {}),
         **({"edits": [asdict(edit) for edit in model.edits_]} if model.edits_ else {}),
+        **{key: [asdict(note) for note in card.provenance[key]] for key in _NOTES if card.provenance.get(key)},
         **({"prior": list(card.provenance["prior"])} if "prior" in card.provenance else {}),
         "search": model.trace_.to_json(),
         "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
@@ -298,6 +303,7 @@ def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, 
     facts |= {"class_counts": class_counts, "intercept_factors": shared}
     if parts.edits:
         facts["provenance"]["edits"] = tuple(parts.edits)
+    facts["provenance"] |= {key: tuple(getattr(parts, key)) for key in _NOTES if getattr(parts, key)}
     if parts.prior is not None:
         prior = numbers(parts.prior, (n_classes,), "shares of the classes", 0.0, 1.0)
         if not np.array_equal(prior > 0, class_counts > 0):

@@ -353,6 +353,38 @@ class SelectiveNB(Predicting):
         check_is_fitted(self, "scorecard_")
         return with_prior(self, shares, note, who)
 
+    def update(self, X: Any, y: Any, sample_weight: Any = None) -> SelectiveNB:
+        """A new model that has learnt from further rows; this one stays as it is.
+
+        Columns keep their levels and cells, and the search is not repeated. Exact are the numbers of rows by class,
+        level and cell, and, with ``calibrate`` False or True, the evidence, which is counted. Fitted evidence of the
+        features in the model is fitted to the new rows with the old one and its standard errors as a normal prior. The
+        new rows may have other shares of the classes; those of the new model are of all rows. Categories never seen
+        before stay unseen. See docs/update-and-merge.md.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows in memory, as `fit` takes them.
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot be read, or ``y`` holds a class that the model does not know.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB
+        >>> X = [[x] for x in [1.0, 2.0, 3.0, 4.0] * 10]
+        >>> model = SelectiveNB().fit(X, ["no", "no", "yes", "yes"] * 10)
+        >>> later = model.update([[1.5], [3.5]], ["no", "yes"])
+        >>> later.n_rows_, later.scorecard_.class_counts.tolist()
+        (42, [21.0, 21.0])
+        """
+        from bayesieve.classifier.combining import update
+
+        check_is_fitted(self, "scorecard_")
+        return update(self, X, y, sample_weight)
+
     @property
     def edits_(self) -> tuple[Edit, ...]:
         edits: tuple[Edit, ...] = self.scorecard_.provenance.get("edits", ())

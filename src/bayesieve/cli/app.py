@@ -250,6 +250,33 @@ def evaluate(given: Any) -> None:
     """Measure MODEL on the rows of TABLE, all of them and by segment, with 95 % intervals."""
 
 
+MODEL_FILE = Option("--output -o FILE", "Model file to write, such as model.json.", ..., Path)
+
+
+@command({"": [Option("MODEL...", "Models that `fit` wrote.", type=list[Path]), MODEL_FILE]}, "bayesieve.cli.models")
+def merge(given: Any) -> None:
+    """Merge MODELs with the same levels, fitted to the rows of different months or places, into one.
+
+    Fit all but the first with the levels of the first: see bayesieve levels, and fit --levels.
+    """
+
+
+UPDATE = {
+    "": [
+        MODEL,
+        TABLE,
+        Option("--target -t NAME", "Column of the true classes.", type=str, default_in_words="that of MODEL"),
+        ROW_WEIGHT,
+        MODEL_FILE,
+    ]
+}
+
+
+@command(UPDATE, "bayesieve.cli.models")
+def update(given: Any) -> None:
+    """Let MODEL learn from the further rows of TABLE, with the levels that it has."""
+
+
 COMPARE = {
     "": [TABLES],
     "Columns": [
@@ -322,7 +349,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for function in (fit, predict, explain, info, levels, evaluate, monitor, compare):
+for function in (fit, predict, explain, info, levels, merge, update, evaluate, monitor, compare):
     app.command()(function)
 app.command("compile")(compile_kernels)
 added = plugins("commands")

@@ -112,6 +112,35 @@ def levels(given: Any) -> None:
         screen.line(f"levels in {given.output}")
 
 
+def merge(given: Any) -> None:
+    """Merge models."""
+    from bayesieve.classifier.combining import merge as merged
+
+    screen = Screen()
+    _save(merged([files.read_model(path, screen) for path in given.model]), given.output, screen)
+
+
+def update(given: Any) -> None:
+    """Let a model learn from the rows of a table."""
+    screen, weight = Screen(), given.weight
+    model = files.read_model(given.model, screen)
+    target = given.target or model.target_name_
+    if target is None:
+        raise CommandError("The model does not know the name of its target; give it with --target")
+    frame = files.read_table(given.table, screen, model)
+    for option, name in (("--target", target), ("--weight", weight)):
+        if name is not None and name not in frame.columns:
+            raise CommandError(f"{files.shown(given.table)} has no column {quoted(name)} ({option})")
+    with files.locating(given.table, target), compiling.announced(screen), screen.working("Updating ..."):
+        made = model.update(frame, target, weight)
+    _save(made, given.output, screen)
+
+
+def _save(model: Any, output: Path, screen: Screen) -> None:
+    model.save(output)
+    screen.line(f"model of {plural(model.n_rows_, 'row')} in {output}")
+
+
 def _write_all(model: Any, source: Source, output: Path) -> None:
     """Explain all rows, block by block."""
     from bayesieve.classifier.predicting import own_columns

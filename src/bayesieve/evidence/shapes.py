@@ -158,7 +158,9 @@ def slanted(of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.nd
     steps = counted[ordered[firsts]]
     steps = steps - steps.mean(axis=1, keepdims=True)
     lengths = np.diff(np.append(firsts, ordered.size))
-    beyond = make_interp_spline(middles, steps, k=1)(ranks) - np.repeat(steps, lengths, axis=0)
+    apart = np.append(True, middles[1:] > np.maximum.accumulate(middles)[:-1])  # levels may be empty, too
+    beyond = make_interp_spline(middles[apart], steps[apart], k=1)(ranks) - np.repeat(steps, lengths, axis=0)
+    beyond[np.repeat(~apart, lengths)] = 0.0
     onward = np.ones(1)
     if steps.shape[1] == 2:
         beyond = np.diff(beyond, axis=1)

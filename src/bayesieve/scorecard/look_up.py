@@ -164,9 +164,13 @@ class RowReader:
         codes, unseen = code_columns(with_sums(own, levels.sums) if len(levels.sums) else own, levels, n_jobs)
         return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_raw]
 
+    def with_sums(self, table: Table) -> Table:
+        """The columns that are needed, and their sums."""
+        return with_sums(self.read(table), self.levels.sums)
+
     def texts(self, table: Table) -> list[list[str | None]]:
         """The values of each feature, (n_rows,) as text; None if one is missing."""
-        own = with_sums(self.read(table), self.levels.sums)
+        own = self.with_sums(table)
         position = {name: i for i, name in enumerate(own.names)}
         values = []
         for level in (self.levels[k] for k in self.picked.tolist()):

@@ -1,0 +1,115 @@
+"""Models merged, and models that learn from further rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesieve.classifier.editing import with_card
+from bayesieve.classifier.measuring import known_labels
+from bayesieve.classifier.predicting import read
+from bayesieve.decision.benefits import refuse_scan
+from bayesieve.scorecard import combining
+from bayesieve.scorecard.combining import Note
+from bayesieve.scorecard.look_up import RowReader
+from bayesieve.scorecard.record import Scorecard
+from bayesieve.table import Table
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.frames import apart_by_name
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+
+def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
+    """One model of several with the same levels, fitted apart: to sites that cannot share rows, or to months.
+
+    Exact are the numbers of rows by class and by level, and, with ``calibrate`` False or True, the evidence that is
+    counted, with the mean of the models' weights. Fitted evidence is the mean over the models, by their rows, of what
+    each adds to the shares of the classes among its own rows, which may differ, with its counted part replaced by that
+    of all rows; and a little sharper, as evidence that is fitted to few rows is held back. Cells of a feature that
+    differ between models are divided until none does; a divided cell shares its rows alike. Pairs of columns
+    that differ between models stay features each. Standard errors are
+    those of a mean of independent estimates. Merge all models at once, not two by two. See docs/update-and-merge.md.
+
+    Parameters
+    ----------
+    models : sequence of SelectiveNB
+        Fitted, with the same classes, columns and levels: fit all but the first with ``levels=first.scorecard_``.
+        Options, search, cautions and benefits are those of the first.
+
+    Returns
+    -------
+    SelectiveNB
+        A new model; the others stay as they are.
+
+    Raises
+    ------
+    ValueError
+        If classes, columns or levels differ; the sentence names the first column that does.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import bayesieve
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+    >>> here = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+    >>> there = SelectiveNB(levels=here.scorecard_).fit(frame, ["no", "no", "no", "yes"] * 10)
+    >>> both = bayesieve.merge([here, there])
+    >>> both.n_rows_, both.scorecard_.class_counts.tolist()
+    (80, [50.0, 30.0])
+    """
+    from bayesieve.classifier.selective import SelectiveNB
+
+    models = list(models)
+    if not models or not all(isinstance(model, SelectiveNB) for model in models):
+        raise ValueError(f"merge takes a list of fitted SelectiveNB models, got {models!r:.80}.")
+    for model in models:
+        check_is_fitted(model, "scorecard_")
+    card = combining.merged([model.scorecard_ for model in models])
+    notes = tuple(Note.now(model.n_rows_) for model in models) if len(models) > 1 else ()
+    return with_card(models[0], _noted(card, "merged", notes))
+
+
+def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveNB:
+    """Compute `SelectiveNB.update`."""
+    refuse_scan(X, y if isinstance(y, str) else "", "update", "pass a dataframe, such as polars.read_parquet(path)")
+    X, y, sample_weight = apart_by_name(X, y, sample_weight)
+    table = read(model, X)
+    _, codes, weights = known_labels(model, table, y, sample_weight)
+    card = model.scorecard_
+    every = np.arange(len(card.features))
+    reader = RowReader.of([feature.cells for feature in card.features], every, card.columns)
+    cells, _ = reader.code(table, model.n_jobs)
+    grids = _grids(card, reader, table, codes, weights)
+    made = combining.updated(card, cells, grids, codes, weights)
+    return with_card(model, _noted(made, "updated", (Note.now(codes.size),)))
+
+
+def _grids(
+    card: Scorecard, reader: RowReader, table: Table, classes: np.ndarray, weights: np.ndarray | None
+) -> dict[int, np.ndarray]:
+    """For each pair, by its position, the rows (or weight) of the cells of its grid by class."""
+    pairs = {k: f.levels for k, f in enumerate(card.features) if isinstance(f.levels, PairLevels)}
+    if not pairs:
+        return {}
+    own, n_classes = reader.with_sums(table), card.classes.size
+    position = {name: i for i, name in enumerate(own.names)}
+    parts = {id(part): part for pair in pairs.values() for part in pair.parts}
+    codes = {key: part.code(own.column(position[part.name]), []) for key, part in parts.items()}
+    grids = {}
+    for k, pair in pairs.items():
+        (first, second), (n, m) = (codes[id(part)].astype(np.int64) for part in pair.parts), pair.grid.shape
+        at = (np.minimum(first, n) * (m + 1) + np.minimum(second, m)) * n_classes + classes
+        counts = np.bincount(at, weights, (n + 1) * (m + 1) * n_classes).reshape(n + 1, m + 1, n_classes)
+        grids[k] = counts[:n, :m].astype(float)
+    return grids
+
+
+def _noted(card: Scorecard, key: str, notes: tuple[Note, ...]) -> Scorecard:
+    return replace(card, provenance={**card.provenance, key: (*card.provenance.get(key, ()), *notes)})

@@ -1,0 +1,490 @@
+"""Scorecards of several tables with the same levels as one, and scorecards that learn from further rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from scipy.sparse import block_diag, csr_array, diags_array, hstack
+from scipy.special import expit, softmax
+
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.counts.contingency import log_probabilities_of_tables
+from bayesieve.discretize.recoding import coarser_codes
+from bayesieve.engine.base import one_blas_thread
+from bayesieve.evidence.monotone import monotone, rising_cells
+from bayesieve.evidence.shapes import waves_over
+from bayesieve.evidence.solver import N_FACTORS
+from bayesieve.scorecard.record import Feature, Scorecard, chance, number_variances, scorecard_of
+from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import PairLevels, unused_pair_name
+from bayesieve.table.values import canonical_text
+from bayesieve.words import named
+
+_SHARPER = 0.15
+"""Fitted evidence is held back by its prior, the more the fewer rows there are: what several models have on average is
+multiplied by 1 plus this times the chance that two rows are of different models (benchmarks/results/merge.md)."""
+
+_VARIANCES_TIMES = 4.0
+"""Standard errors take levels, cells and features as given, though the same rows choose these."""
+_N_WAVES, _ALONE = 12, 0.1  # of the errors of a curve; share of their variance that is each cell's
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a scorecard remembers of rows that it learnt from in one go: how many, and when it was given them."""
+
+    rows: int
+    when: str
+
+    @classmethod
+    def now(cls, n_rows: int) -> Note:
+        return cls(int(n_rows), datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A feature of one of the models that are merged.
+
+    share : of the model among all rows, times what makes evidence sharper; smoothing : of its counted evidence.
+    line : (n_cells of the merged feature,) the own cell that each is part of, ``n_cells`` for none.
+    counts : (n_levels, n_classes) rows of all models with the feature by its own levels.
+    """
+
+    model: int
+    share: float
+    smoothing: Smoothing
+    feature: Feature
+    line: np.ndarray
+    counts: np.ndarray
+
+    def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
+        """The line of ``of_cells``, (n_cells, ...), for each cell of the merged feature, zeros for none."""
+        found: np.ndarray = np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
+        return found
+
+    @property
+    def table(self) -> np.ndarray:
+        """(n_cells, n_classes) nats beyond those of unseen values, with all rows counted."""
+        own = self.feature
+        return own.contributions - own.unseen + _recounted(own, self.counts, self.smoothing)
+
+
+def merged(cards: Sequence[Scorecard]) -> Scorecard:
+    """One scorecard of several with the same classes and levels; see `bayesieve.merge`."""
+    n = sum(feature.kind != "pair" for feature in cards[0].features)
+    _check_alike(cards, n)
+    sizes = np.array([card.class_counts.sum() for card in cards])
+    shares = sizes / sizes.sum()
+    counted = all(card.provenance["evidence"] == "counted" for card in cards)
+    times = 1.0 if counted else 1.0 + _SHARPER * (1.0 - float(shares @ shares))
+    groups = [[(m, card.features[k]) for m, card in enumerate(cards)] for k in range(n)]
+    columns: dict[str, FeatureLevels] = {}
+    features: list[tuple[Feature, list[_Part]]] = []
+    for own in groups:
+        levels = _summed([feature.levels for _, feature in own])
+        columns[levels.name] = levels
+        cells = _refined([feature.cells for _, feature in own], levels)
+        parts = [_part(cards, times * shares, m, f, levels, cells) for m, f in own]
+        features.append(_merged_feature(parts, levels, cells))
+    names = set(columns)
+    for own in _same_pairs(cards, n):
+        levels = _merged_pair([feature.levels for _, feature in own], columns, names)
+        names.add(levels.name)
+        parts = [_part(cards, times * shares, m, f, levels, levels) for m, f in own]
+        features.append(_merged_feature(parts, levels, levels))
+    tables, intercept_factors = _shared_errors(features, cards, times * shares)
+    prior = shares @ [card.class_shares for card in cards]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = [_base(card) - np.log(card.class_shares) for card in cards]
+        intercept = np.log(prior) + times * shares @ np.nan_to_num(moved, posinf=0.0, neginf=0.0)
+    facts = {
+        "classes": cards[0].classes,
+        "columns": cards[0].columns,
+        "class_counts": np.sum([card.class_counts for card in cards], axis=0),
+        "intercept_factors": intercept_factors,
+        "provenance": _provenance(cards, prior, shares, features),
+    }
+    whole = [replace(feature, factors=own) for (feature, _), own in zip(features, tables, strict=True)]
+    return scorecard_of(whole, intercept, **facts)
+
+
+def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
+    """ValueError, with the first difference and the remedy, unless classes, columns and levels are the same."""
+    first = cards[0]
+    for m, card in enumerate(cards[1:], 2):
+        own, other = card.classes.tolist(), first.classes.tolist()
+        if own != other:
+            raise ValueError(
+                f"Model {m} has the classes {named(own)}, the first model {named(other)}; fit all on these."
+            )
+        lacking = sorted({*card.columns} ^ {*first.columns})
+        if lacking:
+            raise ValueError(
+                f"Only one of model {m} and the first one has {named(lacking)}; fit both on the same columns."
+            )
+        levels = [[f.levels for f in both.features if f.kind != "pair"] for both in (first, card)]
+        for one, same in zip_longest(*levels):
+            if one is None or same is None or _facts(one) != _facts(same):
+                name = (one or same).name
+                raise ValueError(
+                    f"Model {m} has other levels of {name!r} than the first model; fit the others with "
+                    "SelectiveNB(levels=first.scorecard_)."
+                )
+
+
+def _facts(levels: Any) -> dict[str, Any]:
+    """What tells values apart."""
+    own = levels.to_json()
+    return {name: own[name] for name in own if name not in ("counts", "cells", "level_score", "renamed")}
+
+
+def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
+    counts = np.sum([np.asarray(own.counts) for own in levels], axis=0)
+    return replace(levels[0], counts=counts, level_score=float(np.mean([own.level_score for own in levels])))
+
+
+def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
+    """The coarsest cells that all ``cells``, which are parts of the same ``levels``, are made of."""
+    if all(own.n_levels == levels.n_levels for own in cells):
+        return levels
+    if levels.cut_points is not None:
+        missing = None if levels.missing_code is None else 0
+        lowest = np.full(int(missing is not None), -np.inf)  # missing values may be joined to different intervals
+        cuts = np.unique(np.concatenate([lowest, *(own.cut_points for own in cells)]))
+        return replace(levels, cut_points=cuts, missing_code=missing, counts=None, level_score=0.0, renamed=())
+    groups: dict[tuple[int | None, ...], list[Any]] = {}
+    for value in (value for group in levels.groups or () for value in group):
+        text = None if value is None else canonical_text(value)
+        at = tuple(own.missing_code if text is None else own._code_of_text[text] for own in cells)
+        groups.setdefault(at, []).append(value)
+    parts = tuple(map(tuple, groups.values()))
+    missing = next((code for code, group in enumerate(parts) if None in group), None)
+    return replace(levels, groups=parts, missing_code=missing, counts=None, level_score=0.0, renamed=())
+
+
+def _part(
+    cards: Sequence[Scorecard], shares: np.ndarray, m: int, own: Feature, levels: FeatureLevels, cells: FeatureLevels
+) -> _Part:
+    n = own.cells.n_levels
+    line = np.arange(n) if cells.n_levels == n else coarser_codes(cells, own.cells)
+    return _Part(m, float(shares[m]), cards[m].provenance["smoothing"], own, line, np.asarray(levels.counts))
+
+
+def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
+    """The pairs of all models, those of different models together if they are the same but for counts."""
+    groups: dict[str, list[tuple[int, Feature]]] = {}
+    for m, card in enumerate(cards):
+        for feature in card.features[n:]:
+            pair: Any = feature.levels
+            facts = repr((pair.name, pair.grid.tolist(), [*map(_facts, pair.parts)]))
+            groups.setdefault(facts, []).append((m, feature))
+    return groups.values()
+
+
+def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
+    """The pair with the counts of all, with parts that are levels of columns if these are the same."""
+    parts = [columns.get(part.name, part) for part in pairs[0].parts]
+    parts = [own if _facts(own) == _facts(part) else part for own, part in zip(parts, pairs[0].parts, strict=True)]
+    name = pairs[0].name if pairs[0].name not in names else unused_pair_name(parts[0].name, parts[1].name, names)
+    cells = np.sum([pair.cells for pair in pairs], axis=0)
+    return replace(pairs[0], name=name, parts=tuple(parts), cells=cells)
+
+
+def _merged_feature(parts: list[_Part], levels: FeatureLevels, cells: FeatureLevels) -> tuple[Feature, list[_Part]]:
+    """The mean of a feature over models, by their rows; a cell that is divided shares its rows alike."""
+    table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
+    for part in parts:
+        own = part.feature
+        table += part.share * part.looked_up(part.table)
+        variances += part.looked_up(part.share * own.standard_errors) ** 2
+        times = np.bincount(part.line, minlength=len(own.counts) + 1)[: len(own.counts)]
+        counts += part.looked_up(own.counts / np.maximum(times, 1)[:, None])
+    if levels.kind == "pair":
+        counts = np.asarray(levels.counts)
+    if cells is not levels:
+        cells = replace(cells, counts=counts)
+    signs = {part.feature.sign for part in parts}
+    sign = signs.pop() if len(signs) == 1 else 0
+    if sign:
+        table = monotone(table, rising_cells(cells, sign), counts.sum(axis=1))
+    weight, searched = (sum(p.share * getattr(p.feature, name) for p in parts) for name in ("weight", "search_weight"))
+    shape, nothing = table.shape, np.zeros(table.shape[1])
+    factors, errors = np.zeros((shape[0], 1 if shape[1] == 2 else shape[1], 0)), np.sqrt(variances)
+    weights = min(1.0, weight), min(1.0, searched)
+    return Feature(levels, cells, table, nothing, counts, errors, factors, *weights, sign), parts
+
+
+def _shared_errors(
+    features: Sequence[tuple[Feature, list[_Part]]], cards: Sequence[Scorecard], shares: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Factors of the merged features and of the intercept: those of all models side by side, as these are independent,
+    or the directions in which they spread most.
+    """
+    widths = [card.intercept_factors.shape[1] for card in cards]
+    starts = np.concatenate([[0], np.cumsum(widths)])
+    n_numbers = cards[0].intercept_factors.shape[0]
+    tables = []
+    for feature, parts in features:
+        own = np.zeros((len(feature.counts), n_numbers, starts[-1]))
+        for part in parts:
+            factors, at = part.feature.factors, starts[part.model]
+            own[:, :, at : at + factors.shape[2]] = part.share * part.looked_up(factors)
+        tables.append(own)
+    both = [share * card.intercept_factors for share, card in zip(shares, cards, strict=True)]
+    tables.append(np.concatenate(both, axis=1)[None])
+    if starts[-1] > N_FACTORS:
+        lines = np.concatenate([own.reshape(-1, own.shape[2]) for own in tables])
+        largest = np.linalg.eigh(lines.T @ lines)[1][:, : -N_FACTORS - 1 : -1]
+        tables = [own @ largest for own in tables]
+    return tables[:-1], tables[-1][0]
+
+
+def _base(card: Scorecard) -> np.ndarray:
+    """What the scorecard gives rows whose values are all unseen."""
+    total: np.ndarray = card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
+    return total
+
+
+def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
+    """(n_cells, n_classes) nats by which the evidence that was counted changes with the counts of levels."""
+    old = np.asarray(own.levels.counts, dtype=float)
+    if own.weight == 0 or np.array_equal(old, counts):
+        return np.zeros_like(own.contributions)
+    after, before = (log_probabilities_of_tables([rows], float(rows.sum()), smoothing)[0] for rows in (counts, old))
+    change = own.weight * (after - before)[own.level_of_cell]
+    moved: np.ndarray = change - change.mean(axis=1, keepdims=True)
+    return moved
+
+
+def _provenance(
+    cards: Sequence[Scorecard], prior: np.ndarray, shares: np.ndarray, features: Sequence[tuple[Feature, Any]]
+) -> dict[str, Any]:
+    all_of = [card.provenance for card in cards]
+    split = any(feature.cells is not feature.levels for feature, _ in features)
+    kinds = {own["evidence"] for own in all_of}
+    result = {
+        **all_of[0],
+        "evidence": "counted" if kinds == {"counted"} else "cells" if split else "levels",
+        "weight_factor": float(shares @ [own["weight_factor"] for own in all_of]),
+        "n_rows": sum(own["n_rows"] for own in all_of),
+    }
+    if any("prior" in own for own in all_of):
+        result["prior"] = tuple(prior.tolist())
+    edits = dict.fromkeys(edit for own in all_of for edit in own.get("edits", ()))
+    return (result | {"edits": tuple(edits)}) if edits else result
+
+
+def updated(
+    card: Scorecard,
+    cells: np.ndarray,
+    grids: Mapping[int, np.ndarray],
+    classes: np.ndarray,
+    weights: np.ndarray | None,
+) -> Scorecard:
+    """The scorecard with further rows; see `SelectiveNB.update`.
+
+    Parameters
+    ----------
+    cells : (n_features, n_rows) of all features.
+    grids : of each pair, by its position, the rows (or weight) of the cells of its grid, (*grid.shape, n_classes).
+    classes : (n_rows,) positions of the classes; weights : (n_rows,) or None.
+    """
+    n_cells = np.array([feature.cells.n_levels for feature in card.features], dtype=np.int64)
+    names, labels = [feature.name for feature in card.features], card.classes
+    coded = CodedTable(cells, n_cells, names).with_rows(
+        class_codes=classes.astype(np.min_scalar_type(labels.size)), classes=labels, weights=weights
+    )
+    class_counts = card.class_counts + coded.counts.class_counts
+    known: dict[int, FeatureLevels] = {}
+    counted = [
+        _with_rows(feature, coded.counts.feature(k), grids.get(k), known) for k, feature in enumerate(card.features)
+    ]
+    n_old, before, rows = card.class_counts.sum(), card.class_shares, coded.counts.class_counts
+    shares = (before * n_old + rows) / (n_old + rows.sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beyond = np.where(before > 0, _base(card) - np.log(before), 0.0)
+    features = [replace(f, contributions=f.contributions - f.unseen, unseen=0.0 * f.unseen) for f in counted]
+    shared = card.intercept_factors
+    if card.provenance["evidence"] == "counted":
+        smoothing = card.provenance["smoothing"]
+        features = [
+            replace(new, contributions=new.contributions + _recounted(old, np.asarray(new.levels.counts), smoothing))
+            for old, new in zip(card.features, features, strict=True)
+        ]
+    else:
+        now = (rows + shares) / (rows.sum() + 1.0)  # the shares of the classes among the new rows
+        with np.errstate(divide="ignore"):
+            start, drift = beyond + np.log(now), np.where(before > 0, np.log(now) - np.log(before), 0.0)
+        offset = replace(card, intercept=start, features=tuple(features))
+        features, moved, left = _fit_again(offset, features, cells, classes, coded.weights, drift)
+        beyond, shared = beyond + moved * rows.sum() / (n_old + rows.sum()), shared * left[:, None]
+    with np.errstate(divide="ignore"):
+        base = beyond + np.log(shares)
+    provenance = {**card.provenance, "n_rows": card.provenance["n_rows"] + classes.size}
+    if "prior" in provenance:
+        provenance["prior"] = tuple(shares.tolist())
+    facts = {"classes": labels, "columns": card.columns, "class_counts": class_counts, "provenance": provenance}
+    return scorecard_of(features, base, intercept_factors=shared, **facts)
+
+
+def _with_rows(feature: Feature, rows: np.ndarray, grid: np.ndarray | None, known: dict[int, FeatureLevels]) -> Feature:
+    """The feature with the ``rows`` of its cells, and of its grid if it is a pair, counted; ``known`` are the levels
+    of columns with theirs, which grow.
+    """
+    old: Any = feature.levels
+    if isinstance(old, PairLevels):
+        assert grid is not None
+        seen = old.cells + np.where((old.grid < old.n_levels)[..., None], grid, 0.0)
+        parts = [known.get(id(part), part) for part in old.parts]
+        levels: FeatureLevels = replace(old, parts=tuple(parts), cells=seen)
+    else:
+        by_level = np.zeros((old.n_levels, rows.shape[1]))
+        np.add.at(by_level, feature.level_of_cell, rows)
+        levels = known[id(old)] = replace(old, counts=np.asarray(old.counts) + by_level)
+    cells = levels
+    if feature.cells is not old:
+        cells = replace(feature.cells, counts=feature.counts + rows)
+    return replace(feature, levels=levels, cells=cells, counts=feature.counts + rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Prior:
+    """Deviations from the evidence of a scorecard: of the cells of the features in it, then of the intercept.
+
+    codes : (n_used, n_rows); sizes : (n_used,) numbers of cells; offset : (n_rows, n_numbers) what the scorecard gives.
+    spread, shared : (n_cells + 1, n_numbers[, n_factors]) standard deviations of the deviations of single features, and
+    what those of several have in common. basis : (n_cells + 1, n_directions) what single features deviate in.
+    """
+
+    codes: np.ndarray
+    sizes: np.ndarray
+    offset: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    spread: np.ndarray
+    shared: np.ndarray
+    basis: csr_array
+
+    def joint(self, table: np.ndarray) -> np.ndarray:
+        """(n_rows, n_numbers) with these deviations."""
+        from bayesieve.evidence._kernels import add_log_probabilities
+
+        joint, lines = self.offset + table[-1], np.append(table[:-1].ravel(), np.zeros(table.shape[1]))
+        if self.sizes.size:
+            add_log_probabilities(self.codes, 0, self.sizes, self._starts, lines, joint)
+        return joint
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """Sums of values (n_rows, n_numbers) over the rows of each cell, and over all rows."""
+        from bayesieve.evidence._kernels import sum_by_level
+
+        sums = np.zeros(self.spread.size)
+        if self.sizes.size:
+            sum_by_level(self.codes, 0, self.sizes, self._starts, np.ascontiguousarray(values), sums)
+        of_cells = sums.reshape(self.spread.shape)
+        of_cells[-1] = values.sum(axis=0)
+        return of_cells
+
+    @property
+    def _starts(self) -> np.ndarray:
+        starts: np.ndarray = (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
+        return starts
+
+    def deviations(self, point: np.ndarray) -> np.ndarray:
+        """Those of standard numbers, the shared ones last."""
+        own, shared = np.split(point, [point.size - self.shared.shape[2]])
+        table: np.ndarray = self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
+        return table
+
+    def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log loss of the rows and of the deviations, with its derivatives."""
+        from bayesieve.evidence._kernels import residuals
+
+        errors = self.joint(self.deviations(point))
+        value = residuals(errors, self.classes, self.weights)
+        slope = self.summed(errors)
+        slopes = np.concatenate(
+            [(self.basis.T @ (self.spread * slope)).ravel(), np.einsum("cnf,cn->f", self.shared, slope)]
+        )
+        return value + point @ point / 2.0, slopes + point
+
+    def left(self, table: np.ndarray) -> np.ndarray:
+        """What is left of the errors, (n_cells + 1, n_numbers), when the rows are known."""
+        joint = self.joint(table)
+        shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
+        variances = (self.spread**2 + (self.shared**2).sum(axis=2)) / _VARIANCES_TIMES
+        left: np.ndarray = 1.0 / np.sqrt(1.0 + variances * self.summed(self.weights[:, None] * shares * (1.0 - shares)))
+        return left
+
+
+def _fit_again(
+    card: Scorecard,
+    features: Sequence[Feature],
+    codes: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray | None,
+    drift: np.ndarray,
+) -> tuple[list[Feature], np.ndarray, np.ndarray]:
+    """Fit the evidence to rows, with that of ``card`` and its errors as prior: the ``features`` with new contributions
+    and errors, what is added to the intercept, (n_classes,), and what is left of its errors, (n_numbers,).
+
+    drift : (n_classes,) what the intercept already has of other shares of the classes, which may be too much: classes
+        may be more frequent because of what the features tell.
+    """
+    from scipy.optimize import minimize
+
+    used = card.used.tolist()
+    sizes = np.array([len(features[k].counts) for k in used], dtype=np.int64)
+    joint = card.tables.joint(codes[used])
+    n_numbers, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
+    own_variances = [number_variances(features[k].standard_errors ** 2) for k in used]
+    free = chance(card.class_counts) + (np.diff(drift) if n_numbers == 1 else drift) ** 2
+    variances = np.concatenate([*own_variances, free[None]])
+    shared, ends = np.zeros((len(variances), n_numbers, n_factors)), np.cumsum(sizes)
+    for end, k in zip(ends.tolist(), used, strict=True):
+        own = features[k].factors
+        shared[end - len(own) : end, :, : own.shape[2]] = own
+    shared[-1] = card.intercept_factors
+    prior = _Prior(
+        codes=np.ascontiguousarray(codes[used]),
+        sizes=sizes,
+        offset=joint[:, 1:] - joint[:, :1] if n_numbers == 1 else joint,
+        classes=classes,
+        weights=np.ones(classes.size) if weights is None else np.asarray(weights, dtype=float),
+        spread=np.sqrt(_VARIANCES_TIMES * np.maximum(variances - (shared**2).sum(axis=2), 0.0)),
+        shared=np.sqrt(_VARIANCES_TIMES) * shared,
+        basis=csr_array(block_diag([*(_directions(features[k]) for k in used), np.ones((1, 1))])),
+    )
+    start = np.zeros(prior.basis.shape[1] * n_numbers + n_factors)
+    options = {"maxiter": 500, "ftol": 1e-7}
+    with one_blas_thread():  # sums come in one order
+        table = prior.deviations(minimize(prior.loss, start, jac=True, method="L-BFGS-B", options=options).x)
+    left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_numbers == 1 else np.eye(n_numbers)
+    fitted = list(features)
+    for end, k in zip(ends.tolist(), used, strict=True):
+        old, at = features[k], slice(end - len(features[k].counts), end)
+        own = old.contributions + table[at] @ sides
+        if old.sign:
+            own = monotone(own, rising_cells(old.cells, old.sign), old.counts.sum(axis=1))
+        factors = old.factors * left[at][:, :, None]
+        fitted[k] = replace(old, contributions=own, standard_errors=old.standard_errors * left[at], factors=factors)
+    return fitted, table[-1] @ sides, left[-1]
+
+
+def _directions(feature: Feature) -> Any:
+    """(n_cells, n_directions) in which the evidence of cells deviates, of length 1 for each cell: each alone, but those
+    of a curve mostly together, the more so the nearer they are.
+    """
+    alone = np.ones(len(feature.counts))
+    if feature.cells is feature.levels or feature.kind != "numeric":
+        return diags_array(alone)
+    first, rows = feature.cells.n_apart, feature.counts.sum(axis=1) + np.finfo(float).tiny
+    waves = np.column_stack([np.ones(rows.size), waves_over(rows, first, _N_WAVES)])[first:]
+    waves *= np.sqrt(1.0 - _ALONE) / np.linalg.norm(waves, axis=1, keepdims=True)
+    alone[first:] *= np.sqrt(_ALONE)
+    return hstack([csr_array(np.pad(waves, ((first, 0), (0, 0)))), diags_array(alone)])
