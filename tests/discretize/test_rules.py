@@ -243,7 +243,7 @@ def test_levels_without_rows_are_kept() -> None:
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
-        ({"nope": {"cuts": [1]}}, r"levels names the column 'nope', which is not in the table; name its columns only"),
+        ({"nope": {"cuts": [1]}}, r"levels names the column 'nope', which is not learnt from; leave it out"),
         ({"age": 3}, r"the column 'age': it takes a dict of cuts, groups"),
         ({"age": {"cots": [1]}}, r"'age': it has no option 'cots'"),
         ({"age": {"cuts": [3, 2]}}, r"'age': it needs cuts in ascending order, each once"),
@@ -253,6 +253,15 @@ def test_levels_without_rows_are_kept() -> None:
         ({"age": {"cuts": [1], "groups": [["a"]]}}, r"'age': it has both groups of categories and 'cuts' of numbers"),
         ({"group": {"groups": [["a"], ["a"]]}}, r"'group': it has the value 'a' in two groups"),
         ({"group": {"groups": [["a"], []]}}, r"'group': it has an empty group"),
+        ({"group": {"groups": []}}, r"'group': it has no groups; leave 'groups' out"),
+        ({"group": {"groups": [[["a"]]]}}, r"'group': it needs lists of values as 'groups', null for missing ones"),
+        ({"age": {"special": [None]}}, r"'age': it needs numbers or texts as 'special', got None"),
+        ({"age": {"special": {"a": {"b": 1}}}}, r"'age': it needs numbers or texts as 'special', got {'b': 1}"),
+        ({"age": {"special": "\ud800"}}, r"'age': it needs numbers or texts as 'special'"),
+        ({"age": {"cuts": [10**400]}}, r"'age': it has the cut 1000*, which is no number"),
+        ({"age": {"min_rows": 10**400}}, r"'age': it needs a number of rows, or a share below 1, as 'min_rows'"),
+        ({"age": {"cuts": [1], "missing": 10**400}}, r"'age': it needs 'apart', 'unseen' or a value as 'missing'"),
+        ({"age": {"cuts": [1], "missing": float("nan")}}, r"'age': it needs 'apart', 'unseen' or a value as 'missing'"),
         ({"age": {"special": [-1, -1]}}, r"'age': it has the special value '-1' twice"),
         ({"age": {"monotone": 2}}, r"'age': it needs 1, -1 or 'auto' as 'monotone', got 2"),
         ({"age": {"min_rows": -1}}, r"'age': it needs a number of rows, or a share below 1, as 'min_rows'"),
@@ -305,6 +314,14 @@ def test_options_that_contradict_rules() -> None:
         ("? [a]\n: 1", r"is no YAML of columns"),
         ("a: !!python/object/apply:os.system ['true']", r"is no YAML of columns"),
         ("\0", r"is no YAML of columns"),
+        ("a: [2020-13-45]", r"levels.yaml is no YAML of columns.*month must be"),
+        (f"a: [{'9' * 5000}]", r"levels.yaml is no YAML of columns"),
+        ("a: " + "[" * 9000 + "]" * 9000, r"is nested too deeply"),
+        ("a: &a [*a]", r"line 1 is no YAML of columns"),
+        (
+            "b: &b0 [1]\n" + "".join(f"c{i}: &b{i} [{', '.join([f'*b{i - 1}'] * 9)}]\n" for i in range(1, 30)),
+            r"aliases",
+        ),
     ],
 )
 def test_files_that_are_no_levels(text: str, sentence: str, tmp_path: Path) -> None:
@@ -316,6 +333,20 @@ def test_files_that_are_no_levels(text: str, sentence: str, tmp_path: Path) -> N
         TableRules.of("nowhere.yaml")
     (tmp_path / "empty.yaml").write_text("# nothing\n", encoding="utf-8")
     assert TableRules.of(tmp_path / "empty.yaml").rules == {}
+
+
+def test_files_that_are_not_in_utf_8_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "levels.yaml").write_bytes("âge: {cuts: [1]}".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"levels.yaml .*is not in UTF-8; save it as UTF-8"):
+        read_yaml(tmp_path / "levels.yaml")
+    (tmp_path / "levels.yaml").write_bytes("âge: &one {cuts: [1]}\nb: *one".encode("utf-8-sig"))
+    assert read_yaml(tmp_path / "levels.yaml") == {"âge": {"cuts": [1]}, "b": {"cuts": [1]}}
+
+
+def test_groups_of_many_values_and_rules_of_many_columns_are_read_in_no_time() -> None:
+    texts = [str(i) for i in range(100_000)]  # a comparison of all pairs takes minutes
+    assert len(LevelRule.of("id", {"groups": [texts]}).groups[0]) == 100_000
+    assert len(LevelRule.of("id", {"special": texts}).special) == 100_000
 
 
 def test_rules_that_a_model_file_holds_are_checked(model: SelectiveNB, tmp_path: Path) -> None:
@@ -379,7 +410,7 @@ def test_the_levels_of_a_scorecard_are_kept_for_other_rows(model: SelectiveNB, t
     kept.save(tmp_path / "kept.json")
     loaded = bayesieve.load(tmp_path / "kept.json")
     assert_array_equal(loaded.fit(frame, y).predict_proba(frame), kept.predict_proba(frame))
-    with pytest.raises(ValueError, match=r"levels names the column 'age', which is not in the table"):
+    with pytest.raises(ValueError, match=r"levels names the column 'age', which is not learnt from"):
         SelectiveNB(levels=model.scorecard_).fit(frame.drop("age"), y)
 
 

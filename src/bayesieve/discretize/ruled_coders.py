@@ -35,9 +35,9 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
     for name in () if isinstance(pairs, (str, Integral)) else (name for pair in pairs for name in pair):
         if name in rules.single:
             raise refusal(name, "is excluded or monotone, and so in no pair; take it out of 'pairs'")
-    types, result = table.types(), list(coders)
+    types, result, place = table.types(), list(coders), {name: i for i, name in enumerate(table.names)}
     for name, rule in rules.rules.items():
-        i = table.names.index(name)
+        i = place[name]
         coder, own = coders[i], rule.read_for(name, types[i])
         if isinstance(coder, GroupCoder):
             result[i] = RuledGroups(coder, own, name)
