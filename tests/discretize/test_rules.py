@@ -18,6 +18,7 @@ import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
 from bayesieve.discretize.ruled_coders import _joined_levels
 from bayesieve.discretize.rules import LevelRule, TableRules
+from bayesieve.evidence.shapes import slanted
 from bayesieve.table.columns import WithSpecial
 from bayesieve.table.yaml_files import read_yaml
 
@@ -149,6 +150,44 @@ def test_what_was_not_edited_gives_the_same_model(tmp_path: Path) -> None:
             (tmp_path / "levels.yaml").unlink()
             loaded = bayesieve.load(tmp_path / "model.json")  # knows the rules, whatever became of the file
             assert_array_equal(loaded.fit(frame, y).predict_proba(frame), first.predict_proba(frame))
+
+
+@pytest.mark.parametrize("pairs", [0, 3])
+def test_what_rules_ask_beyond_levels_survives_the_file(pairs: int, tmp_path: Path) -> None:
+    frame, y = claims()
+    rules: dict[str, Any] = {
+        "age": {"exclude": True},
+        "income": {"special": {"refused": "refused", "none": [-999]}, "missing": "apart", "min_rows": np.float64(0.2)},
+        "group": {"groups": [["a"], ["b", "c"]], "unseen": True},
+        "last": {"max_levels": np.int64(1)},
+        "noise": {"include": True},
+    }
+    model = SelectiveNB(levels=rules, pairs=pairs).fit(frame, y)
+    assert labels(model, "income")[0] == "missing"
+    text = model.levels_to_yaml(tmp_path / "levels.yaml")
+    again = SelectiveNB(levels=tmp_path / "levels.yaml", pairs=pairs).fit(frame, y)
+    assert again.levels_to_yaml() == text
+    assert [level.labels for level in again.encoder_.levels_] == [level.labels for level in model.encoder_.levels_]
+    assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    again.save(tmp_path / "model.json")
+    assert bayesieve.load(tmp_path / "model.json").levels_to_yaml() == text
+
+
+def test_levels_without_rows_side_by_side_have_middles_apart() -> None:
+    for rows in ([300.0, 466.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 7.0, 1e6], [1e-3, 0.0, 0.0, 1.0, 1e-300]):
+        counted = np.array([[0.1, -0.1], [-0.3, 0.3], [0.0, 0.0], [0.2, -0.2], [0.0, 0.0]])
+        slant, _ = slanted(np.arange(5), np.array(rows), 0, counted)
+        assert np.isfinite(slant).all()
+
+
+@pytest.mark.parametrize("calibrate", ["levels", "cells"])
+def test_cuts_beyond_all_rows_leave_a_curve(calibrate: str) -> None:
+    frame, y = claims()
+    rules = {"age": {"cuts": [30, 50, 100, 200, 300], "monotone": "auto"}, "noise": {"cuts": [*range(50, 60)]}}
+    model = SelectiveNB(levels=rules, calibrate=calibrate).fit(frame, y)
+    probability = model.predict_proba(frame.with_columns(age=pl.int_range(0, len(frame)).cast(pl.Float64)))
+    assert np.isfinite(probability).all()
+    assert (rows(model, "age")[-3:] == 0).all()
 
 
 def test_dates_and_odd_names_survive_the_file(tmp_path: Path) -> None:

@@ -409,7 +409,8 @@ class SelectiveNB(Predicting):
         from bayesieve.table.writing import write_atomically
 
         check_is_fitted(self, "scorecard_")
-        text = levels_to_yaml(self.encoder_.levels_, {f.name: f.sign for f in self.scorecard_.features if f.sign})
+        signs = {feature.name: feature.sign for feature in self.scorecard_.features if feature.sign}
+        text = levels_to_yaml(self.encoder_.levels_, signs, getattr(self.encoder_, "rules_", None))
         if path is not None:
             write_atomically(path, text)
         return text

@@ -157,16 +157,30 @@ class LevelRule:
         return replace(self, cuts=tuple(cuts))
 
 
-def levels_to_yaml(levels: Sequence[FeatureLevels], signs: Mapping[str, int]) -> str:
-    """The levels of columns as a file that `TableRules` reads; columns in one level are in a comment."""
+def levels_to_yaml(levels: Sequence[FeatureLevels], signs: Mapping[str, int], rules: TableRules | None = None) -> str:
+    """The levels of columns as a file that `TableRules` reads, with what the ``rules`` ask beyond levels; other columns
+    in one level are in a comment.
+    """
     import yaml
 
-    columns = columns_of(levels)
-    written = {level.name: _written(level, signs.get(level.name)) for level in columns if level.n_levels > 1}
-    one = [level.name for level in columns if level.n_levels == 1]
+    columns, given = columns_of(levels), {} if rules is None else rules.given
+    one = [level.name for level in columns if level.n_levels == 1 and not given.get(level.name)]
+    written = {
+        level.name: given[level.name]
+        if level.n_levels == 1
+        else _asked_beyond(given.get(level.name) or {}) | _written(level, signs.get(level.name))
+        for level in columns
+        if level.name not in one
+    }
     note = f"# In one level: {', '.join(' '.join(name.split()) for name in one)}\n" if one else ""
     options: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 120, "default_flow_style": None}
     return note + (yaml.safe_dump(written, **options) if written else "{}\n")
+
+
+def _asked_beyond(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a rule asks that levels do not show, or keep to when they are edited."""
+    kept = {name: given[name] for name in ("include", "unseen", "min_rows", "max_levels") if given.get(name)}
+    return kept | ({"missing": given["missing"]} if given.get("missing") in ("apart", "unseen") else {})
 
 
 def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
@@ -214,7 +228,9 @@ def _as_plain(value: Any) -> Any:
         return {str(name): _as_plain(own) for name, own in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         return [_as_plain(own) for own in value]
-    return value if value is None or isinstance(value, (bool, int, float, str, np.generic)) else canonical_text(value)
+    if isinstance(value, (np.bool_, np.number, np.str_)) and not isinstance(value, np.timedelta64):
+        return value.item()
+    return value if value is None or isinstance(value, (bool, int, float, str)) else canonical_text(value)
 
 
 def refusal(name: str, what: str) -> ValueError:
