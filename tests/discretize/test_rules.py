@@ -117,6 +117,24 @@ def test_every_way_to_predict_agrees(model: SelectiveNB, tmp_path: Path) -> None
     assert_array_equal(on_disk.predict_proba(frame), probability)
 
 
+@pytest.mark.parametrize("rule", [None, {"min_rows": 5}, {"special": [7]}, {"special": [-1.7e308]}])
+def test_lowest_numbers_of_all_are_numbers_unless_they_are_special(rule: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=900), rng.integers(0, 2, 900)
+    x[:300], y[:300] = -1.7e308, 1
+    x[300:600], y[300:600] = -1.2e308, 0
+    frame = pl.DataFrame({"x": x})
+    model = SelectiveNB(levels=None if rule is None else {"x": rule}).fit(frame, y)
+    assert rows(model, "x").sum() == 900
+    probability = model.predict_proba(frame)
+    if rule != {"special": [7]}:  # below all special values, others are one number
+        assert probability[0, 1] > 0.9 > 0.1 > probability[300, 1]
+    model.save(tmp_path / "model.json")
+    assert_array_equal(bayesieve.load(tmp_path / "model.json").predict_proba(frame), probability)
+    found = frame.with_columns(model.expressions()).select(pl.col("^P.*$")).to_numpy()
+    assert_allclose(found, probability, atol=1e-12)
+
+
 def test_special_numbers_in_expressions() -> None:
     frame, y = claims()
     number = pl.col("income").replace("refused", "-1").cast(pl.Float64)

@@ -113,7 +113,7 @@ class RuledIntervals(IntervalCoder):
         rule, counts = self.rule, np.diff(blocks.cumulated, axis=0)
         low, high, first = blocks.lower[:-1], blocks.upper[:-1], int(blocks.has_missing[0])
         missing, lowest = counts[:first].sum(axis=0), [*map(special_number, range(len(rule.special)))]
-        known = low > HIGHEST_SPECIAL
+        known = low > (HIGHEST_SPECIAL if rule.special else -math.inf)
         cuts, own = self._cut(low[known], high[known], counts[known])
         parts = [*(counts[low == special].sum(axis=0) for special in lowest), *own]
         code = -1
