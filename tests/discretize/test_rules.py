@@ -198,6 +198,15 @@ def test_levels_without_rows_side_by_side_have_middles_apart() -> None:
         assert np.isfinite(slant).all()
 
 
+def test_levels_of_edited_columns_are_read_back_whatever_their_size(tmp_path: Path) -> None:
+    frame, y = claims()
+    rules = {"age": {"min_rows": 0.1, "max_levels": 2, "include": True}}
+    edited = SelectiveNB(levels=rules).fit(frame, y).edit().cut("age", None, 1).cut("age", None, 99).done()
+    edited.levels_to_yaml(tmp_path / "levels.yaml")
+    again = SelectiveNB(levels=tmp_path / "levels.yaml").fit(frame, y)
+    assert labels(again, "age") == edited.scorecard_["age"].levels.labels
+
+
 @pytest.mark.parametrize("calibrate", ["levels", "cells"])
 def test_cuts_beyond_all_rows_leave_a_curve(calibrate: str) -> None:
     frame, y = claims()

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -157,9 +157,14 @@ class LevelRule:
         return replace(self, cuts=tuple(cuts))
 
 
-def levels_to_yaml(levels: Sequence[FeatureLevels], signs: Mapping[str, int], rules: TableRules | None = None) -> str:
+def levels_to_yaml(
+    levels: Sequence[FeatureLevels],
+    signs: Mapping[str, int],
+    rules: TableRules | None = None,
+    edited: Collection[str] = (),
+) -> str:
     """The levels of columns as a file that `TableRules` reads, with what the ``rules`` ask beyond levels; other columns
-    in one level are in a comment.
+    in one level are in a comment. Levels of ``edited`` columns need not keep to the sizes that the rules ask for.
     """
     import yaml
 
@@ -168,7 +173,7 @@ def levels_to_yaml(levels: Sequence[FeatureLevels], signs: Mapping[str, int], ru
     written = {
         level.name: given[level.name]
         if level.n_levels == 1
-        else _asked_beyond(given.get(level.name) or {}) | _written(level, signs.get(level.name))
+        else _asked_beyond(given.get(level.name) or {}, level.name in edited) | _written(level, signs.get(level.name))
         for level in columns
         if level.name not in one
     }
@@ -177,9 +182,10 @@ def levels_to_yaml(levels: Sequence[FeatureLevels], signs: Mapping[str, int], ru
     return note + (yaml.safe_dump(written, **options) if written else "{}\n")
 
 
-def _asked_beyond(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a rule asks that levels do not show, or keep to when they are edited."""
-    kept = {name: given[name] for name in ("include", "unseen", "min_rows", "max_levels") if given.get(name)}
+def _asked_beyond(given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
+    """What a rule asks beyond the levels themselves."""
+    names = ("include", "unseen") if is_edited else ("include", "unseen", "min_rows", "max_levels")
+    kept = {name: given[name] for name in names if given.get(name)}
     return kept | ({"missing": given["missing"]} if given.get("missing") in ("apart", "unseen") else {})
 
 
