@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import bayesieve
-from bayesieve import SelectiveNB, TableEncoder, scan
+from bayesieve import RandomSums, SelectiveNB, TableEncoder, scan
 from bayesieve.discretize.ruled_coders import _joined_levels
 from bayesieve.discretize.rules import LevelRule, TableRules
 from bayesieve.evidence.shapes import slanted
@@ -196,6 +196,30 @@ def test_levels_without_rows_side_by_side_have_middles_apart() -> None:
     for n in 2.0 ** np.arange(-3, 20):  # in which the tiniest weight is lost in rounding
         slant, _ = slanted(np.array([0, 0, 1, 2, 3]), np.array([n / 3, n - n / 3, 0.0, 0.0, 0.0]), 0, counted)
         assert np.isfinite(slant).all()
+
+
+def test_columns_by_rule_are_summed_unless_sums_of_them_mean_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(rng.normal(size=(900, 5)), schema=["a", "b", "c", "d", "e"])
+    y = (frame["a"] + frame["d"] + frame["e"] > 0).to_numpy().astype(int)
+    encoder = TableEncoder(sums=RandomSums(10, random_state=0))
+    model = SelectiveNB(encoder=encoder, random_state=0).fit(frame, y)
+    model.levels_to_yaml(tmp_path / "levels.yaml")
+    again = SelectiveNB(encoder=clone(encoder).set_params(levels=tmp_path / "levels.yaml"), random_state=0)
+    assert_array_equal(again.fit(frame, y).predict_proba(frame), model.predict_proba(frame))
+    rules = {"a": {"special": [-1]}, "b": {"monotone": 1}, "c": {"exclude": True}}
+    levels = clone(encoder).set_params(levels=rules).fit(frame, y).levels_
+    summed = {name for level in levels for name in level.sum_of or ()}
+    assert summed == {"d", "e"}
+
+
+def test_missing_dates_join_the_level_of_a_date() -> None:
+    frame, y = claims()
+    frame = frame.with_columns(last=pl.when(pl.int_range(len(frame)) % 9 == 0).then(None).otherwise("last"))
+    for date in ("2020-05-05", dt.date(2020, 5, 5)):
+        rules = {"last": {"cuts": ["2020-06-30", "2021-06-30"], "missing": date}}
+        encoder = TableEncoder(levels=rules).fit(frame, y)
+        assert labels(encoder, "last")[0] == "<= 2020-06-30 or missing"
 
 
 def test_levels_of_edited_columns_are_read_back_whatever_their_size(tmp_path: Path) -> None:

@@ -410,7 +410,7 @@ class SelectiveNB(Predicting):
 
         check_is_fitted(self, "scorecard_")
         signs = {feature.name: feature.sign for feature in self.scorecard_.features if feature.sign}
-        rules, edited = getattr(self.encoder_, "rules_", None), {edit.feature for edit in self.edits_}
+        rules, edited = getattr(self.encoder_, "rules_", None), {str(edit.feature) for edit in self.edits_}
         text = levels_to_yaml(self.encoder_.levels_, signs, rules, edited)
         if path is not None:
             write_atomically(path, text)

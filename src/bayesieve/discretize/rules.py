@@ -140,9 +140,15 @@ class LevelRule:
         )
 
     def read_for(self, name: str, type_: str) -> LevelRule:
-        """The same with cuts as numbers of a column of this type."""
+        """The same with cuts, and the value that missing ones join, as numbers of a column of this type."""
+        missing = self.missing
+        if type_ in TEMPORAL and self.groups is None and missing is not None and not is_number(missing):
+            try:
+                missing = parse_number(canonical_text(missing), type_)
+            except ValueError:
+                missing = self.missing  # "apart", or a special name
         if self.cuts is None:
-            return self
+            return replace(self, missing=missing)
         cuts = []
         for cut in self.cuts:
             try:
@@ -154,7 +160,7 @@ class LevelRule:
             cuts.append(number)
         if cuts != sorted(set(cuts)):
             raise refusal(name, "needs cuts in ascending order, each once")
-        return replace(self, cuts=tuple(cuts))
+        return replace(self, cuts=tuple(cuts), missing=missing)
 
 
 def levels_to_yaml(
@@ -261,7 +267,7 @@ def is_number(value: Any) -> bool:
 
 def _is_in_reach(value: Any) -> bool:
     """Whether it is no whole number beyond all numbers of columns."""
-    return not isinstance(value, Integral) or abs(value) <= sys.float_info.max
+    return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
 
 
 def _number_type(type_: str) -> str:
@@ -348,6 +354,11 @@ class TableRules:
     def single(self) -> set[str]:
         """Columns that are in no pair."""
         return {name for name, rule in self.rules.items() if rule.exclude or rule.monotone is not None}
+
+    @property
+    def in_no_sum(self) -> set[str]:
+        """Columns that are in no sum of columns."""
+        return self.single | self.named("special")
 
     def named(self, option: str) -> set[str]:
         """Columns whose rules have this option."""
