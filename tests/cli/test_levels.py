@@ -31,7 +31,7 @@ def test_levels_are_written_edited_and_read_back(succeeds: Run, model: Path, tmp
     [
         (
             "nope: {cuts: [1]}",
-            "error: levels names the column 'nope', which is not in the table; name its columns only.",
+            "error: levels names the column 'nope', which is not learnt from; leave it out.",
         ),
         ("age: {cuts: [2, 1]}", "error: levels of the column 'age': it needs cuts in ascending order, each once."),
         ("age: [", "error: levels.yaml, line 1 is no YAML of columns and what is told of them: "),

@@ -15,9 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import bayesieve
-from bayesieve import SelectiveNB, TableEncoder, scan
+from bayesieve import RandomSums, SelectiveNB, TableEncoder, scan
 from bayesieve.discretize.ruled_coders import _joined_levels
 from bayesieve.discretize.rules import LevelRule, TableRules
+from bayesieve.evidence.shapes import slanted
 from bayesieve.table.columns import WithSpecial
 from bayesieve.table.yaml_files import read_yaml
 
@@ -116,6 +117,24 @@ def test_every_way_to_predict_agrees(model: SelectiveNB, tmp_path: Path) -> None
     assert_array_equal(on_disk.predict_proba(frame), probability)
 
 
+@pytest.mark.parametrize("rule", [None, {"min_rows": 5}, {"special": [7]}, {"special": [-1.7e308]}])
+def test_lowest_numbers_of_all_are_numbers_unless_they_are_special(rule: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=900), rng.integers(0, 2, 900)
+    x[:300], y[:300] = -1.7e308, 1
+    x[300:600], y[300:600] = -1.2e308, 0
+    frame = pl.DataFrame({"x": x})
+    model = SelectiveNB(levels=None if rule is None else {"x": rule}).fit(frame, y)
+    assert rows(model, "x").sum() == 900
+    probability = model.predict_proba(frame)
+    if rule != {"special": [7]}:  # below all special values, others are one number
+        assert probability[0, 1] > 0.9 > 0.1 > probability[300, 1]
+    model.save(tmp_path / "model.json")
+    assert_array_equal(bayesieve.load(tmp_path / "model.json").predict_proba(frame), probability)
+    found = frame.with_columns(model.expressions()).select(pl.col("^P.*$")).to_numpy()
+    assert_allclose(found, probability, atol=1e-12)
+
+
 def test_special_numbers_in_expressions() -> None:
     frame, y = claims()
     number = pl.col("income").replace("refused", "-1").cast(pl.Float64)
@@ -149,6 +168,77 @@ def test_what_was_not_edited_gives_the_same_model(tmp_path: Path) -> None:
             (tmp_path / "levels.yaml").unlink()
             loaded = bayesieve.load(tmp_path / "model.json")  # knows the rules, whatever became of the file
             assert_array_equal(loaded.fit(frame, y).predict_proba(frame), first.predict_proba(frame))
+
+
+@pytest.mark.parametrize("pairs", [0, 3])
+def test_what_rules_ask_beyond_levels_survives_the_file(pairs: int, tmp_path: Path) -> None:
+    frame, y = claims()
+    rules: dict[str, Any] = {
+        "age": {"exclude": True},
+        "income": {"special": {"refused": "refused", "none": [-999]}, "missing": "apart", "min_rows": np.float64(0.2)},
+        "group": {"groups": [["a"], ["b", "c"]], "unseen": True},
+        "last": {"max_levels": np.int64(1)},
+        "noise": {"include": True},
+    }
+    model = SelectiveNB(levels=rules, pairs=pairs).fit(frame, y)
+    assert labels(model, "income")[0] == "missing"
+    text = model.levels_to_yaml(tmp_path / "levels.yaml")
+    again = SelectiveNB(levels=tmp_path / "levels.yaml", pairs=pairs).fit(frame, y)
+    assert again.levels_to_yaml() == text
+    assert [level.labels for level in again.encoder_.levels_] == [level.labels for level in model.encoder_.levels_]
+    assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    again.save(tmp_path / "model.json")
+    assert bayesieve.load(tmp_path / "model.json").levels_to_yaml() == text
+
+
+def test_levels_without_rows_side_by_side_have_middles_apart() -> None:
+    counted = np.array([[0.1, -0.1], [0.1, -0.1], [-0.3, 0.3], [0.0, 0.0], [0.2, -0.2]])
+    for n in 2.0 ** np.arange(-3, 20):  # in which the tiniest weight is lost in rounding
+        slant, _ = slanted(np.array([0, 0, 1, 2, 3]), np.array([n / 3, n - n / 3, 0.0, 0.0, 0.0]), 0, counted)
+        assert np.isfinite(slant).all()
+
+
+def test_columns_by_rule_are_summed_unless_sums_of_them_mean_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(rng.normal(size=(900, 5)), schema=["a", "b", "c", "d", "e"])
+    y = (frame["a"] + frame["d"] + frame["e"] > 0).to_numpy().astype(int)
+    encoder = TableEncoder(sums=RandomSums(10, random_state=0))
+    model = SelectiveNB(encoder=encoder, random_state=0).fit(frame, y)
+    model.levels_to_yaml(tmp_path / "levels.yaml")
+    again = SelectiveNB(encoder=clone(encoder).set_params(levels=tmp_path / "levels.yaml"), random_state=0)
+    assert_array_equal(again.fit(frame, y).predict_proba(frame), model.predict_proba(frame))
+    rules = {"a": {"special": [-1]}, "b": {"monotone": 1}, "c": {"exclude": True}}
+    levels = clone(encoder).set_params(levels=rules).fit(frame, y).levels_
+    summed = {name for level in levels for name in level.sum_of or ()}
+    assert summed == {"d", "e"}
+
+
+def test_missing_dates_join_the_level_of_a_date() -> None:
+    frame, y = claims()
+    frame = frame.with_columns(last=pl.when(pl.int_range(len(frame)) % 9 == 0).then(None).otherwise("last"))
+    for date in ("2020-05-05", dt.date(2020, 5, 5)):
+        rules = {"last": {"cuts": ["2020-06-30", "2021-06-30"], "missing": date}}
+        encoder = TableEncoder(levels=rules).fit(frame, y)
+        assert labels(encoder, "last")[0] == "<= 2020-06-30 or missing"
+
+
+def test_levels_of_edited_columns_are_read_back_whatever_their_size(tmp_path: Path) -> None:
+    frame, y = claims()
+    rules = {"age": {"min_rows": 0.1, "max_levels": 2, "include": True}}
+    edited = SelectiveNB(levels=rules).fit(frame, y).edit().cut("age", None, 1).cut("age", None, 99).done()
+    edited.levels_to_yaml(tmp_path / "levels.yaml")
+    again = SelectiveNB(levels=tmp_path / "levels.yaml").fit(frame, y)
+    assert labels(again, "age") == edited.scorecard_["age"].levels.labels
+
+
+@pytest.mark.parametrize("calibrate", ["levels", "cells"])
+def test_cuts_beyond_all_rows_leave_a_curve(calibrate: str) -> None:
+    frame, y = claims()
+    rules = {"age": {"cuts": [30, 50, 100, 200, 300], "monotone": "auto"}, "noise": {"cuts": [*range(50, 60)]}}
+    model = SelectiveNB(levels=rules, calibrate=calibrate).fit(frame, y)
+    probability = model.predict_proba(frame.with_columns(age=pl.int_range(0, len(frame)).cast(pl.Float64)))
+    assert np.isfinite(probability).all()
+    assert (rows(model, "age")[-3:] == 0).all()
 
 
 def test_dates_and_odd_names_survive_the_file(tmp_path: Path) -> None:
@@ -252,7 +342,7 @@ def test_levels_without_rows_are_kept() -> None:
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
-        ({"nope": {"cuts": [1]}}, r"levels names the column 'nope', which is not in the table; name its columns only"),
+        ({"nope": {"cuts": [1]}}, r"levels names the column 'nope', which is not learnt from; leave it out"),
         ({"age": 3}, r"the column 'age': it takes a dict of cuts, groups"),
         ({"age": {"cots": [1]}}, r"'age': it has no option 'cots'"),
         ({"age": {"cuts": [3, 2]}}, r"'age': it needs cuts in ascending order, each once"),
@@ -262,6 +352,15 @@ def test_levels_without_rows_are_kept() -> None:
         ({"age": {"cuts": [1], "groups": [["a"]]}}, r"'age': it has both groups of categories and 'cuts' of numbers"),
         ({"group": {"groups": [["a"], ["a"]]}}, r"'group': it has the value 'a' in two groups"),
         ({"group": {"groups": [["a"], []]}}, r"'group': it has an empty group"),
+        ({"group": {"groups": []}}, r"'group': it has no groups; leave 'groups' out"),
+        ({"group": {"groups": [[["a"]]]}}, r"'group': it needs lists of values as 'groups', null for missing ones"),
+        ({"age": {"special": [None]}}, r"'age': it needs numbers or texts as 'special', got None"),
+        ({"age": {"special": {"a": {"b": 1}}}}, r"'age': it needs numbers or texts as 'special', got {'b': 1}"),
+        ({"age": {"special": "\ud800"}}, r"'age': it needs numbers or texts as 'special'"),
+        ({"age": {"cuts": [10**400]}}, r"'age': it has the cut 1000*, which is no number"),
+        ({"age": {"min_rows": 10**400}}, r"'age': it needs a number of rows, or a share below 1, as 'min_rows'"),
+        ({"age": {"cuts": [1], "missing": 10**400}}, r"'age': it needs 'apart', 'unseen' or a value as 'missing'"),
+        ({"age": {"cuts": [1], "missing": float("nan")}}, r"'age': it needs 'apart', 'unseen' or a value as 'missing'"),
         ({"age": {"special": [-1, -1]}}, r"'age': it has the special value '-1' twice"),
         ({"age": {"monotone": 2}}, r"'age': it needs 1, -1 or 'auto' as 'monotone', got 2"),
         ({"age": {"min_rows": -1}}, r"'age': it needs a number of rows, or a share below 1, as 'min_rows'"),
@@ -314,6 +413,14 @@ def test_options_that_contradict_rules() -> None:
         ("? [a]\n: 1", r"is no YAML of columns"),
         ("a: !!python/object/apply:os.system ['true']", r"is no YAML of columns"),
         ("\0", r"is no YAML of columns"),
+        ("a: [2020-13-45]", r"levels.yaml is no YAML of columns.*month must be"),
+        (f"a: [{'9' * 5000}]", r"levels.yaml is no YAML of columns"),
+        ("a: " + "[" * 9000 + "]" * 9000, r"is nested too deeply"),
+        ("a: &a [*a]", r"line 1 is no YAML of columns"),
+        (
+            "b: &b0 [1]\n" + "".join(f"c{i}: &b{i} [{', '.join([f'*b{i - 1}'] * 9)}]\n" for i in range(1, 30)),
+            r"aliases",
+        ),
     ],
 )
 def test_files_that_are_no_levels(text: str, sentence: str, tmp_path: Path) -> None:
@@ -325,6 +432,20 @@ def test_files_that_are_no_levels(text: str, sentence: str, tmp_path: Path) -> N
         TableRules.of("nowhere.yaml")
     (tmp_path / "empty.yaml").write_text("# nothing\n", encoding="utf-8")
     assert TableRules.of(tmp_path / "empty.yaml").rules == {}
+
+
+def test_files_that_are_not_in_utf_8_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "levels.yaml").write_bytes("âge: {cuts: [1]}".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"levels.yaml .*is not in UTF-8; save it as UTF-8"):
+        read_yaml(tmp_path / "levels.yaml")
+    (tmp_path / "levels.yaml").write_bytes("âge: &one {cuts: [1]}\nb: *one".encode("utf-8-sig"))
+    assert read_yaml(tmp_path / "levels.yaml") == {"âge": {"cuts": [1]}, "b": {"cuts": [1]}}
+
+
+def test_groups_of_many_values_and_rules_of_many_columns_are_read_in_no_time() -> None:
+    texts = [str(i) for i in range(100_000)]  # a comparison of all pairs takes minutes
+    assert len(LevelRule.of("id", {"groups": [texts]}).groups[0]) == 100_000
+    assert len(LevelRule.of("id", {"special": texts}).special) == 100_000
 
 
 def test_rules_that_a_model_file_holds_are_checked(model: SelectiveNB, tmp_path: Path) -> None:
@@ -388,7 +509,7 @@ def test_the_levels_of_a_scorecard_are_kept_for_other_rows(model: SelectiveNB, t
     kept.save(tmp_path / "kept.json")
     loaded = bayesieve.load(tmp_path / "kept.json")
     assert_array_equal(loaded.fit(frame, y).predict_proba(frame), kept.predict_proba(frame))
-    with pytest.raises(ValueError, match=r"levels names the column 'age', which is not in the table"):
+    with pytest.raises(ValueError, match=r"levels names the column 'age', which is not learnt from"):
         SelectiveNB(levels=model.scorecard_).fit(frame.drop("age"), y)
 
 

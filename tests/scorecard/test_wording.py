@@ -30,6 +30,29 @@ def fitted() -> tuple[SelectiveNB, pl.DataFrame, np.ndarray]:
     return model, X, y
 
 
+def test_levels_renamed_by_hand_are_told_by_these_texts_with_labels_and_without() -> None:
+    X, y = rows(2)
+    X = X.drop("e").with_columns(pl.Series("a", np.where(np.arange(len(X)) % 3 == 0, -999.0, X["a"])))
+    fitted_ = SelectiveNB(random_state=0, pairs=0, levels={"a": {"special": {"no answer": [-999]}, "include": True}})
+    model = fitted_.fit(X, y)
+    asked = X.filter(pl.col("a") == -999)[:1]
+    for labels in (None, {"a": "Age"}, {"a": {"name": "Age", "levels": {"no answer": "silent"}}}):
+        named = model if labels is None else model.with_labels(labels)
+        edited = named.edit().rename("a", {"no answer": "refused"}).rename("c", {0: "first"}).done()
+        told = [text for one in model.classes_ for text in edited.reasons(asked, n=9, target_class=one)["text"]]
+        assert {"a: refused", "Age: refused"} & set(told), told
+        assert "refused" in edited.explain(asked)["level"].to_list()
+        data = report_data(edited, X, y, cv=0)
+        shown = {feature.name: [level.label for level in feature.levels] for feature in data.features}
+        assert "refused" in shown["a" if labels is None else "Age"]
+        assert "c" not in shown or "first" in shown["c"]
+    both = model.edit().rename("c", {0: "first"}).done().with_labels({"c": {"name": "Colour", "levels": {"p": "pink"}}})
+    shown = {
+        feature.name: [level.label for level in feature.levels] for feature in report_data(both, X, y, cv=0).features
+    }
+    assert "Colour" not in shown or "first" in shown["Colour"]
+
+
 def test_labels_are_shown_in_reports_reasons_explanations_and_changes() -> None:
     model, X, y = fitted()
     named = model.with_labels(LABELS)

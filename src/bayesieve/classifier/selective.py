@@ -441,7 +441,9 @@ class SelectiveNB(Predicting):
         from bayesieve.table.writing import write_atomically
 
         check_is_fitted(self, "scorecard_")
-        text = levels_to_yaml(self.encoder_.levels_, {f.name: f.sign for f in self.scorecard_.features if f.sign})
+        signs = {feature.name: feature.sign for feature in self.scorecard_.features if feature.sign}
+        rules, edited = getattr(self.encoder_, "rules_", None), {str(edit.feature) for edit in self.edits_}
+        text = levels_to_yaml(self.encoder_.levels_, signs, rules, edited)
         if path is not None:
             write_atomically(path, text)
         return text

@@ -268,7 +268,7 @@ class TableEncoder(TableCoder):
             )
         by_column, without = [coders[kind] for kind in table.kinds()], ()
         if rules is not None:
-            by_column, without = ruled_coders(rules, table, by_column, self.pairs), (*rules.rules,)
+            by_column, without = ruled_coders(rules, table, by_column, self.pairs), (*rules.in_no_sum,)
         drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table, without)
         return table, drawn, by_column, grouper_of(coders["categorical"], self.prior)
 

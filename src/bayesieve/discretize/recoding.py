@@ -301,7 +301,7 @@ def merged_cells(
 
 
 def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.ndarray) -> FeatureLevels:
-    known = np.isfinite(numbers) & (numbers > HIGHEST_SPECIAL)
+    known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
     values, at = np.unique(numbers[known], return_inverse=True)
     if values.size < 2:
         return level

@@ -35,9 +35,9 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
     for name in () if isinstance(pairs, (str, Integral)) else (name for pair in pairs for name in pair):
         if name in rules.single:
             raise refusal(name, "is excluded or monotone, and so in no pair; take it out of 'pairs'")
-    types, result = table.types(), list(coders)
+    types, result, place = table.types(), list(coders), {name: i for i, name in enumerate(table.names)}
     for name, rule in rules.rules.items():
-        i = table.names.index(name)
+        i = place[name]
         coder, own = coders[i], rule.read_for(name, types[i])
         if isinstance(coder, GroupCoder):
             result[i] = RuledGroups(coder, own, name)
@@ -113,7 +113,7 @@ class RuledIntervals(IntervalCoder):
         rule, counts = self.rule, np.diff(blocks.cumulated, axis=0)
         low, high, first = blocks.lower[:-1], blocks.upper[:-1], int(blocks.has_missing[0])
         missing, lowest = counts[:first].sum(axis=0), [*map(special_number, range(len(rule.special)))]
-        known = low > HIGHEST_SPECIAL
+        known = low > (HIGHEST_SPECIAL if rule.special else -math.inf)
         cuts, own = self._cut(low[known], high[known], counts[known])
         parts = [*(counts[low == special].sum(axis=0) for special in lowest), *own]
         code = -1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -84,11 +86,13 @@ class LevelRule:
             raise refusal(name, f"needs 1, -1 or 'auto' as 'monotone', got {self.monotone!r:.80}")
         for option in ("min_rows", "max_rows"):
             value = getattr(self, option)
-            if value is not None and not (is_number(value) and 0 <= value < math.inf):
+            if value is not None and not (is_number(value) and 0 <= value < math.inf and _is_in_reach(value)):
                 raise refusal(name, f"needs a number of rows, or a share below 1, as {option!r}, got {value!r:.80}")
         most = self.max_levels
         if most is not None and (isinstance(most, bool) or not isinstance(most, Integral) or most < 1):
             raise refusal(name, f"needs a whole number above 0 as 'max_levels', got {most!r:.80}")
+        if self.missing is not None and not (_is_single(self.missing) and _is_in_reach(self.missing)):
+            raise refusal(name, f"needs 'apart', 'unseen' or a value as 'missing', got {self.missing!r:.80}")
         others = self != LevelRule(exclude=self.exclude)
         if self.exclude and others:
             raise refusal(name, "is excluded; leave its other options out")
@@ -105,12 +109,15 @@ class LevelRule:
         if by_hand is None and self.coarsen:
             raise refusal(name, "has no cuts or groups to coarsen; give some, or leave 'coarsen' out")
         if self.groups is not None:
-            texts = [None if value is None else canonical_text(value) for group in self.groups for value in group]
-            twice = next((text for text in texts if texts.count(text) > 1), "")
-            if twice != "" or not all(self.groups):
-                raise refusal(
-                    name, f"has the value {twice!r} in two groups" if all(self.groups) else "has an empty group"
-                )
+            own = [value for group in self.groups for value in group]
+            odd = next((value for value in own if value is not None and not _is_single(value)), None)
+            if odd is not None:
+                raise refusal(name, f"needs lists of values as 'groups', null for missing ones, got {odd!r:.80}")
+            twice = _twice([None if value is None else canonical_text(value) for value in own])
+            if not self.groups or not all(self.groups):
+                raise refusal(name, "has an empty group" if self.groups else "has no groups; leave 'groups' out")
+            if twice != "":
+                raise refusal(name, f"has the value {twice!r} in two groups")
 
     @property
     def in_words(self) -> str:
@@ -142,33 +149,59 @@ class LevelRule:
         )
 
     def read_for(self, name: str, type_: str) -> LevelRule:
-        """The same with cuts as numbers of a column of this type."""
+        """The same with cuts, and the value that missing ones join, as numbers of a column of this type."""
+        missing = self.missing
+        if type_ in TEMPORAL and self.groups is None and missing is not None and not is_number(missing):
+            try:
+                missing = parse_number(canonical_text(missing), type_)
+            except ValueError:
+                missing = self.missing  # "apart", or a special name
         if self.cuts is None:
-            return self
+            return replace(self, missing=missing)
         cuts = []
         for cut in self.cuts:
             try:
                 number = float(cut) if is_number(cut) else parse_number(canonical_text(cut), _number_type(type_))
-            except ValueError:
+            except (ValueError, OverflowError):
                 number = math.nan
             if not math.isfinite(number):
                 raise refusal(name, f"has the cut {cut!r:.80}, which is no {_number_type(type_)}")
             cuts.append(number)
         if cuts != sorted(set(cuts)):
             raise refusal(name, "needs cuts in ascending order, each once")
-        return replace(self, cuts=tuple(cuts))
+        return replace(self, cuts=tuple(cuts), missing=missing)
 
 
-def levels_to_yaml(levels: Sequence[FeatureLevels], signs: Mapping[str, int]) -> str:
-    """The levels of columns as a file that `TableRules` reads; columns in one level are in a comment."""
+def levels_to_yaml(
+    levels: Sequence[FeatureLevels],
+    signs: Mapping[str, int],
+    rules: TableRules | None = None,
+    edited: Collection[str] = (),
+) -> str:
+    """The levels of columns as a file that `TableRules` reads, with what the ``rules`` ask beyond levels; other columns
+    in one level are in a comment. Levels of ``edited`` columns need not keep to the sizes that the rules ask for.
+    """
     import yaml
 
-    columns = columns_of(levels)
-    written = {level.name: _written(level, signs.get(level.name)) for level in columns if level.n_levels > 1}
-    one = [level.name for level in columns if level.n_levels == 1]
+    columns, given = columns_of(levels), {} if rules is None else rules.given
+    one = [level.name for level in columns if level.n_levels == 1 and not given.get(level.name)]
+    written = {
+        level.name: given[level.name]
+        if level.n_levels == 1
+        else _asked_beyond(given.get(level.name) or {}, level.name in edited) | _written(level, signs.get(level.name))
+        for level in columns
+        if level.name not in one
+    }
     note = f"# In one level: {', '.join(' '.join(name.split()) for name in one)}\n" if one else ""
     options: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 120, "default_flow_style": None}
     return note + (yaml.safe_dump(written, **options) if written else "{}\n")
+
+
+def _asked_beyond(given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
+    """What a rule asks beyond the levels themselves."""
+    names = ("include", "unseen") if is_edited else ("include", "unseen", "min_rows", "max_levels")
+    kept = {name: given[name] for name in names if given.get(name)}
+    return kept | ({"missing": given["missing"]} if given.get("missing") in ("apart", "unseen") else {})
 
 
 def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
@@ -216,7 +249,9 @@ def _as_plain(value: Any) -> Any:
         return {str(name): _as_plain(own) for name, own in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         return [_as_plain(own) for own in value]
-    return value if value is None or isinstance(value, (bool, int, float, str, np.generic)) else canonical_text(value)
+    if isinstance(value, (np.bool_, np.number, np.str_)) and not isinstance(value, np.timedelta64):
+        return value.item()
+    return value if value is None or isinstance(value, (bool, int, float, str)) else canonical_text(value)
 
 
 def refusal(name: str, what: str) -> ValueError:
@@ -239,6 +274,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
+def _is_in_reach(value: Any) -> bool:
+    """Whether it is no whole number beyond all numbers of columns."""
+    return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
+
+
 def _number_type(type_: str) -> str:
     return type_ if type_ in TEMPORAL else "number"
 
@@ -249,17 +289,34 @@ def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], 
     pairs = given.items() if isinstance(given, Mapping) else [
         one if isinstance(one, tuple) and len(one) == 2 and isinstance(one[1], tuple) else (one, one) for one in given
     ]  # fmt: skip
+    inside = [
+        one for own, values in pairs for one in (own, *(values if isinstance(values, (list, tuple)) else (values,)))
+    ]
+    odd = [value for value in inside if not _is_single(value)]
+    if odd:
+        raise refusal(name, f"needs numbers or texts as 'special', got {odd[0]!r:.80}")
     special = tuple(
         (canonical_text(own), tuple(map(_plain, values)) if isinstance(values, (list, tuple)) else (_plain(values),))
         for own, values in pairs
     )
-    texts = [canonical_text(value) for _, values in special for value in values]
-    twice = next((text for text in texts if texts.count(text) > 1), None)
-    if twice is not None or len({own for own, _ in special}) < len(special) or not all(own for _, own in special):
+    twice = _twice([canonical_text(value) for _, values in special for value in values])
+    if twice != "" or len({own for own, _ in special}) < len(special) or not all(own for _, own in special):
         raise refusal(
             name, f"has the special value {twice!r} twice" if twice else "needs a value for each special name"
         )
     return special
+
+
+def _twice(texts: Sequence[str | None]) -> str | None:
+    """The first text that is there twice; "" if there is none."""
+    return next((text for text, n in Counter(texts).items() if n > 1), "")
+
+
+def _is_single(value: Any) -> bool:
+    """Whether it can be a value of a column: no list, no missing value, no text that no file can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "ignore").decode() == value
+    return not (value is None or isinstance(value, (Mapping, list, tuple, set, bytes)) or value != value)
 
 
 @dataclass(frozen=True)
@@ -289,9 +346,10 @@ class TableRules:
 
     def check_names(self, names: Sequence[str]) -> None:
         """Raise ValueError, which names it, for a column with a rule that is not among these."""
-        unknown = next((name for name in self.rules if name not in names), None)
-        if unknown is not None:
-            raise ValueError(f"levels names the column {unknown!r}, which is not in the table; name its columns only.")
+        unknown = self.rules.keys() - set(names)
+        if unknown:
+            name = next(name for name in self.rules if name in unknown)
+            raise ValueError(f"levels names the column {name!r}, which is not learnt from; leave it out.")
 
     def kinds(self, own: Mapping[str, str] | None) -> dict[str, str] | None:
         """Kinds of columns, those that are given and those that rules ask for."""
@@ -305,6 +363,11 @@ class TableRules:
     def single(self) -> set[str]:
         """Columns that are in no pair."""
         return {name for name, rule in self.rules.items() if rule.exclude or rule.monotone is not None}
+
+    @property
+    def in_no_sum(self) -> set[str]:
+        """Columns that are in no sum of columns."""
+        return self.single | self.named("special")
 
     def named(self, option: str) -> set[str]:
         """Columns whose rules have this option."""

@@ -14,6 +14,7 @@ from bayesieve.table.levels import TableLevels
 N_WAVES = 8
 """Cosines that a curve is made of."""
 _MOST_STEPS = 64
+_LEAST_SHARE = 1e-9
 _LEAST_SLANT = 1e-6  # nats
 _MOST_CURVATURES = 3_000_000  # entries of the curvatures of all classes
 _MOST_APART = 1 << 20  # numbers of cells that deviate on their own, of which the descent keeps some 25 copies
@@ -152,7 +153,8 @@ def slanted(of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.nd
     firsts = np.flatnonzero(np.diff(of_level[ordered], prepend=-1))
     if firsts.size < 2:
         return np.zeros((rows.size, 0)), np.zeros(0)
-    weights = rows[ordered] + np.finfo(float).eps * rows.sum()  # cells may be empty
+    total = rows.sum()  # cells may be empty, also several levels by hand side by side: no two middles are the same
+    weights = np.maximum(rows[ordered] + np.finfo(float).eps * total, _LEAST_SHARE * total)
     ranks = np.cumsum(weights) - weights / 2
     middles = np.add.reduceat(weights * ranks, firsts) / np.add.reduceat(weights, firsts)
     steps = counted[ordered[firsts]]

@@ -162,13 +162,13 @@ def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.
 
 
 def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """The texts that labels give to the levels around parts of a column or, without, of the parts."""
+    """The texts given to parts of a column or to the levels around them or, without, of the parts."""
     around = np.arange(told.n_levels) if single is told else told.code_categories(single.first_values())
+    given = words.given(told)
     if told.name in card and card[told.name].cells is told:
         feature = card[told.name]
-        given = [words.given(feature.levels)[k] for k in feature.level_of_cell.tolist()]
-    else:
-        given = words.given(told)
+        of_levels = words.given(feature.levels)
+        given = [own or of_levels[k] for own, k in zip(given, feature.level_of_cell.tolist(), strict=True)]
     return [given[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
 
 

@@ -150,10 +150,11 @@ class Wording:
         return [given or text for given, text in zip(self.given(level), made, strict=True)]
 
     def given(self, level: FeatureLevels) -> list[str | None]:
-        """The text that the labels have for each level, or None."""
+        """The text that each level was given by hand or else by the labels, or None."""
         texts = self.labels.get(scores_of([level])[0], {}).get("levels", {})
-        both = zip(level.labels, level.all_labels, strict=True)
-        return [texts.get(label, texts.get(whole)) for label, whole in both] if texts else [None] * level.n_levels
+        by_hand = level.renamed or (None,) * level.n_levels
+        every = zip(by_hand, level.labels, level.all_labels, strict=True)
+        return [texts.get(label, texts.get(whole, text)) for text, label, whole in every]
 
     def _groups(self, level: FeatureLevels) -> list[list[str | None]]:
         texts = self.labels.get(level.name, {}).get("levels", {})

@@ -284,6 +284,7 @@ class Column:
             categories = self.categories(merged=False)
             own = [code_of_text.get(canonical_text(value).strip(), -1) for value in categories.values]
             codes[told_by_text] = np.array([*own, -1])[categories.codes[told_by_text]]
+        numbers[(codes < 0) & (numbers <= HIGHEST_SPECIAL) & np.isfinite(numbers)] = np.nextafter(HIGHEST_SPECIAL, 0)
         found = np.flatnonzero(codes >= 0)
         numbers[found] = special_number(codes[found])
         unreadable[found] = False

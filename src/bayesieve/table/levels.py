@@ -155,7 +155,7 @@ class FeatureLevels(ShortRepr):
         """Number of levels that are not on the line of numbers and come before those that are: of missing values alone,
         and of special ones.
         """
-        return 0 if self.cut_points is None else int(np.count_nonzero(self.cut_points <= HIGHEST_SPECIAL))
+        return len(self.special) + int(self.cut_points is not None and (self.cut_points[:1] == -math.inf).any())
 
     @property
     def own_cuts(self) -> np.ndarray:
