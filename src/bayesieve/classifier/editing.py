@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from bayesieve.classifier.predicting import read
 from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.fitting import FeatureEvidence, fit_around
+from bayesieve.parts import is_number
 from bayesieve.scorecard import edits
 from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
@@ -254,7 +254,7 @@ def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.nd
         raise ValueError(f"The model was trained on no rows of class {unknown[0]!r}; its classes are {named(labels)}.")
     given = {label: shares[label] for label in labels if label in shares}
     for label, share in given.items():
-        if isinstance(share, (bool, np.bool_)) or not isinstance(share, Real) or not 0.0 < float(share) < 1.0:
+        if not (is_number(share) and 0.0 < share < 1.0):
             raise ValueError(f"The share of class {label!r} must be above 0 and below 1, got {share!r:.80}.")
     total, left = float(sum(given.values())), [label for label in labels if label not in given]
     if len(left) > 1:

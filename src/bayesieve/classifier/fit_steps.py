@@ -23,7 +23,7 @@ from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import OFFSET, intercept_for, rows_to_keep
 from bayesieve.evidence.fitting import FitOptions
 from bayesieve.evidence.shapes import leaves_room
-from bayesieve.parts import arguments, is_choice
+from bayesieve.parts import arguments, is_choice, is_sign
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
@@ -67,7 +67,7 @@ def check_monotone(model: SelectiveNB) -> None:
     if not isinstance(model.monotone, Mapping):
         raise ValueError(f"monotone must be None or a dict from names of columns to +1 or -1, got {model.monotone!r}.")
     for name, sign in model.monotone.items():
-        if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, Integral) or abs(int(sign)) != 1:
+        if not is_sign(sign):
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
     if model.monotone and wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
         raise ValueError(

@@ -268,9 +268,8 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
         return np.arange(level.n_levels)
     if cells.cut_points is not None:
         inside = np.append(cells.cut_points, np.finfo(float).max)  # a number in each cell
-        missing_alone = inside[0] == -np.inf
         codes = level.code_numbers(inside).astype(np.int64)
-        if missing_alone and level.missing_code is not None:
+        if cells.has_first_apart and level.missing_code is not None:
             codes[0] = level.missing_code
         return codes
     assert cells.groups is not None

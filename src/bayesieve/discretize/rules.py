@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from bayesieve.parts import Allowed, is_choice, is_number, is_sign
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import WithSpecial
 from bayesieve.table.levels import columns_of
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, parse_number
 from bayesieve.table.yaml_files import read_yaml
 
-_OF_NUMBERS, _OF_CATEGORIES = ("cuts", "special", "monotone", "max_rows"), ("groups",)
+_OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
+_ROWS = Allowed("", (None,), Real, 0.0)
 
 
 @dataclass(frozen=True)
@@ -64,52 +66,46 @@ class LevelRule:
         if unknown:
             raise refusal(name, f"has no option {unknown[0]!r}; there are {_listed()}")
         options = {key: value for key, value in given.items() if value is not None}
-        if "cuts" in options:
-            options["cuts"] = tuple(_list(name, "cuts", options["cuts"]))
+        for option in options.keys() & {"cuts", "groups"}:
+            options[option] = tuple(_list(name, option, options[option]))
         if "groups" in options:
-            groups = _list(name, "groups", options["groups"])
+            groups = options["groups"]
             options["groups"] = tuple(tuple(own) if isinstance(own, (list, tuple)) else (own,) for own in groups)
         if "special" in options:
             options["special"] = _named_special(name, options["special"])
         rule = cls(**options)
-        rule._check(name)
+        for is_wrong, what in rule._faults():
+            if is_wrong:
+                raise refusal(name, what)
         return rule
 
-    def _check(self, name: str) -> None:
+    def _faults(self) -> Iterator[tuple[bool, str]]:
+        """Whether the options have each of some faults, with its description."""
         for option in ("coarsen", "exclude", "include", "unseen"):
-            if not isinstance(getattr(self, option), bool):
-                raise refusal(name, f"needs true or false as {option!r}, got {getattr(self, option)!r:.80}")
-        if self.monotone is not None and (isinstance(self.monotone, bool) or self.monotone not in (1, -1, "auto")):
-            raise refusal(name, f"needs 1, -1 or 'auto' as 'monotone', got {self.monotone!r:.80}")
+            value = getattr(self, option)
+            yield not isinstance(value, bool), f"needs true or false as {option!r}, got {value!r:.80}"
+        known = self.monotone is None or is_choice(self.monotone, ("auto",)) or is_sign(self.monotone)
+        yield not known, f"needs 1, -1 or 'auto' as 'monotone', got {self.monotone!r:.80}"
         for option in ("min_rows", "max_rows"):
             value = getattr(self, option)
-            if value is not None and not (is_number(value) and 0 <= value < math.inf):
-                raise refusal(name, f"needs a number of rows, or a share below 1, as {option!r}, got {value!r:.80}")
-        most = self.max_levels
-        if most is not None and (isinstance(most, bool) or not isinstance(most, Integral) or most < 1):
-            raise refusal(name, f"needs a whole number above 0 as 'max_levels', got {most!r:.80}")
-        others = self != LevelRule(exclude=self.exclude)
-        if self.exclude and others:
-            raise refusal(name, "is excluded; leave its other options out")
+            yield value not in _ROWS, f"needs a number of rows, or a share below 1, as {option!r}, got {value!r:.80}"
+        most, by_hand = self.max_levels, self.groups if self.cuts is None else (*self.cuts, None)
+        yield most not in Allowed.count(None), f"needs a whole number above 0 as 'max_levels', got {most!r:.80}"
+        yield self.exclude and self != LevelRule(exclude=True), "is excluded; leave its other options out"
         of_numbers = next((option for option in _OF_NUMBERS if getattr(self, option) not in (None, ())), None)
-        if self.groups is not None and of_numbers:
-            raise refusal(name, f"has both groups of categories and {of_numbers!r} of numbers; leave one out")
-        by_hand = self.groups if self.cuts is None else (*self.cuts, None)
-        if by_hand is not None and not self.coarsen and most is not None and len(by_hand) > most:
-            raise refusal(name, f"has {len(by_hand)} levels by hand but max_levels={most}; set coarsen, or join some")
-        if by_hand is not None and self.max_rows is not None:
-            raise refusal(name, "has levels by hand, which max_rows would split; leave one out")
-        if self.unseen and self.groups is None:
-            raise refusal(name, "has no groups that could leave categories out; give some, or leave 'unseen' out")
-        if by_hand is None and self.coarsen:
-            raise refusal(name, "has no cuts or groups to coarsen; give some, or leave 'coarsen' out")
-        if self.groups is not None:
-            texts = [None if value is None else canonical_text(value) for group in self.groups for value in group]
-            twice = next((text for text in texts if texts.count(text) > 1), "")
-            if twice != "" or not all(self.groups):
-                raise refusal(
-                    name, f"has the value {twice!r} in two groups" if all(self.groups) else "has an empty group"
-                )
+        both = self.groups is not None and of_numbers is not None
+        yield both, f"has both groups of categories and {of_numbers!r} of numbers; leave one out"
+        if by_hand is None:
+            yield self.coarsen, "has no cuts or groups to coarsen; give some, or leave 'coarsen' out"
+        else:
+            n, many = len(by_hand), not self.coarsen and most is not None and len(by_hand) > most
+            yield many, f"has {n} levels by hand but max_levels={most}; set coarsen, or join some"
+            yield self.max_rows is not None, "has levels by hand, which max_rows would split; leave one out"
+        no_groups = self.unseen and self.groups is None
+        yield no_groups, "has no groups that could leave categories out; give some, or leave 'unseen' out"
+        yield not all(self.groups or ()), "has an empty group"
+        twice = _twice(None if value is None else canonical_text(value) for own in self.groups or () for value in own)
+        yield bool(twice), f"has the value {next(iter(twice), None)!r} in two groups"
 
     @property
     def is_fixed(self) -> bool:
@@ -128,9 +124,8 @@ class LevelRule:
             return "categorical"
         if self.special:
             return WithSpecial(self.special)
-        return (
-            "numeric" if any(getattr(self, option) is not None for option in ("cuts", "monotone", "max_rows")) else None
-        )
+        numeric = any(getattr(self, option) is not None for option in ("cuts", "monotone", "max_rows"))
+        return "numeric" if numeric else None
 
     def read_for(self, name: str, type_: str) -> LevelRule:
         """The same with cuts as numbers of a column of this type."""
@@ -172,7 +167,7 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
     joined = None if level.missing_code is None else level.missing_code - level.n_apart
     if joined is not None and joined >= 0:
         written["missing"] = (level.own_cuts.tolist() or [0.0])[joined] if joined < max(1, len(cuts)) else math.inf
-    elif joined is not None and level.cut_points is not None and level.cut_points[0] > -math.inf:
+    elif joined is not None and not level.has_first_apart:
         written["missing"] = level.special[joined][0]
     return written | ({} if sign is None else {"monotone": sign})
 
@@ -226,10 +221,6 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
     return value
 
 
-def is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
 def _number_type(type_: str) -> str:
     return type_ if type_ in TEMPORAL else "number"
 
@@ -244,13 +235,15 @@ def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], 
         (canonical_text(own), tuple(map(_plain, values)) if isinstance(values, (list, tuple)) else (_plain(values),))
         for own, values in pairs
     )
-    texts = [canonical_text(value) for _, values in special for value in values]
-    twice = next((text for text in texts if texts.count(text) > 1), None)
-    if twice is not None or len({own for own, _ in special}) < len(special) or not all(own for _, own in special):
-        raise refusal(
-            name, f"has the special value {twice!r} twice" if twice else "needs a value for each special name"
-        )
+    if twice := _twice(canonical_text(value) for _, values in special for value in values):
+        raise refusal(name, f"has the special value {twice[0]!r} twice")
+    if _twice(own for own, _ in special) or not all(values for _, values in special):
+        raise refusal(name, "needs a value for each special name")
     return special
+
+
+def _twice(texts: Iterable[str | None]) -> list[str | None]:
+    return [text for text, n in Counter(texts).items() if n > 1]
 
 
 @dataclass(frozen=True)
@@ -311,9 +304,8 @@ class TableRules:
             if asked == "auto" and level.cut_points is not None:
                 counts = np.asarray(level.counts, dtype=float)[level.n_apart :]
                 counts = counts[counts.any(axis=1)]
-                asked = (
-                    1 if not len(counts) or counts[-1, 1] * counts[0].sum() >= counts[0, 1] * counts[-1].sum() else -1
-                )
+                falls = len(counts) > 0 and counts[-1, 1] * counts[0].sum() < counts[0, 1] * counts[-1].sum()
+                asked = -1 if falls else 1
             if asked is not None:
                 signs[level.name] = int(asked)
         return signs

@@ -151,11 +151,21 @@ class FeatureLevels(ShortRepr):
         return len(self.groups)
 
     @property
+    def by_column(self) -> tuple[FeatureLevels, ...]:
+        """The levels of each column that the feature is made of: both parts of a pair, or itself."""
+        return (self,)
+
+    @property
     def n_apart(self) -> int:
         """Number of levels that are not on the line of numbers and come before those that are: of missing values alone,
         and of special ones.
         """
         return 0 if self.cut_points is None else int(np.count_nonzero(self.cut_points <= HIGHEST_SPECIAL))
+
+    @property
+    def has_first_apart(self) -> bool:
+        """Whether the first level is below all numbers: it holds missing values only."""
+        return self.cut_points is not None and self.cut_points[:1].tolist() == [-math.inf]
 
     @property
     def own_cuts(self) -> np.ndarray:
@@ -195,8 +205,7 @@ class FeatureLevels(ShortRepr):
 
     def _own_labels(self, *, full: bool) -> tuple[str, ...]:
         if self.cut_points is not None:
-            names = [name for name, _ in self.special]
-            return interval_labels(self.cut_points, self.type, self.missing_code, names)
+            return interval_labels(self.cut_points, self.type, self.missing_code, [*dict(self.special)])
         assert self.groups is not None
         return group_labels(self.groups, full=full)
 
@@ -264,7 +273,7 @@ class FeatureLevels(ShortRepr):
     def has_missing_alone(self) -> bool:
         """Whether a level holds missing values and no others."""
         if self.cut_points is not None:
-            return self.missing_code == 0 and bool((self.cut_points[:1] == -np.inf).any())
+            return self.missing_code == 0 and self.has_first_apart
         return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
 
     def is_missing(self, column: Column) -> np.ndarray:
@@ -652,7 +661,6 @@ def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.
     columns = columns_of(levels)
     if len(columns) == len(levels):
         return features
-    marked: list[Any] = [levels[k] for k in range(len(columns), len(levels)) if features[k]]
-    parts = {part for level in marked for part in (level.parts if level.kind == "pair" else (level,))}
+    parts = {part for k in range(len(columns), len(levels)) if features[k] for part in levels[k].by_column}
     names = {name for part in parts for name in (part.sum_of or (part.name,))}
     return features[: len(columns)] | np.array([level.name in names for level in columns])
