@@ -14,6 +14,7 @@ from scipy.stats import false_discovery_control
 
 from bayesieve.evaluation.evaluating import Segment, labelled
 from bayesieve.evaluation.judged import JudgedRows, judged_rows, scorecard_in
+from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import UNSEEN, Feature
 from bayesieve.selection.base import seed_of
@@ -23,8 +24,7 @@ from bayesieve.words import ShortRepr
 
 _LEVEL = 0.95
 _FEW = 40.0  # rows: from here on, numbers of rows are normal to within their rounding
-_ENDS = {"low": 1, "high": 2}
-_MEASURES = [f"{name}{end}" for name in ("auc", "log_loss", "brier", "calibration") for end in ("", "_low", "_high")]
+_MEASURES, _ENDS = ("auc", "log_loss", "brier", "calibration"), ("", "_low", "_high")
 _OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
 
 
@@ -148,8 +148,7 @@ def drift(
     card = scorecard_in(model)
     if card is None:
         raise ValueError(f"drift needs a fitted SelectiveNB or its scorecard_, got {type(model).__name__}.")
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)) or n_resamples < 0:
-        raise ValueError(f"n_resamples must be a whole number, 0 or more, got {n_resamples!r}.")
+    check_allowed({"n_resamples": n_resamples}, {"n_resamples": Allowed.count(low=0)})
     rows = judged_rows(model, X, y, by, sample_weight, every, predicts=y is not None)
     weight, squares = (_sums(rows, values=values)[:, 0] for values in (None, rows.weights))
     n_effective, position = _over(weight**2, squares), {k: at for at, k in enumerate(card.used.tolist())}
@@ -304,19 +303,16 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
 
 def _measures(rows: JudgedRows) -> dict[str, Any]:
     """Measures of the labelled rows of each group; the calibration of more than two classes is the worst."""
-    columns: dict[str, list[float]] = {name: [] for name in ("labelled", *_MEASURES)}
-    known = labelled(rows)
+    known, lines = labelled(rows), []
     for k in range(len(rows.names)):
         own = known[rows.group[known] == k]
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = dict.fromkeys(_MEASURES, (np.nan,) * 3)
         for _, name, estimate in Segment.of(rows, own, _LEVEL).measures(_MEASURES):
-            if name not in found or abs(estimate[0]) > abs(found[name][0]):
+            if not abs(estimate[0]) <= abs(found[name][0]):
                 found[name] = estimate
-        columns["labelled"].append(own.size)
-        for name in _MEASURES:
-            measure = name.removesuffix("_low").removesuffix("_high")
-            columns[name].append(found.get(measure, (np.nan,) * 3)[_ENDS.get(name.rpartition("_")[2], 0)])
-    return columns
+        estimates = {f"{name}{end}": found[name][k] for name in _MEASURES for k, end in enumerate(_ENDS)}
+        lines.append({"labelled": own.size, **estimates})
+    return {name: [line[name] for line in lines] for name in lines[0]}
 
 
 def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:

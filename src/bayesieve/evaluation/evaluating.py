@@ -173,16 +173,6 @@ class Segment:
         half = float(stdtrit(n - 1, 0.5 + self.level / 2)) * variance**0.5
         return value, value - half, value + half
 
-    def squared_errors(self) -> np.ndarray:
-        """(n_rows,) those of all class probabilities; half of them for two classes."""
-        errors = np.exp(self.log_proba)
-        errors[np.arange(self.codes.size), self.codes] -= 1.0
-        return np.asarray((errors**2).sum(axis=1) * (0.5 if self.classes.size == 2 else 1.0))
-
-    def losses(self) -> np.ndarray:
-        """(n_rows,) nats."""
-        return -self.log_proba[np.arange(self.codes.size), self.codes]
-
     def rates(self, j: int) -> dict[str, Estimate]:
         """How often the class is decided: among all rows, among those of the class, and among the others."""
         hit, decided = self.codes == j, self.decided == j
@@ -199,8 +189,8 @@ class Segment:
             "balanced_accuracy": self._balanced_accuracy,
             "auc": lambda: auc,
             "gini": lambda: (2 * auc[0] - 1, 2 * auc[1] - 1, 2 * auc[2] - 1),
-            "log_loss": lambda: self._at_least_0(self.losses()),
-            "brier": lambda: self._at_least_0(self.squared_errors()),
+            "log_loss": lambda: self._at_least_0(metrics.losses),
+            "brier": lambda: self._at_least_0(metrics.squared_errors),
             "compression_rate": self._compression,
         }
         yield from ((None, name, find()) for name, find in whole.items() if not wanted or name in wanted)
@@ -222,8 +212,8 @@ class Segment:
         below, above = np.sqrt(((recalls[:, 1:] - recalls[:, :1]) ** 2).sum(axis=0)) / len(recalls)
         return value, max(0.0, value - below), min(1.0, value + above)
 
-    def _at_least_0(self, values: np.ndarray) -> Estimate:
-        mean, low, high = self.mean(values)
+    def _at_least_0(self, of_rows: Callable[..., np.ndarray]) -> Estimate:
+        mean, low, high = self.mean(of_rows(self.log_proba, self.codes))
         return mean, float(np.maximum(low, 0.0)), high
 
     def _area(self, scores: np.ndarray) -> Estimate:
@@ -240,7 +230,8 @@ class Segment:
         return auc, *metrics.area_interval(auc, shares @ np.array(errors), rarest, self.weights, self.level)
 
     def _compression(self) -> Estimate:
-        entropy, loss = metrics.class_entropy(self.codes, self.classes.size, self.weights), self.losses()
+        entropy = metrics.class_entropy(self.codes, self.classes.size, self.weights)
+        loss = metrics.losses(self.log_proba, self.codes)
         if entropy <= 0:
             return _UNKNOWN
         shares = np.bincount(self.codes, self.weights) / self.weights.sum()
@@ -394,8 +385,8 @@ def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> A
     """Paired tests of both models."""
     first, lines = segments[0], []
     n = metrics.effective_rows(first.weights, first.codes.size)
-    for name, values in (("log_loss", Segment.losses), ("brier", Segment.squared_errors)):
-        losses = [values(segment) for segment in segments]
+    for name, of_rows in (("log_loss", metrics.losses), ("brier", metrics.squared_errors)):
+        losses = [of_rows(segment.log_proba, segment.codes) for segment in segments]
         difference, low, high = first.mean(losses[1] - losses[0])
         error = (high - difference) / float(stdtrit(n - 1, 0.5 + first.level / 2)) if n > 1 else float("nan")
         means = [float(np.average(part, weights=first.weights)) for part in losses]

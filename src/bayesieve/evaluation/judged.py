@@ -11,17 +11,16 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from bayesieve.decision.benefits import refuse_scan
+from bayesieve.decision.benefits import column_of, refuse_scan
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.discretize.random_sums import with_sums
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.look_up import ScoreReader
 from bayesieve.scorecard.record import log_probabilities
 from bayesieve.table import Column, Table, as_sample_weight
-from bayesieve.table.columns import column_of_series
 from bayesieve.table.derived_levels import PairLevels, scores_of
 from bayesieve.table.frames import as_table, whole_frame
-from bayesieve.table.values import canonical_text, unmasked
+from bayesieve.table.values import canonical_text
 from bayesieve.words import format_count, named
 
 EVERY = ("day", "week", "month", "quarter", "year")
@@ -68,15 +67,14 @@ def judged_rows(
     """
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
     card, table = scorecard_in(model), as_table(X)
-    labels, groups, weights = (
-        _column(table, *role) for role in (("y", y), ("by", by), ("sample_weight", sample_weight))
-    )
+    roles = {"y": y, "by": by, "sample_weight": sample_weight}
+    labels, groups, weights = (_column(table, *role) for role in roles.items())
     group, names = (np.zeros(table.n_rows, dtype=np.int32), ["all"]) if groups is None else groups_of(groups, every)
     classes = np.asarray(model.classes_ if card is None else card.classes)
     cells, missing = (np.zeros((0, table.n_rows)), []) if card is None else _coded(model, card, X, table)
     log_proba, decided = np.zeros((0, classes.size)), np.zeros(0, dtype=np.int64)
     if card is None:
-        own = [name for name in (y, by, sample_weight) if isinstance(name, str)]
+        own = [name for name in roles.values() if isinstance(name, str)]
         log_proba, decided = _predicted(model, X, classes, own)
     elif predicts:
         log_proba = log_probabilities(card.tables.joint(cells))
@@ -94,14 +92,7 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
         if not table.named or value not in table.names:
             raise ValueError(f"X has no column {value!r} ({role}); its columns are {named(table.names)}.")
         return table.column(table.names.index(value))
-    if nw.dependencies.is_into_series(value):
-        column = column_of_series(role, value)
-    else:
-        array = unmasked(value)
-        column = Column(role, np.full(table.n_rows, array) if array.ndim == 0 else array.reshape(-1))
-    if len(column) != table.n_rows:
-        raise ValueError(f"X has {format_count(table.n_rows)} rows but {role} has {format_count(len(column))} values.")
-    return column
+    return column_of(value, role, table.n_rows)
 
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -155,16 +146,12 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
 
 def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
     """(n_rows,) codes of the days, -1 if missing, and the days."""
-    numbers = column.numbers()
-    days = np.floor(numbers / _MICROSECONDS if column.type == "datetime" else numbers)
-    known, codes = ~np.isnan(days), np.full(days.size, -1, dtype=np.int64)
-    if not known.any():
-        return codes, []
-    first = int(days[known].min())
-    offsets = (days[known] - first).astype(np.int64)
-    present = np.bincount(offsets) > 0
-    codes[known] = (np.cumsum(present) - 1)[offsets]
-    return codes, [np.datetime64(first + day, "D").item() for day in np.flatnonzero(present).tolist()]
+    import polars as pl
+
+    days = np.floor(column.numbers() / (_MICROSECONDS if column.type == "datetime" else 1.0))
+    found = pl.Series(days).unique().drop_nans().sort().to_numpy()
+    codes = np.where(np.isnan(days), -1, np.searchsorted(found, days))
+    return codes, found.astype(np.int64).astype("datetime64[D]").tolist()
 
 
 def _period(day: dt.date, every: str) -> str:

@@ -168,13 +168,8 @@ def _averaged(feature: Feature, line: np.ndarray) -> Feature:
     errors = np.sqrt(class_variances(variances, feature.counts.shape[1]))
     alone = size[line] == 1
     errors[line[alone]] = feature.standard_errors[alone]
-    return replace(
-        feature,
-        contributions=summed(share[:, None] * feature.contributions, line),
-        counts=summed(feature.counts, line),
-        standard_errors=errors,
-        factors=factors,
-    )
+    contributions, counts = summed(share[:, None] * feature.contributions, line), summed(feature.counts, line)
+    return replace(feature, contributions=contributions, counts=counts, standard_errors=errors, factors=factors)
 
 
 def _with_levels(feature: Feature, levels: FeatureLevels, cells: FeatureLevels, *, same: bool) -> Feature:

@@ -177,9 +177,7 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
     if values.size < _FEWEST_ROWS or np.any(values != np.floor(values)):
         return None
     distinct, counts = np.unique(values, return_counts=True)
-    if _are_periods(distinct):
-        return "date"
-    if _are_seconds(distinct):
+    if _are_periods(distinct) or _are_seconds(distinct):
         return "date"
     if _rises_evenly(values, rows):
         return "counter"
