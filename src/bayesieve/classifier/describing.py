@@ -85,10 +85,8 @@ def describe(model: SelectiveNB) -> str:
             f"{listed(first)}."
         )
     if silent:
-        verb = "has" if silent == 1 else "have"
-        sentences.append(
-            f"{plural(silent, 'feature')} {verb} a single level: no cut point or grouping pays for itself."
-        )
+        some = plural(silent, "feature") + (" has" if silent == 1 else " have")
+        sentences.append(f"{some} a single level: no cut point or grouping pays for itself.")
     return " ".join(sentences)
 
 
@@ -125,9 +123,7 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
         return "One level: no cut point pays for itself."
     n_values = len(level.groups[0])
     if n_values == 1:
-        return (
-            "One level: missing in all rows." if None in level.groups[0] else "One level: the same value in all rows."
-        )
+        return f"One level: {'missing' if None in level.groups[0] else 'the same value'} in all rows."
     return f"One level: no grouping pays for itself ({n_values:,} values, {n_rows / n_values:,.1f} rows a value)."
 
 
@@ -304,10 +300,8 @@ def _classes(card: Scorecard) -> list[Caution]:
     shares = counts / counts.sum()
     rare = [str(label) for label, n in zip(card.classes, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
     if rare:
-        some = ", ".join(rare[:5]) + (" and others" if len(rare) > 5 else "")
-        sentence = (
-            f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of class {some}: its probabilities are uncertain."
-        )
+        some = f"class {', '.join(rare[:5])}" + (" and others" if len(rare) > 5 else "")
+        sentence = f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of {some}: its probabilities are uncertain."
     elif shares.min() < _SMALL_SHARE:
         sentence = (
             f"Class {card.classes[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "

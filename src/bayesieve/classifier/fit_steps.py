@@ -75,9 +75,8 @@ def check_monotone(model: SelectiveNB) -> None:
 def demand_fitted(model: SelectiveNB, what: str) -> None:
     """Raise ValueError unless evidence is fitted, which ``what`` tells the need of."""
     if wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
-        raise ValueError(
-            f"{what}, which calibrate={model.calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
-        )
+        given = f"calibrate={model.calibrate!r}"
+        raise ValueError(f"{what}, which {given} does not fit here; set calibrate='levels' or 'cells'.")
 
 
 def signs_of(model: SelectiveNB, encoder: Any, n_classes: int) -> dict[int, int]:
@@ -171,9 +170,7 @@ def encoder_asked_for(own: Any, selector: Any) -> Any:
         return own
     name = type(selector).__name__
     if not is_choice(own, ("modl",)):
-        raise ValueError(
-            f"SelectiveNB has the encoder {own!r}, its {name} the encoder {other!r}; give one of them only."
-        )
+        raise ValueError(f"SelectiveNB has the encoder {own!r}, its {name} the encoder {other!r}; give only one.")
     if other is None:
         raise ValueError(
             f"SelectiveNB codes the columns of the table, but its {name} has encoder=None, which is for codes; leave "
@@ -352,18 +349,12 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
     try:
         weights = np.asarray(weights, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
-        ) from None
+        raise ValueError(f"feature_weights must be {n_features} numbers, one a feature, got {weights!r:.80}.") from None
     if weights.shape != (n_features,):
-        raise ValueError(
-            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
-        )
+        raise ValueError(f"feature_weights must be {n_features} numbers, one a feature, got shape {weights.shape}.")
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise ValueError(
-            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
-        )
+        raise ValueError(f"feature_weights must be finite and not negative, but that of feature {k} is {weights[k]}.")
     return weights
 
 

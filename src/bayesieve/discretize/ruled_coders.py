@@ -19,7 +19,6 @@ from bayesieve.discretize.criterion import (
     Prior,
     group_prior,
     interval_costs,
-    most_parts,
     part_cost,
     summed,
 )
@@ -288,8 +287,7 @@ class RuledGroups(Ruled, GroupCoder):  # type: ignore[misc]
         if isinstance(self.base, GroupsOrValues) and n_groups == n_values >= LEAST_VALUES:
             return null + np.log(n_values) - saved_by_values(present)
         prior: Prior = self.base.prior if isinstance(self.base, MODLGrouper) else "published"
-        most = max(n_groups, min(n_values, most_parts(float(rows.sum()))) if prior == "sizes" else n_groups)
-        cost = float(group_prior(n_values, most, prior, self.price)[n_groups])
+        cost = float(group_prior(n_values, n_groups, prior, self.price)[-1])
         cost -= float(gammaln(sizes + 1.0).sum()) if prior == "sizes" else 0.0
         return cost + float(part_cost(_class_counts(groups, counts)).sum())
 

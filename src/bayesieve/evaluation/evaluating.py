@@ -221,9 +221,8 @@ class Segment:
         usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
         if not usable:
             return _UNKNOWN
-        areas, errors = zip(
-            *(metrics.area_with_errors(scores[:, j], self.codes == j, self.weights) for j in usable), strict=True
-        )
+        found = [metrics.area_with_errors(scores[:, j], self.codes == j, self.weights) for j in usable]
+        areas, errors = zip(*found, strict=True)
         sizes = np.array([self.weights[self.codes == j].sum() for j in usable])
         shares, rarest = sizes / sizes.sum(), self.codes == usable[int(sizes.argmin())]
         auc = float(shares @ np.array(areas))

@@ -82,9 +82,7 @@ class Parts:
         summed = [feature for feature in used if any(part.sum_of for part in feature.cells.by_column)]
         names = sorted({name for feature in summed for name in feature.columns} - set(fixed))
         if names:
-            raise ValueError(
-                f"How far sums move depends on more than levels: name {named(names)} in fixed=, or fit without sums."
-            )
+            raise ValueError(f"Sums do not move by levels alone: name {named(names)} in fixed=, or fit without sums.")
         self.features = [feature for feature in used if feature not in summed]
         uses: dict[str, list[FeatureLevels]] = defaultdict(list)
         for part in (part for feature in self.features for part in feature.cells.by_column):

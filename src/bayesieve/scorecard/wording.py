@@ -60,10 +60,8 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
         try:
             label = _Label(given) if isinstance(given, str) else msgspec.convert(given, _Label)
         except msgspec.MsgspecError as error:
-            fault = str(error).rstrip(".")
-            raise ValueError(
-                f"{where} must give column {column!r:.80} texts as name, unit, description and levels: {fault}."
-            ) from None
+            rule = f"{where} must give column {column!r:.80} texts as name, unit, description and levels"
+            raise ValueError(f"{rule}: {str(error).rstrip('.')}.") from None
         labels[column] = msgspec.to_builtins(label)
     return labels
 
@@ -163,10 +161,8 @@ class Wording:
 
     def _part(self, part: FeatureLevels) -> Any:
         groups = None if part.groups is None else self._groups(part)
-        facts = {
-            name: getattr(part, name) for name in ("cut_points", "type", "missing_code", "n_apart", "special", "labels")
-        }
-        return SimpleNamespace(name=self.named(part), groups=groups, **facts)
+        names = ("cut_points", "type", "missing_code", "n_apart", "special", "labels")
+        return SimpleNamespace(name=self.named(part), groups=groups, **{name: getattr(part, name) for name in names})
 
 
 def described(card: Scorecard, explanation: Explanation) -> Explanation:

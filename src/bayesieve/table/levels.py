@@ -123,9 +123,8 @@ class FeatureLevels(ShortRepr):
             counts = np.asarray(self.counts)
             is_table = counts.ndim == 2 and len(counts) == n and counts.size > 0 and counts.dtype.kind in "iuf"
             self._demand(is_table, "counts must have one row per level and one number per class")
-            self._demand(
-                bool(np.isfinite(counts).all() and (counts >= 0).all()), "counts must be finite and not negative"
-            )
+            fine = bool(np.isfinite(counts).all() and (counts >= 0).all())
+            self._demand(fine, "counts must be finite and not negative")
             object.__setattr__(self, "counts", counts)
         self._demand(0 <= self.level_score < 1, "level_score must be in [0, 1)")
         object.__setattr__(self, "level_score", float(self.level_score))
@@ -212,12 +211,8 @@ class FeatureLevels(ShortRepr):
     @cached_property
     def _code_of_text(self) -> dict[str, int]:
         assert self.groups is not None
-        return {
-            canonical_text(value): code
-            for code, group in enumerate(self.groups)
-            for value in group
-            if value is not None
-        }
+        of_value = [(value, code) for code, group in enumerate(self.groups) for value in group if value is not None]
+        return {canonical_text(value): code for value, code in of_value}
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
         """The level of every row, by its own value: whatever else is in the column makes no difference.
