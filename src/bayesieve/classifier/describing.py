@@ -356,8 +356,7 @@ class _Columns:
 
     def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Codes of the levels, shape (rows.size,)."""
-        codes: np.ndarray = self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0]
-        return codes
+        return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""

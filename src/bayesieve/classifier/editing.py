@@ -175,7 +175,7 @@ class ModelEditor:
         whole = with_importances(features, self._card.class_counts)
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
-    def _measured(self, X: Any, y: Any) -> list[dict[str, float | None]]:
+    def _measured(self, X: Any, y: Any) -> list[dict[str, Any]]:
         """AUC and log loss, None if they are not finite, as of rows of one class: at first, and after each edit."""
         from bayesieve.classifier.measuring import judged_rows
         from bayesieve.statistics import metrics

@@ -200,9 +200,8 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, l
         splits = row_splits(cv, rows.labels)
     if np.unique(rows.codes).size != model.classes_.size:
         if not trained_on:
-            raise ValueError(
-                "y has other classes than the model; cross-validation needs the training table and target."
-            )
+            needed = "cross-validation needs the training table and its target"
+            raise ValueError(f"The classes of y are not those of the model; {needed}.")
         raise Unmeasured("a class has no row of any weight")
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
     words, measured = _in_words(cv, splits, what, rows.n_rows)

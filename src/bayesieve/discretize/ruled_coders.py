@@ -95,7 +95,7 @@ class Ruled:
         return least
 
 
-class RuledIntervals(Ruled, IntervalCoder):  # type: ignore[misc]
+class RuledIntervals(Ruled, IntervalCoder):
     """Intervals of one numeric column."""
 
     joins = NEVER
@@ -178,8 +178,7 @@ class RuledIntervals(Ruled, IntervalCoder):  # type: ignore[misc]
 
         def fitted(coder: IntervalCoder) -> list[float]:
             blocks = ValueBlocks.of_counts(values, joined=coder.joins)
-            found: list[float] = coder.fit_blocks(blocks, apart=True).cut_points.tolist()
-            return found
+            return list(coder.fit_blocks(blocks, apart=True).cut_points)
 
         cuts = fitted(self.base)
         if self.rule.include and not cuts:
@@ -197,7 +196,7 @@ class RuledIntervals(Ruled, IntervalCoder):  # type: ignore[misc]
         return sorted(cuts)
 
 
-class RuledGroups(Ruled, GroupCoder):  # type: ignore[misc]
+class RuledGroups(Ruled, GroupCoder):
     """Groups of the values of one categorical column."""
 
     def with_values(self, table: ValueCounts) -> ValueCounts:

@@ -16,7 +16,7 @@ from bayesieve.parts import Allowed, is_choice, is_number, is_sign
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import WithSpecial
 from bayesieve.table.levels import columns_of
-from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, parse_number
+from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type, parse_number
 from bayesieve.table.yaml_files import read_yaml
 
 _OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
@@ -135,11 +135,11 @@ class LevelRule:
         cuts = []
         for cut in self.cuts:
             try:
-                number = float(cut) if is_number(cut) else parse_number(canonical_text(cut), _number_type(type_))
+                number = float(cut) if is_number(cut) else parse_number(canonical_text(cut), number_type(type_))
             except ValueError:
                 number = math.nan
             if not math.isfinite(number):
-                raise refusal(name, f"has the cut {cut!r:.80}, which is no {_number_type(type_)}")
+                raise refusal(name, f"has the cut {cut!r:.80}, which is no {number_type(type_)}")
             cuts.append(number)
         if cuts != sorted(set(cuts)):
             raise refusal(name, "needs cuts in ascending order, each once")
@@ -220,10 +220,6 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)):
         raise refusal(name, f"needs a list as {option!r}, got {value!r:.80}")
     return value
-
-
-def _number_type(type_: str) -> str:
-    return type_ if type_ in TEMPORAL else "number"
 
 
 def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtri, stdtr, stdtrit
 
 from bayesieve.evaluation.judged import JudgedRows, judged_rows
+from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import check_level
 from bayesieve.statistics import metrics
 from bayesieve.table.frames import polars_frame
@@ -21,6 +23,7 @@ Estimate = tuple[float, float, float]
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 _UNKNOWN: Estimate = (float("nan"),) * 3
 _STEPS = 50
+_SHARE = Allowed("lie between 0 and 1", (None,), Real, 0.0, 1.0)
 _HEAD, _ENDS = ("segment", "by", "rows", "class", "measure"), ("value", "low", "high")
 
 
@@ -350,9 +353,7 @@ def challenge(
     """
     if share is not None and threshold is not None:
         raise ValueError("share and threshold both say how many rows are selected; give one of them.")
-    for name, value in (("share", share), ("threshold", threshold)):
-        if value is not None and not 0.0 <= value <= 1.0:
-            raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")
+    check_allowed({"share": share, "threshold": threshold}, dict.fromkeys(("share", "threshold"), _SHARE))
     level = check_level(level)
     old, new = (judged_rows(model, X, y, None, sample_weight) for model in (champion, challenger))
     texts = [list(map(canonical_text, rows.classes.tolist())) for rows in (old, new)]

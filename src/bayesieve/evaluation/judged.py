@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +21,19 @@ from bayesieve.scorecard.record import log_probabilities
 from bayesieve.table import Column, Table, as_sample_weight
 from bayesieve.table.derived_levels import PairLevels, scores_of
 from bayesieve.table.frames import as_table, whole_frame
-from bayesieve.table.values import canonical_text
+from bayesieve.table.values import MICROSECONDS_PER_DAY, canonical_text
 from bayesieve.words import format_count, named
 
-EVERY = ("day", "week", "month", "quarter", "year")
+_PERIODS: dict[str, Callable[[dt.date], str]] = {
+    "day": dt.date.isoformat,
+    "week": lambda day: "{:04d}-W{:02d}".format(*day.isocalendar()[:2]),
+    "month": lambda day: day.isoformat()[:7],
+    "quarter": lambda day: f"{day.year:04d}-Q{(day.month + 2) // 3}",
+    "year": lambda day: day.isoformat()[:4],
+}
+EVERY = tuple(_PERIODS)
 _MOST_GROUPS = 2000
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
-_MICROSECONDS = 86_400_000_000.0  # of a day
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +139,7 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
         if values and all(isinstance(value, str) and _DAY.fullmatch(value) for value in values):
             with suppress(ValueError):  # such as 2024-02-31
                 values = [dt.date.fromisoformat(value[:10]) for value in values]
-    values = [_period(value, every) if isinstance(value, dt.date) else value for value in values]
+    values = [_PERIODS[every](value) if isinstance(value, dt.date) else value for value in values]
     found = sorted(set(values), key=str if any(isinstance(value, str) for value in values) else None)
     if len(found) > _MOST_GROUPS:
         raise ValueError(
@@ -148,18 +155,10 @@ def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
     """(n_rows,) codes of the days, -1 if missing, and the days."""
     import polars as pl
 
-    days = np.floor(column.numbers() / (_MICROSECONDS if column.type == "datetime" else 1.0))
+    days = np.floor(column.numbers() / (MICROSECONDS_PER_DAY if column.type == "datetime" else 1.0))
     found = pl.Series(days).unique().drop_nans().sort().to_numpy()
     codes = np.where(np.isnan(days), -1, np.searchsorted(found, days))
     return codes, found.astype(np.int64).astype("datetime64[D]").tolist()
-
-
-def _period(day: dt.date, every: str) -> str:
-    if every == "week":
-        return "{:04d}-W{:02d}".format(*day.isocalendar()[:2])
-    if every == "quarter":
-        return f"{day.year:04d}-Q{(day.month + 2) // 3}"
-    return day.isoformat()[: {"day": 10, "month": 7, "year": 4}[every]]
 
 
 def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

@@ -52,13 +52,11 @@ class Wish:
     def certainty(self, margins: np.ndarray) -> np.ndarray:
         """Log odds of the class from what it has more than each other one, (..., n_classes - 1)."""
         with np.errstate(invalid="ignore"):
-            sure: np.ndarray = margins[..., 0] if margins.shape[-1] == 1 else -np.logaddexp.reduce(-margins, axis=-1)
-        return sure
+            return np.asarray(-np.logaddexp.reduce(-margins, axis=-1))
 
     def holds(self, margins: np.ndarray) -> np.ndarray:
         least = margins.min(axis=-1) if self.log_odds is None else self.certainty(margins) - self.log_odds
-        fine: np.ndarray = least >= _BEYOND
-        return fine
+        return np.asarray(least >= _BEYOND)
 
 
 @dataclass(frozen=True, order=True)
@@ -209,7 +207,7 @@ class Search:
 
     def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
         """The sets of k columns that may flip the decision, the least cost and number of steps first."""
-        pieces = [(sets[:0], self.most[:0]) for sets in [np.zeros((0, k), dtype=np.int64)]]
+        pieces = []
         for sets in sets_of(np.array(list(self.parts)), k):
             reach = self.most[sets].sum(axis=1)
             for i, j in combinations(range(k), 2):

@@ -102,8 +102,7 @@ def shortfalls(
 
 def _scores(table: np.ndarray) -> np.ndarray:
     n_classes = table.shape[1]
-    scores: np.ndarray = (n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1)
-    return scores
+    return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
 
 def _best(features: Sequence[Feature], sign: float) -> np.ndarray:

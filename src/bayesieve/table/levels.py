@@ -16,7 +16,7 @@ from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, n
 from bayesieve.table.columns import HIGHEST_SPECIAL, Categories, Column, Kind, WithSpecial, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import other_texts
-from bayesieve.table.values import Scalar, canonical_text, canonical_value, format_temporal
+from bayesieve.table.values import Scalar, canonical_text, canonical_value, format_temporal, number_type
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class FeatureLevels(ShortRepr):
 
     @property
     def _number_type(self) -> str:
-        return self.type if self.type in _NUMBER_TYPES else "number"
+        return number_type(self.type)
 
     @property
     def _code_of_missing(self) -> int:
@@ -381,9 +381,6 @@ class FeatureLevels(ShortRepr):
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
         rest = (saved.missing_code, counts, saved.level_score, saved.sum_of, saved.special, saved.renamed)
         return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest)
-
-
-_NUMBER_TYPES = ("number", "date", "datetime", "duration", "time")
 
 
 def smallest_unsigned(highest: int) -> np.dtype[Any]:
@@ -611,16 +608,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     def _make(self, i: int) -> FeatureLevels:
         missing = int(self.missing[i])
         counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
-        return FeatureLevels(
-            name=self.names[i],
-            kind="numeric",
-            type=self.types[i],
-            cut_points=self.cut_points(i, i + 1),
-            missing_code=None if missing < 0 else missing,
-            counts=counts,
-            level_score=float(self.level_scores[i]),
-            sum_of=tuple(self.names[k] for k in self.sums[i - self.n_raw].tolist()) if i >= self.n_raw else (),
-        )
+        sum_of = tuple(self.names[k] for k in self.sums[i - self.n_raw].tolist()) if i >= self.n_raw else ()
+        facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]), sum_of)
+        return FeatureLevels(self.names[i], "numeric", self.types[i], self.cut_points(i, i + 1), None, *facts)
 
     def class_counts(self, i: int) -> np.ndarray | None:
         """Rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""
