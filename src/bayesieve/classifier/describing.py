@@ -196,11 +196,8 @@ def look_over(
 def _nothing_kept(card: Scorecard, trace: SearchTrace) -> list[Caution]:
     if card.used.size:
         return []
-    remedy = (
-        "Check that the rows of the target are those of the columns, or add rows."
-        if trace.complete
-        else "The search was stopped early; give it more time."
-    )
+    early = "The search was stopped early; give it more time."
+    remedy = "Check that the rows of the target are those of the columns, or add rows." if trace.complete else early
     sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
     return [Caution("nothing kept", (), sentence)]
 
@@ -250,8 +247,8 @@ def _used_columns(card: Scorecard) -> list[FeatureLevels]:
 
 def _numbered(used: Sequence[tuple[FeatureLevels, str | None]], apart: set[str]) -> list[Caution]:
     """Counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
-    numbered = [level.name for level, mark in used if mark in ("counter", "identifier")]
-    columns = [name for name in numbered if name not in apart]
+    marks = ("counter", "identifier")
+    columns = [level.name for level, mark in used if mark in marks and level.name not in apart]
     return about_columns(
         "identifier",
         columns,
@@ -262,11 +259,8 @@ def _numbered(used: Sequence[tuple[FeatureLevels, str | None]], apart: set[str])
 
 def _dates(used: Sequence[tuple[FeatureLevels, str | None]]) -> list[Caution]:
     """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
-    columns = [
-        level.name
-        for level, mark in used
-        if mark == "date" or (level.kind == "numeric" and level.type in ("date", "datetime"))
-    ]
+    dated = ("date", "datetime")
+    columns = [own.name for own, mark in used if mark == "date" or (own.kind == "numeric" and own.type in dated)]
     return about_columns(
         "dates",
         columns,

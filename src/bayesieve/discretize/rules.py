@@ -33,8 +33,8 @@ class LevelRule:
     groups : lists of the values of each level of a categorical column, null for missing ones; other values share one
         more level.
     coarsen : whether levels by hand are where the criterion starts, which may join them; else they stay as they are.
-    special : names of special values of a numeric column, each with a level of its own.
-    missing : "apart" for a level of their own, "unseen" for none, or a value, or the name of special ones, whose level
+    special : names of special values of a numeric column, each with a separate level.
+    missing : "apart" for a separate level, "unseen" for none, or a value, or the name of special ones, whose level
         they join.
     unseen : whether categories that no group by hand holds are in no level.
     monotone : 1, -1 or "auto" if the share of the second class must rise, or fall, with the numbers.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri, stdtr, stdtrit
 
-from bayesieve.evaluation.judged import JudgedRows, judged_rows
+from bayesieve.evaluation.judged import GroupedRows, grouped_rows
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import check_level
 from bayesieve.statistics import metrics
@@ -98,7 +98,7 @@ def evaluate(
     >>> auc.select("low", "high").row(0) > (0.9, 0.9)
     True
     """
-    level, rows = check_level(level), judged_rows(model, X, y, by, sample_weight, every)
+    level, rows = check_level(level), grouped_rows(model, X, y, by, sample_weight, every)
     own = labelled(rows)
     segments = [("all", None, own)]
     for k, name in enumerate(rows.names if by is not None else []):
@@ -121,7 +121,7 @@ def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def labelled(rows: JudgedRows) -> np.ndarray:
+def labelled(rows: GroupedRows) -> np.ndarray:
     """The rows that have a label and a weight; ValueError without any."""
     if rows.labels is None:
         raise ValueError("y is None; give the labels of the rows.")
@@ -143,7 +143,7 @@ class Segment:
     classes: np.ndarray
 
     @classmethod
-    def of(cls, rows: JudgedRows, own: np.ndarray, level: float) -> Segment:
+    def of(cls, rows: GroupedRows, own: np.ndarray, level: float) -> Segment:
         assert rows.labels is not None
         weights = np.ones(own.size) if rows.weights is None else rows.weights[own]
         weights = weights * (metrics.effective_rows(weights, own.size) / max(weights.sum(), np.finfo(float).tiny))
@@ -352,10 +352,10 @@ def challenge(
     284
     """
     if share is not None and threshold is not None:
-        raise ValueError("share and threshold both say how many rows are selected; give one of them.")
+        raise ValueError("share and threshold both choose the rows; give one of them.")
     check_allowed({"share": share, "threshold": threshold}, dict.fromkeys(("share", "threshold"), _SHARE))
     level = check_level(level)
-    old, new = (judged_rows(model, X, y, None, sample_weight) for model in (champion, challenger))
+    old, new = (grouped_rows(model, X, y, None, sample_weight) for model in (champion, challenger))
     texts = [list(map(canonical_text, rows.classes.tolist())) for rows in (old, new)]
     if sorted(texts[0]) != sorted(texts[1]):
         raise ValueError(f"The champion tells apart {named(texts[0])}, the challenger {named(texts[1])}.")

@@ -37,7 +37,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRows:
+class GroupedRows:
     """Rows in groups.
 
     names : of the groups; group : (n_rows,) position of the group of each row.
@@ -64,9 +64,9 @@ def scorecard_in(model: Any) -> Scorecard | None:
     return card if isinstance(card, Scorecard) else None
 
 
-def judged_rows(
+def grouped_rows(
     model: Any, X: Any, y: Any, by: Any, sample_weight: Any, every: str = "month", *, predicts: bool = True
-) -> JudgedRows:
+) -> GroupedRows:
     """Read and predict rows; ``y``, ``by`` and ``sample_weight`` are columns, or names of columns of ``X``.
 
     ValueError if a column does not exist or has another length, a label is no class of the model, or ``by`` has too
@@ -88,7 +88,7 @@ def judged_rows(
         decided = log_proba.argmax(axis=1)
     counted = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
     codes = None if labels is None else _positions(labels, classes, counted)
-    return JudgedRows(names, group, classes, codes, counted, cells, missing, log_proba, decided)
+    return GroupedRows(names, group, classes, codes, counted, cells, missing, log_proba, decided)
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:
@@ -127,7 +127,7 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
 def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
     """(n_rows,) the group of each row, and the values of the groups, ascending; None for missing ones, last.
 
-    Dates, and texts that begin with one, are grouped by what ``every`` says.
+    Dates, and texts that begin with one, are grouped by ``every``.
     """
     if every not in EVERY:
         raise ValueError(f"every must be one of {', '.join(EVERY)}, got {every!r}.")
@@ -142,10 +142,8 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
     values = [_PERIODS[every](value) if isinstance(value, dt.date) else value for value in values]
     found = sorted(set(values), key=str if any(isinstance(value, str) for value in values) else None)
     if len(found) > _MOST_GROUPS:
-        raise ValueError(
-            f"by has {format_count(len(found))} different values, but at most {format_count(_MOST_GROUPS)} groups are "
-            "told apart; join some of them first, or dates by every=."
-        )
+        most = f"at most {format_count(_MOST_GROUPS)} groups are told apart"
+        raise ValueError(f"by has {format_count(len(found))} values, but {most}; join some, or dates by every=.")
     position = {value: i for i, value in enumerate(found)}
     group = np.array([*(position[value] for value in values), len(found)], dtype=np.int32)[codes]
     return group, [*found, None] if (codes < 0).any() else found

@@ -50,7 +50,7 @@ class Wish:
     signs: np.ndarray
 
     def certainty(self, margins: np.ndarray) -> np.ndarray:
-        """Log odds of the class from what it has more than each other one, (..., n_classes - 1)."""
+        """Log odds of the class from its margins over the others, (..., n_classes - 1)."""
         with np.errstate(invalid="ignore"):
             return np.asarray(-np.logaddexp.reduce(-margins, axis=-1))
 

@@ -29,10 +29,8 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
     if min_count == 1:
         return card
     if card.provenance["evidence"] == "counted":
-        raise ValueError(
-            "min_count= cannot hide counts that the contributions of this model are computed from; fit it with "
-            "calibrate='levels' or 'cells'."
-        )
+        remedy = "fit it with calibrate='levels' or 'cells'"
+        raise ValueError(f"min_count= cannot hide counts that contributions are computed from; {remedy}.")
     known: dict[int, FeatureLevels] = {}
 
     def hidden(levels: FeatureLevels) -> FeatureLevels:
@@ -54,7 +52,7 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
 
 
 def rounded(counts: Any, min_count: int) -> np.ndarray:
-    """Counts rounded to multiples of ``min_count``, of their own type."""
+    """Counts rounded to multiples of ``min_count``, of the same type."""
     counts = np.asarray(counts)
     return np.asarray(np.round(counts / min_count) * min_count).astype(counts.dtype)
 

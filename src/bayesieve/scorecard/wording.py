@@ -74,11 +74,8 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
         known |= {canonical_text(value) for level in levels for group in level.groups or () for value in group}
         unknown = [text for text in label.get("levels", {}) if text not in known]
         if unknown:
-            there = [text for level in levels[:1] for text in level.labels]
-            return (
-                f"The labels name {named(unknown)} of column {column!r:.80}, which is no level or value of it; its "
-                f"levels are {named(there)}."
-            )
+            there = f"its levels are {named(text for level in levels[:1] for text in level.labels)}"
+            return f"The labels name {named(unknown)} of column {column!r:.80}, no level or value of it; {there}."
     return None
 
 

@@ -143,9 +143,8 @@ def marks(
 
     n_rows = table.n_rows if counted is None else counted.size
     kinds, types = table.kinds(), table.types()
-    found: dict[int, Mark] = {
-        i: "date" for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")
-    }
+    dated = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")]
+    found: dict[int, Mark] = dict.fromkeys(dated, "date")
     if n_rows < _FEWEST_ROWS:
         return {table.names[i]: mark for i, mark in found.items()}
     rows = drawn(MOST_JUDGED_ROWS)

@@ -91,9 +91,8 @@ def _plain_digits(text: str) -> str:
     if "e" not in text:
         return "0" if text == "-0" else text
     number = float(text)
-    return (
-        str(int(number)) if number.is_integer() and abs(number) < 1e9 else text.replace("e+0", "e").replace("e+", "e")
-    )
+    short = number.is_integer() and abs(number) < 1e9
+    return str(int(number)) if short else text.replace("e+0", "e").replace("e+", "e")
 
 
 def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class FeatureLevels(ShortRepr):
     sum_of : tuple of str
         The columns whose sum the feature is; empty for a column.
     special : tuple of pairs of a name and the values that it stands for
-        Numeric: values with a level of their own, the first after that of missing values. Columns read them as numbers
+        Numeric: values with a separate level, the first after that of missing values. Columns read them as numbers
         below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
     renamed : tuple of str or None
         Texts that stand for the labels of levels, None for a level that keeps its own; empty if all do.
