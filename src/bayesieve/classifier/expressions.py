@@ -19,6 +19,7 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.backends import type_of_dtype
 from bayesieve.table.columns import ALL_WHOLE, Categories
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.text_types import number_of
 from bayesieve.table.values import MICROSECONDS_PER_DAY, TEMPORAL, canonical_text, canonical_value, parse_number
 from bayesieve.words import listed
 
@@ -468,10 +469,10 @@ def _moment_of(microseconds: int, type_: str, zone: dt.tzinfo | None) -> Any:
 
 def _special_number(level: FeatureLevels, value: Any) -> float:
     """A special value of a column of numbers, dates or times; ValueError for a text that is none."""
-    try:
-        return parse_number(canonical_text(value), level._number_type)
-    except ValueError:
+    number = number_of(value, level.type)
+    if math.isnan(number):
         raise ValueError(
             f"Column {level.name!r} has the special value {value!r}, which no expression compares with numbers; "
             "predict with predict_proba."
-        ) from None
+        )
+    return number

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.parts import Allowed, is_choice, is_number, is_sign
+from bayesieve.parts import Allowed, is_choice, is_sign
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import WithSpecial
 from bayesieve.table.levels import columns_of
-from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type, parse_number
+from bayesieve.table.text_types import number_of
+from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type
 from bayesieve.table.yaml_files import read_yaml
 
 _OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
@@ -132,15 +133,10 @@ class LevelRule:
         """The same with cuts as numbers of a column of this type."""
         if self.cuts is None:
             return self
-        cuts = []
-        for cut in self.cuts:
-            try:
-                number = float(cut) if is_number(cut) else parse_number(canonical_text(cut), number_type(type_))
-            except ValueError:
-                number = math.nan
+        cuts = [number_of(cut, type_) for cut in self.cuts]
+        for cut, number in zip(self.cuts, cuts, strict=True):
             if not math.isfinite(number):
                 raise refusal(name, f"has the cut {cut!r:.80}, which is no {number_type(type_)}")
-            cuts.append(number)
         if cuts != sorted(set(cuts)):
             raise refusal(name, "needs cuts in ascending order, each once")
         return replace(self, cuts=tuple(cuts))
@@ -187,10 +183,7 @@ def _kept(level: FeatureLevels) -> dict[str, Any]:
 def _cut_to_yaml(cut: float, type_: str) -> Any:
     if type_ in TEMPORAL:
         text = format_temporal(cut, type_)
-        try:
-            return text if parse_number(text, type_) == cut else cut
-        except ValueError:
-            return cut
+        return text if number_of(text, type_) == cut else cut
     return int(cut) if cut.is_integer() and abs(cut) < 2**53 else cut
 
 

@@ -23,8 +23,8 @@ from bayesieve.scorecard.record import UNSEEN, Feature, centred, number_variance
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import HIGHEST_SPECIAL
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
-from bayesieve.table.frames import as_table
 from bayesieve.table.labels import cut_texts
+from bayesieve.table.text_types import number_of
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
@@ -195,7 +195,7 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
         code = int(np.searchsorted(part.cut_points, at))  # type: ignore[arg-type]
         both = [code, code + 1] if part is feature.levels else [*part.labels[code : code + 2]]
         return merged(feature, both)[0], _cut_text(feature, at), ""
-    to, cuts = number_of(feature.levels, new), feature.levels.own_cuts
+    to, cuts = _number_in(feature.levels, new), feature.levels.own_cuts
     if at is None and to in cuts:
         raise ValueError(f"Feature {feature.name!r} has the cut {new} already.")
     if at is not None and (to in (at, *cuts) or np.ptp(np.searchsorted(cuts[cuts != at], [at, to]))):
@@ -212,28 +212,20 @@ def _cut_text(feature: Feature, at: float | None) -> str:
 
 def _own_cut(feature: Feature, old: Any) -> float:
     """The cut of levels or cells that is this number, or reads so."""
-    value, parts = number_of(feature.levels, old), (feature.levels, feature.cells)
+    value, parts = _number_in(feature.levels, old), (feature.levels, feature.cells)
     if any(value in part.own_cuts for part in parts):
         return value
     for part in parts:
-        read = [number_of(feature.levels, text) for text in cut_texts(part.own_cuts, part.type)]
+        read = [_number_in(feature.levels, text) for text in cut_texts(part.own_cuts, part.type)]
         if read.count(value) == 1:
             return float(part.own_cuts[read.index(value)])
     cuts = named(cut_texts(feature.levels.own_cuts, feature.levels.type))
     raise ValueError(f"Feature {feature.name!r} has no cut at {old}; its cuts are {cuts or 'none'}.")
 
 
-def number_of(level: FeatureLevels, value: Any) -> float:
+def _number_in(level: FeatureLevels, value: Any) -> float:
     """A value of a feature of numbers or moments as the number that its cuts are compared with."""
-    if is_number(value):
-        number = float(value)
-    else:
-        cell = np.empty((1, 1), dtype=object)
-        cell[0, 0] = value
-        try:
-            number = float(as_table(cell, feature_names=[level.name]).column(0).read_numbers(level._number_type)[0][0])
-        except ValueError:
-            number = math.nan
+    number = number_of(value, level.type)
     if not math.isfinite(number):
         raise ValueError(f"A cut of {level.name!r} must be a finite {level._number_type}, got {value!r:.80}.")
     return number

@@ -13,6 +13,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
+from bayesieve.discretize.criterion import summed
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.evidence.fitting import Evidence, counting_variances
 from bayesieve.parts import is_number
@@ -141,9 +142,8 @@ class Feature(ShortRepr):
         if self.cells is self.levels:
             return self.contributions
         rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
-        of_level = np.bincount(self.level_of_cell, rows)
-        sums = [np.bincount(self.level_of_cell, rows * column) for column in self.contributions.T]
-        return np.stack(sums, axis=1) / of_level[:, None]
+        sums, of_level = (summed(own, self.level_of_cell) for own in (rows[:, None] * self.contributions, rows))
+        return sums / of_level[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,7 +25,6 @@ from bayesieve.table.values import (
     canonical_value,
     drop_unused,
     format_temporal,
-    number_type,
     sort_codes,
     spelt_out,
 )
@@ -215,7 +214,7 @@ class Column:
         UserWarning
             If different whole numbers become one float, which has 15 to 17 digits.
         """
-        return self.numbers_as(number_type(self.type))
+        return self.numbers_as(self.type if self.type in TEMPORAL else "number")
 
     def numbers_as(self, type_: str) -> np.ndarray:
         """`numbers` of a given type: dates read as datetimes, text read as dates, and so on."""

@@ -16,7 +16,7 @@ from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, n
 from bayesieve.table.columns import HIGHEST_SPECIAL, Categories, Column, Kind, WithSpecial, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import other_texts
-from bayesieve.table.values import Scalar, canonical_text, canonical_value, format_temporal, number_type
+from bayesieve.table.values import TEMPORAL, Scalar, canonical_text, canonical_value, format_temporal
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class FeatureLevels(ShortRepr):
 
     @property
     def _number_type(self) -> str:
-        return number_type(self.type)
+        return self.type if self.type in TEMPORAL else "number"
 
     @property
     def _code_of_missing(self) -> int:
