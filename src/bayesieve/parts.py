@@ -183,6 +183,16 @@ def is_choice(value: object, names: Container[str]) -> bool:
     return isinstance(value, str) and value in names
 
 
+def is_number(value: object) -> bool:
+    """Whether this is a real number; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def is_sign(value: Any) -> bool:
+    """Whether this is 1 or -1."""
+    return is_number(value) and value in (1, -1)
+
+
 @dataclass(frozen=True)
 class Allowed:
     """The values that an option may take.

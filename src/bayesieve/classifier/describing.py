@@ -85,10 +85,8 @@ def describe(model: SelectiveNB) -> str:
             f"{listed(first)}."
         )
     if silent:
-        verb = "has" if silent == 1 else "have"
-        sentences.append(
-            f"{plural(silent, 'feature')} {verb} a single level: no cut point or grouping pays for itself."
-        )
+        some = plural(silent, "feature") + (" has" if silent == 1 else " have")
+        sentences.append(f"{some} a single level: no cut point or grouping pays for itself.")
     return " ".join(sentences)
 
 
@@ -130,9 +128,7 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
         return "One level: no cut point pays for itself."
     n_values = len(level.groups[0])
     if n_values == 1:
-        return (
-            "One level: missing in all rows." if None in level.groups[0] else "One level: the same value in all rows."
-        )
+        return f"One level: {'missing' if None in level.groups[0] else 'the same value'} in all rows."
     return f"One level: no grouping pays for itself ({n_values:,} values, {n_rows / n_values:,.1f} rows a value)."
 
 
@@ -205,11 +201,8 @@ def look_over(
 def _nothing_kept(card: Scorecard, trace: SearchTrace) -> list[Caution]:
     if card.used.size:
         return []
-    remedy = (
-        "Check that the rows of the target are those of the columns, or add rows."
-        if trace.complete
-        else "The search was stopped early; give it more time."
-    )
+    early = "The search was stopped early; give it more time."
+    remedy = "Check that the rows of the target are those of the columns, or add rows." if trace.complete else early
     sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
     return [Caution("nothing kept", (), sentence)]
 
@@ -259,8 +252,8 @@ def _used_columns(card: Scorecard) -> list[FeatureLevels]:
 
 def _numbered(used: Sequence[tuple[FeatureLevels, str | None]], apart: set[str]) -> list[Caution]:
     """Counters and identifiers that are used, by themselves or in pairs, except those set ``apart``."""
-    numbered = [level.name for level, mark in used if mark in ("counter", "identifier")]
-    columns = [name for name in numbered if name not in apart]
+    marks = ("counter", "identifier")
+    columns = [level.name for level, mark in used if mark in marks and level.name not in apart]
     return about_columns(
         "identifier",
         columns,
@@ -271,11 +264,8 @@ def _numbered(used: Sequence[tuple[FeatureLevels, str | None]], apart: set[str])
 
 def _dates(used: Sequence[tuple[FeatureLevels, str | None]]) -> list[Caution]:
     """Columns of dates, which are cut into intervals: new rows are later than all training rows."""
-    columns = [
-        level.name
-        for level, mark in used
-        if mark == "date" or (level.kind == "numeric" and level.type in ("date", "datetime"))
-    ]
+    dated = ("date", "datetime")
+    columns = [own.name for own, mark in used if mark == "date" or (own.kind == "numeric" and own.type in dated)]
     return about_columns(
         "dates",
         columns,
@@ -309,10 +299,8 @@ def _classes(card: Scorecard) -> list[Caution]:
     shares = counts / counts.sum()
     rare = [str(label) for label, n in zip(card.classes, counts, strict=True) if n < _FEWEST_ROWS_PER_CLASS]
     if rare:
-        some = ", ".join(rare[:5]) + (" and others" if len(rare) > 5 else "")
-        sentence = (
-            f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of class {some}: its probabilities are uncertain."
-        )
+        some = f"class {', '.join(rare[:5])}" + (" and others" if len(rare) > 5 else "")
+        sentence = f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of {some}: its probabilities are uncertain."
     elif shares.min() < _SMALL_SHARE:
         sentence = (
             f"Class {card.classes[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
@@ -367,8 +355,7 @@ class _Columns:
 
     def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Codes of the levels, shape (rows.size,)."""
-        codes: np.ndarray = self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0]
-        return codes
+        return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""

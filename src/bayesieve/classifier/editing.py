@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from bayesieve.classifier.predicting import read
 from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.fitting import FeatureEvidence, fit_around
+from bayesieve.parts import is_number
 from bayesieve.scorecard import edits
 from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
@@ -80,18 +80,18 @@ class ModelEditor:
 
     def flatten(self, feature: str) -> ModelEditor:
         """Let a feature add nothing, whatever its value."""
-        total = self._card.class_counts.sum()
-        return self._of_feature("flatten", feature, lambda own: edits.without(own, total))
+        return self._without("flatten", feature)
+
+    def _without(self, what: str, feature: str) -> ModelEditor:
+        return self._of_feature(what, feature, lambda own: edits.without(own, self._card.class_counts.sum()))
 
     def drop(self, feature: str) -> ModelEditor:
         """Take a feature out of the model. What it added on average stays in the intercept. Pairs and sums of a column
         are features themselves: a warning names those that keep it in the model.
         """
-        total = self._card.class_counts.sum()
-        self._of_feature("drop", feature, lambda own: edits.without(own, total))
-        others = [own.name for own in self._card.features if own.is_used and feature in own.columns]
-        others = [name for name in others if name != feature]
-        if others:
+        self._without("drop", feature)
+        used = [own for own in self._card.features if own.is_used and feature in own.columns]
+        if others := [own.name for own in used if own.name != feature]:
             warn_caller([f"The model still reads {feature!r}, through {named(others)}; drop these, too."])
         return self
 
@@ -126,10 +126,8 @@ class ModelEditor:
         positions = self._card.used[at].tolist()
         own = [self._card.features[k] for k in positions]
         weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-        parts = [
-            (f.levels, FeatureEvidence(f.cells, f.contributions, f.counts, f.standard_errors, f.factors, 0.0), f.sign)
-            for f in own
-        ]
+        evidence = [FeatureEvidence(f.cells, f.contributions, f.counts, f.standard_errors, f.factors, 0.0) for f in own]
+        parts = [(f.levels, found, f.sign) for f, found in zip(own, evidence, strict=True)]
         fitted, moved, shared = fit_around(parts, cells[at], rows.joint, rows.codes, weights, model.n_jobs)
         features = [replace(f, factors=f.factors[..., :0]) for f in self._card.features]  # of other directions
         for k, new in zip(positions, fitted, strict=True):
@@ -140,13 +138,8 @@ class ModelEditor:
         shares = np.bincount(rows.codes, weights, self._card.classes.size) / weights.sum()
         if np.array_equal(shares > 0, self._card.class_counts > 0):
             provenance["prior"] = tuple(shares.tolist())  # those that the intercept is fitted to
-        card = replace(
-            self._card,
-            features=tuple(features),
-            intercept=self._card.intercept + moved,
-            intercept_factors=shared,
-            provenance=provenance,
-        )
+        facts = {"intercept": self._card.intercept + moved, "intercept_factors": shared, "provenance": provenance}
+        card = replace(self._card, features=tuple(features), **facts)
         return self._add("refit", None, card, "", f"{plural(len(own), 'feature')}, {plural(rows.n_rows, 'row')}")
 
     def done(self, note: str = "", who: str | None = None, X: Any = None, y: Any = None) -> SelectiveNB:
@@ -167,12 +160,9 @@ class ModelEditor:
         old, made = self._model, [replace(edit, who=who, why=note) for edit, _ in self._steps]
         if X is not None:
             figures = self._measured(X, y)
-            made = [
-                replace(
-                    edit, auc_before=before[0], auc_after=after[0], log_loss_before=before[1], log_loss_after=after[1]
-                )
-                for edit, before, after in zip(made, figures, figures[1:], strict=False)
-            ]
+            for k, edit in enumerate(made):
+                both = (("before", figures[k]), ("after", figures[k + 1]))
+                made[k] = replace(edit, **{f"{name}_{when}": own[name] for when, own in both for name in own})
         intercept, total, features = self._card.intercept.copy(), self._card.class_counts.sum(), []
         for feature, before in zip(self._card.features, old.scorecard_.features, strict=True):
             own = feature
@@ -185,7 +175,7 @@ class ModelEditor:
         whole = with_importances(features, self._card.class_counts)
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
-    def _measured(self, X: Any, y: Any) -> list[list[float | None]]:
+    def _measured(self, X: Any, y: Any) -> list[dict[str, Any]]:
         """AUC and log loss, None if they are not finite, as of rows of one class: at first, and after each edit."""
         from bayesieve.classifier.measuring import judged_rows
         from bayesieve.statistics import metrics
@@ -196,8 +186,8 @@ class ModelEditor:
         figures = []
         for card in (model.scorecard_, *(card for _, card in self._steps)):
             logs = log_probabilities(card.joint(table))
-            both = (metrics.auc(logs, rows.codes), metrics.log_loss(logs, rows.codes))
-            figures.append([own if np.isfinite(own) else None for own in both])
+            found = {"auc": metrics.auc(logs, rows.codes), "log_loss": metrics.log_loss(logs, rows.codes)}
+            figures.append({name: own if np.isfinite(own) else None for name, own in found.items()})
         return figures
 
     def _of_feature(self, what: str, name: str, change: Callable[[Feature], tuple[Feature, str, str]]) -> ModelEditor:
@@ -240,9 +230,8 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
     prior[counted] = new
     intercept = card.intercept.copy()
     intercept[counted] += np.log(prior[counted]) - np.log(old[counted])
-    before, after = (
-        "; ".join(f"{label}: {own:.6g}" for label, own in zip(labels, of, strict=True)) for of in (old, prior)
-    )
+    texts = [[f"{label}: {own:.6g}" for label, own in zip(labels, of, strict=True)] for of in (old, prior)]
+    before, after = map("; ".join, texts)
     edit = Edit("prior", None, _login() if who is None else who, _now(), note, before, after)
     provenance = {**card.provenance, "prior": tuple(prior.tolist()), "edits": (*model.edits_, edit)}
     return with_card(model, replace(card, intercept=intercept, provenance=provenance))
@@ -257,7 +246,7 @@ def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.nd
         raise ValueError(f"The model was trained on no rows of class {unknown[0]!r}; its classes are {named(labels)}.")
     given = {label: shares[label] for label in labels if label in shares}
     for label, share in given.items():
-        if isinstance(share, (bool, np.bool_)) or not isinstance(share, Real) or not 0.0 < float(share) < 1.0:
+        if not (is_number(share) and 0.0 < share < 1.0):
             raise ValueError(f"The share of class {label!r} must be above 0 and below 1, got {share!r:.80}.")
     total, left = float(sum(given.values())), [label for label in labels if label not in given]
     if len(left) > 1:

@@ -19,6 +19,7 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.backends import type_of_dtype
 from bayesieve.table.columns import ALL_WHOLE, Categories
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.text_types import number_of
 from bayesieve.table.values import MICROSECONDS_PER_DAY, TEMPORAL, canonical_text, canonical_value, parse_number
 from bayesieve.words import listed
 
@@ -248,10 +249,7 @@ class ColumnExpressions:
         names = level.sum_of or (level.score if isinstance(level, IndicatorLevels) else level.name,)
         terms = [self._column(name, "number").cast(self.ns.Float64) for name in names]
         number = reduce(add, terms)
-        code = self._interval(level, lambda cut: number <= cut)
-        for k, (_, values) in enumerate(level.special, level.n_apart - len(level.special)):
-            for value in values:
-                code = self.ns.when(number == _special_number(level, value)).then(self._lit(k)).otherwise(code)
+        code = self._interval(level, lambda cut: number <= cut, lambda value: number == value)
         missing = number.is_null() | number.is_nan()
         code = self.ns.when(missing).then(self._lit(level._code_of_missing)).otherwise(code)
         if isinstance(level, IndicatorLevels):  # which compares infinite scores like any other
@@ -262,15 +260,13 @@ class ColumnExpressions:
 
     def _of_moment(self, level: FeatureLevels) -> Any:
         moment, literal = self._moment(level)
-        code = self._interval(level, lambda cut: moment <= literal(cut))
-        for k, (_, values) in enumerate(level.special, level.n_apart - len(level.special)):
-            for value in values:
-                special = literal(_special_number(level, value))
-                code = self.ns.when(moment == special).then(self._lit(k)).otherwise(code)
+        code = self._interval(level, lambda cut: moment <= literal(cut), lambda value: moment == literal(value))
         return self.ns.when(moment.is_null()).then(self._lit(level._code_of_missing)).otherwise(code)
 
-    def _interval(self, level: FeatureLevels, is_at_most: Callable[[float], Any]) -> Any:
-        """The interval of a value that is there, by halves."""
+    def _interval(
+        self, level: FeatureLevels, is_at_most: Callable[[float], Any], is_value: Callable[[float], Any]
+    ) -> Any:
+        """The interval of a value that is there, by halves, or the level of a special value."""
         cuts, skipped = level.own_cuts.tolist(), level.n_apart
 
         def between(first: int, last: int) -> Any:
@@ -280,7 +276,11 @@ class ColumnExpressions:
             left, right = between(first, middle), between(middle + 1, last)
             return self.ns.when(is_at_most(cuts[middle])).then(left).otherwise(right)
 
-        return between(0, len(cuts))
+        code = between(0, len(cuts))
+        for k, (_, values) in enumerate(level.special, level.n_apart - len(level.special)):
+            for value in values:
+                code = self.ns.when(is_value(_special_number(level, value))).then(self._lit(k)).otherwise(code)
+        return code
 
     def _of_value(self, level: FeatureLevels) -> Any:
         own = self._type_of(level.name)
@@ -469,10 +469,10 @@ def _moment_of(microseconds: int, type_: str, zone: dt.tzinfo | None) -> Any:
 
 def _special_number(level: FeatureLevels, value: Any) -> float:
     """A special value of a column of numbers, dates or times; ValueError for a text that is none."""
-    try:
-        return parse_number(canonical_text(value), level._number_type)
-    except ValueError:
+    number = number_of(value, level.type)
+    if math.isnan(number):
         raise ValueError(
             f"Column {level.name!r} has the special value {value!r}, which no expression compares with numbers; "
             "predict with predict_proba."
-        ) from None
+        )
+    return number

@@ -23,7 +23,7 @@ from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import OFFSET, intercept_for, rows_to_keep
 from bayesieve.evidence.fitting import FitOptions
 from bayesieve.evidence.shapes import leaves_room
-from bayesieve.parts import arguments, is_choice
+from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sign
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 MEMORY, DISK = "memory", "disk"
 _SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "inproc://")
 _MOST_SURFACES = 60
-CALIBRATIONS = ("auto", "weights", "levels", "cells")
+_ALLOWED = {
+    "calibrate": Allowed.choice(True, False, "auto", "weights", "levels", "cells"),
+    "normalize": Allowed.choice(True, False),
+}
 
 
 def check_options(model: SelectiveNB) -> None:
@@ -49,15 +52,11 @@ def check_options(model: SelectiveNB) -> None:
     check_search_options(model)
     check_pairs(model.pairs)
     check_prior(model.prior)
-    if not isinstance(model.calibrate, (bool, np.bool_)) and not is_choice(model.calibrate, CALIBRATIONS):
-        names = ", ".join(map(repr, CALIBRATIONS))
-        raise ValueError(f"calibrate must be True, False or one of {names}, got {model.calibrate!r}.")
+    check_allowed(vars(model), _ALLOWED)
     check_monotone(model)
     check_engine(model.engine, model.cache)
     if model.memory_limit is not None:
         bytes_of(model.memory_limit)
-    if not isinstance(model.normalize, (bool, np.bool_)):
-        raise ValueError(f"normalize must be True or False, got {model.normalize!r}.")
 
 
 def check_monotone(model: SelectiveNB) -> None:
@@ -67,13 +66,17 @@ def check_monotone(model: SelectiveNB) -> None:
     if not isinstance(model.monotone, Mapping):
         raise ValueError(f"monotone must be None or a dict from names of columns to +1 or -1, got {model.monotone!r}.")
     for name, sign in model.monotone.items():
-        if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, Integral) or abs(int(sign)) != 1:
+        if not is_sign(sign):
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
-    if model.monotone and wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
-        raise ValueError(
-            f"monotone needs fitted evidence, which calibrate={model.calibrate!r} does not fit here; set "
-            "calibrate='levels' or 'cells'."
-        )
+    if model.monotone:
+        demand_fitted(model, "monotone needs fitted evidence")
+
+
+def demand_fitted(model: SelectiveNB, what: str) -> None:
+    """Raise ValueError unless evidence is fitted, which ``what`` tells the need of."""
+    if wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
+        given = f"calibrate={model.calibrate!r}"
+        raise ValueError(f"{what}, which {given} does not fit here; set calibrate='levels' or 'cells'.")
 
 
 def signs_of(model: SelectiveNB, encoder: Any, n_classes: int) -> dict[int, int]:
@@ -86,11 +89,8 @@ def signs_of(model: SelectiveNB, encoder: Any, n_classes: int) -> dict[int, int]
     for name, sign in given.items():
         if monotone.get(name, sign) != sign:
             raise ValueError(f"monotone is {sign:+d} for {name!r}, but levels has the other sign; choose one.")
-    if monotone and wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
-        raise ValueError(
-            f"levels asks for monotone evidence of the column {next(iter(monotone))!r}, which "
-            f"calibrate={model.calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
-        )
+    if monotone:
+        demand_fitted(model, f"levels asks for monotone evidence of the column {next(iter(monotone))!r}")
     monotone |= given
     if not (monotone or by_rule):
         return {}
@@ -170,9 +170,7 @@ def encoder_asked_for(own: Any, selector: Any) -> Any:
         return own
     name = type(selector).__name__
     if not is_choice(own, ("modl",)):
-        raise ValueError(
-            f"SelectiveNB has the encoder {own!r}, its {name} the encoder {other!r}; give one of them only."
-        )
+        raise ValueError(f"SelectiveNB has the encoder {own!r}, its {name} the encoder {other!r}; give only one.")
     if other is None:
         raise ValueError(
             f"SelectiveNB codes the columns of the table, but its {name} has encoder=None, which is for codes; leave "
@@ -271,11 +269,7 @@ def with_offset(model: SelectiveNB, coded: CodedTable, offset: Any) -> tuple[Cod
     """
     if offset is None:
         return coded, np.zeros(coded.n_classes)
-    if wanted_fit(model.calibrate, model.selector) not in ("levels", "cells"):
-        raise ValueError(
-            f"offset= needs fitted evidence, which calibrate={model.calibrate!r} does not fit here; set "
-            "calibrate='levels' or 'cells'."
-        )
+    demand_fitted(model, "offset= needs fitted evidence")
     column, runs = offset_of(offset, coded.n_rows, coded.n_classes), coded.rows.runs
     column = column if runs is None else column[np.argsort(runs.codes, kind="stable")]
     weights = np.ones(coded.n_rows) if coded.weights is None else coded.weights
@@ -355,18 +349,12 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
     try:
         weights = np.asarray(weights, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
-        ) from None
+        raise ValueError(f"feature_weights must be {n_features} numbers, one a feature, got {weights!r:.80}.") from None
     if weights.shape != (n_features,):
-        raise ValueError(
-            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
-        )
+        raise ValueError(f"feature_weights must be {n_features} numbers, one a feature, got shape {weights.shape}.")
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise ValueError(
-            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
-        )
+        raise ValueError(f"feature_weights must be finite and not negative, but that of feature {k} is {weights[k]}.")
     return weights
 
 

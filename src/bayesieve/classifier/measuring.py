@@ -135,9 +135,8 @@ def are_training_rows(model: SelectiveNB, rows: JudgedRows) -> bool:
     if all(len(count) < 2 for count in trained.values()) or (part and rows.n_rows != model.n_rows_):
         return False
     if part and rows.weights is None:
-        n_learnt = [
-            model.selector_.n_to_learn(n) for n in np.bincount(rows.codes, minlength=model.classes_.size).tolist()
-        ]
+        sizes = np.bincount(rows.codes, minlength=model.classes_.size).tolist()
+        n_learnt = [*map(model.selector_.n_to_learn, sizes)]
         if not np.array_equal(n_learnt, model.scorecard_.class_counts):
             return False
     for weighted in (True, False) if rows.weights is not None else (False,):
@@ -162,9 +161,8 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
     trained_on = are_training_rows(model, rows)
     if held_out or (cv is None and not trained_on):
         log_proba = log_softmax(rows.joint, axis=1)
-        return _performance(
-            model, rows, log_proba, softmax(rows.joint, axis=1), *_of_this_model(model, rows, trained_on, held_out)
-        )
+        words = _of_this_model(model, rows, trained_on, held_out)
+        return _performance(model, rows, log_proba, softmax(rows.joint, axis=1), *words)
     measured = _of_folds(model, rows, cv, trained_on)
     is_informative = rows.moments is not None or any(caution.kind == "order" for caution in model.cautions_)
     if is_informative and (cv is None or is_number_of_folds(cv)):
@@ -213,9 +211,8 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, l
         splits = row_splits(cv, rows.labels)
     if np.unique(rows.codes).size != model.classes_.size:
         if not trained_on:
-            raise ValueError(
-                "The classes of y are not those of the model; cross-validation needs the training table and its target."
-            )
+            needed = "cross-validation needs the training table and its target"
+            raise ValueError(f"The classes of y are not those of the model; {needed}.")
         raise Unmeasured("a class has no row of any weight")
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
     words, measured = _in_words(cv, splits, what, rows.n_rows)

@@ -397,9 +397,8 @@ def _with_seed(options: dict[str, Any], selector: CodedSelector) -> dict[str, An
 
 def _encoder_is_default(model: SelectiveNB) -> bool:
     """Whether ``fit`` would take this encoder without being given one."""
-    if not (
-        isinstance(encoder_asked_for(model.encoder, model.selector), str) and isinstance(model.encoder_, TableEncoder)
-    ):
+    asked = encoder_asked_for(model.encoder, model.selector)
+    if not (isinstance(asked, str) and isinstance(model.encoder_, TableEncoder)):
         return False
     encoder = new_encoder_of(model)
     encoder.rules_ = getattr(model.encoder_, "rules_", None)
@@ -409,9 +408,8 @@ def _encoder_is_default(model: SelectiveNB) -> bool:
 def _unfitted(parameters: dict[str, Any], choices: _Choices) -> SelectiveNB:
     options = {name: value for name, value in parameters.items() if name not in choices.__struct_fields__}
     if choices.selector not in SELECTORS:
-        raise Damaged(
-            f"it names the unknown selector {choices.selector[:40]!r}, or a package that registers it is not installed"
-        )
+        reason = "or a package that registers it is not installed"
+        raise Damaged(f"it names the unknown selector {choices.selector[:40]!r}, {reason}")
     selector = SELECTORS[choices.selector]()
     if not choices.selector_by_name:
         selector.set_params(**_known(type(selector), choices.selector_options))
@@ -462,9 +460,7 @@ def _labels_to_json(labels: np.ndarray) -> dict[str, Any]:
     values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
     kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
     if not kinds:
-        raise ValueError(
-            f"Classes of type {type(values[0]).__name__} cannot be saved; use text, numbers or booleans as labels."
-        )
+        raise ValueError(f"Classes of type {type(values[0]).__name__} cannot be saved; use text, numbers or booleans.")
     written = {"kind": kinds[0], "object": labels.dtype == object, "values": values}
     return written | ({"type": labels.dtype.name} if labels.dtype.name in _LABEL_TYPES.get(kinds[0], ()) else {})
 

@@ -143,8 +143,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned table."""
         if not is_scan(X, y):
-            accuracy: float = super().score(X, y, sample_weight)
-            return accuracy
+            return float(super().score(X, y, sample_weight))
         labelled = Labelled.of(X, y, sample_weight)
         rightly = labelled.among(self.predict(X)) == labelled.target.classes[labelled.target.codes]
         return float(np.average(rightly, weights=labelled.weights))

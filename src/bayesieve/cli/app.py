@@ -198,15 +198,16 @@ def levels(given: Any) -> None:
     """
 
 
-BY = Option("--by COLUMN", "Column of the periods or segments of the rows; dates are grouped by --every.")
-EVERY = Option("--every PERIOD", "What dates are grouped by: day, week, month, quarter or year.", "month")
+ON_ROWS = [
+    MODEL,
+    TABLE,
+    Option("--by COLUMN", "Column of the periods or segments of the rows; dates are grouped by --every."),
+    Option("--every PERIOD", "What dates are grouped by: day, week, month, quarter or year.", "month"),
+]
 ROW_WEIGHT = Option("--weight COLUMN", "Column of row weights.")
 MONITOR = {
     "": [
-        MODEL,
-        TABLE,
-        BY,
-        EVERY,
+        *ON_ROWS,
         Option("--target -t NAME", "Column of the true classes, for measures of performance.", type=str),
         ROW_WEIGHT,
         Option(
@@ -233,10 +234,7 @@ def monitor(given: Any) -> None:
 
 EVALUATE = {
     "": [
-        MODEL,
-        TABLE,
-        BY,
-        EVERY,
+        *ON_ROWS,
         Option("--target -t NAME", "Column of the true classes.", type=str, default_in_words="that of MODEL"),
         ROW_WEIGHT,
         Option("--output -o DIR", "Folder to write measures.csv and gaps.csv into.", type=Path),

@@ -254,14 +254,10 @@ def info(given: Any) -> None:
     _show_features(screen, model, model.summary()["feature"].to_list() if given.all else model.selected_features_)
     if model.edits_:
         screen.line()
-        screen.table(
-            [*map(Column, ("edited by hand", "feature", "before", "after", "who", "when", "why"))], _edits(model)
-        )
-
-
-def _edits(model: Any) -> list[list[Any]]:
-    texts = ((e.what, e.feature or "", e.before, e.after, e.who, e.when[:10], e.why) for e in model.edits_)
-    return [[shorten(visible(text), _MOST_LEVEL) if text else "" for text in line] for line in texts]
+        texts = ((e.what, e.feature or "", e.before, e.after, e.who, e.when[:10], e.why) for e in model.edits_)
+        lines = [[shorten(visible(text), _MOST_LEVEL) if text else "" for text in line] for line in texts]
+        titles = ("edited by hand", "feature", "before", "after", "who", "when", "why")
+        screen.table([*map(Column, titles)], lines)
 
 
 def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:

@@ -66,16 +66,12 @@ def evaluate(given: Any) -> None:
     segments: dict[Any, list[dict[str, Any]]] = {}
     for row in result.to_frame().iter_rows(named=True):
         segments.setdefault((row["segment"], row["by"]), []).append(row)
-    (_, own), *others = segments.items()
-    lines = [[row["measure"], row["class"] or "", _text(row["value"]), _interval(row, "low", "high")] for row in own]
-    screen.table([Column("measure"), Column("class"), *numbers("value", "95 %")], lines)
-    for (name, _), own in others:
-        screen.line()
-        screen.line(f"{given.by} {name}, {format_count(own[0]['rows'])} rows", "bold")
-        shown = [row for row in own if row["measure"] in _SHOWN]
-        lines = [
-            [row["measure"], row["class"] or "", _text(row["value"]), _interval(row, "low", "high")] for row in shown
-        ]
+    for at, ((name, _), own) in enumerate(segments.items()):
+        if at:
+            screen.line()
+            screen.line(f"{given.by} {name}, {format_count(own[0]['rows'])} rows", "bold")
+        shown = [row for row in own if not at or row["measure"] in _SHOWN]
+        lines = [[r["measure"], r["class"] or "", _text(r["value"]), _interval(r, "low", "high")] for r in shown]
         screen.table([Column("measure"), Column("class"), *numbers("value", "95 %")], lines)
 
 

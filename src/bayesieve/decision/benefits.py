@@ -115,18 +115,25 @@ def is_column(values: Any) -> bool:
 
 def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
     """One number per row as float64, NaN where missing; ValueError naming the column otherwise."""
+    return column_of(values, name, n_rows).numbers()
+
+
+def column_of(values: Any, name: str, n_rows: int) -> Column:
+    """One value per row; ValueError, which names the column, for another number of them."""
     if nw.dependencies.is_into_series(values):
         column = column_of_series(name, values)
     else:
         array = unmasked(values)
         if array.ndim == 0:
             array = np.full(n_rows, array)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
         if array.ndim != 1:
-            raise ValueError(f"{name} must hold one number per row, got an array of shape {array.shape}.")
+            raise ValueError(f"{name} must hold one value per row, got an array of shape {array.shape}.")
         column = Column(name, array)
     if len(column) != n_rows:
         raise ValueError(f"{name} has {len(column):,} values, but there are {n_rows:,} rows; give one for each.")
-    return column.numbers()
+    return column
 
 
 def _values(benefit: Any, n_rows: int) -> np.ndarray:

@@ -274,3 +274,10 @@ class Groups:
     def level_score(self) -> float:
         """Share of the null cost that the groups save."""
         return float(self.as_intervals().level_scores[0])
+
+
+def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
+    """Sums of the lines of ``values`` that go to each of ``n`` places, or of as many as ``line`` names."""
+    sums = np.zeros((int(line.max()) + 1 if n is None else n, *values.shape[1:]), dtype=values.dtype)
+    np.add.at(sums, line, values)
+    return sums

@@ -191,15 +191,8 @@ def _fit_groups(
     values = [*counts.values, None]
     groups = tuple(tuple(values[v] for v in group) for group in grouping.groups)
     of_missing = next((code for code, group in enumerate(groups) if None in group), None)
-    levels = FeatureLevels(
-        name=name,
-        kind="categorical",
-        type=type_,
-        groups=groups,
-        missing_code=of_missing,
-        counts=grouping.counts,
-        level_score=grouping.level_score,
-    )
+    facts = (of_missing, grouping.counts, grouping.level_score)
+    levels = FeatureLevels(name, "categorical", type_, None, groups, *facts)
     return grouping.as_intervals(), levels
 
 
@@ -221,16 +214,8 @@ def _with_special(
     if not coder.special:
         return intervals, None
     code = int(intervals.missing[0])
-    levels = FeatureLevels(
-        name=name,
-        kind="numeric",
-        type=type_,
-        cut_points=intervals.cut_points,
-        missing_code=None if code < 0 else code,
-        counts=intervals.counts,
-        level_score=float(intervals.level_scores[0]),
-        special=coder.special,
-    )
+    facts = (None if code < 0 else code, intervals.counts, float(intervals.level_scores[0]), (), coder.special)
+    levels = FeatureLevels(name, "numeric", type_, intervals.cut_points, None, *facts)
     return replace(intervals, cut_points=np.zeros(0), counts=intervals.counts[:0]), levels
 
 

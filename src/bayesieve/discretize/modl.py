@@ -30,6 +30,7 @@ from bayesieve.discretize.criterion import (
     part_cost,
     pays,
     price_of_cuts,
+    summed,
     total_costs,
 )
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
@@ -389,8 +390,7 @@ def _ordered(counts: np.ndarray, label: np.ndarray) -> tuple[list[np.ndarray], n
     their class counts.
     """
     _, lowest, group = np.unique(label, return_index=True, return_inverse=True)
-    sums = np.zeros((lowest.size, counts.shape[1]))
-    np.add.at(sums, group, counts)
+    sums = summed(counts.astype(float), group)
     order = np.lexsort((lowest, -sums[:, -1] / sums.sum(axis=1)))
     members = np.argsort(group, kind="stable")
     groups = np.split(members, np.cumsum(np.bincount(group))[:-1])
@@ -414,9 +414,7 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
 def _sums(counts: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Counts summed per label, and the row of each value in them."""
     _, row = np.unique(label, return_inverse=True)
-    table = np.zeros((row.max() + 1, counts.shape[1]), dtype=counts.dtype)
-    np.add.at(table, row, counts)
-    return table, row
+    return summed(counts, row), row
 
 
 def _table_for(counts: np.ndarray) -> np.ndarray | None:

@@ -268,9 +268,8 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
         return np.arange(level.n_levels)
     if cells.cut_points is not None:
         inside = np.append(cells.cut_points, np.finfo(float).max)  # a number in each cell
-        missing_alone = inside[0] == -np.inf
         codes = level.code_numbers(inside).astype(np.int64)
-        if missing_alone and level.missing_code is not None:
+        if cells.has_first_apart and level.missing_code is not None:
             codes[0] = level.missing_code
         return codes
     assert cells.groups is not None
@@ -314,15 +313,8 @@ def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.nda
     cuts = np.unique(np.concatenate([cuts, level.own_cuts]))
     missing = level.missing_code is not None
     lowest = [*([-np.inf] if missing else []), *map(special_number, range(len(level.special)))]
-    return FeatureLevels(
-        name=level.name,
-        kind=level.kind,
-        type=level.type,
-        cut_points=np.append(lowest, cuts),
-        missing_code=0 if missing else None,
-        sum_of=level.sum_of,
-        special=level.special,
-    )
+    facts: dict[str, Any] = {"missing_code": 0 if missing else None, "sum_of": level.sum_of, "special": level.special}
+    return FeatureLevels(level.name, level.kind, level.type, np.append(lowest, cuts), **facts)
 
 
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray) -> FeatureLevels:

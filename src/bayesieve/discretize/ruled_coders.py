@@ -13,10 +13,19 @@ from scipy.special import gammaln
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, equal_parts
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
-from bayesieve.discretize.criterion import Groups, Intervals, Prior, group_prior, interval_costs, most_parts, part_cost
+from bayesieve.discretize.criterion import (
+    Groups,
+    Intervals,
+    Prior,
+    group_prior,
+    interval_costs,
+    part_cost,
+    summed,
+)
 from bayesieve.discretize.modl import LEAST_VALUES, GroupsOrValues, MODLGrouper, saved_by_values
-from bayesieve.discretize.rules import LevelRule, TableRules, is_number, refusal
+from bayesieve.discretize.rules import LevelRule, TableRules, refusal
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks, ValueCounts
+from bayesieve.parts import is_number
 from bayesieve.table import Table
 from bayesieve.table.cautions import Caution
 from bayesieve.table.columns import HIGHEST_SPECIAL, special_number
@@ -60,36 +69,37 @@ def free(coder: Any) -> Any:
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name)
 
 
-class RuledIntervals(IntervalCoder):
-    """Intervals of one numeric column as its rule asks for, else as another coder finds them."""
+class Ruled:
+    """Codes one column as its rule asks for, else as another coder does."""
 
-    joins = NEVER
-    separates_missing = True
     is_alone = True
     is_as_learnt = False
     """Whether levels by hand are those that the other coder finds in the rows."""
 
-    def __init__(self, base: IntervalCoder, rule: LevelRule, name: str) -> None:
+    def __init__(self, base: Any, rule: LevelRule, name: str) -> None:
         self.base, self.rule, self.name = base, rule, name
 
-    @property
-    def supervised(self) -> bool:  # type: ignore[override]
-        return self.base.supervised and not self.rule.is_fixed
-
-    @property
-    def prior(self) -> Any:  # type: ignore[override]
-        return self.base.prior
-
-    @property
-    def price(self) -> float:  # type: ignore[override]
-        return self.base.price
-
-    @property
-    def special(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-        return self.rule.special
+    supervised = property(lambda self: self.base.supervised and not self.rule.is_fixed)
+    prior = property(lambda self: self.base.prior)
+    price = property(lambda self: self.base.price)
+    special = property(lambda self: self.rule.special)
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
         return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name)
+
+    def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
+        """The rows that each level needs; ValueError if levels by hand of these class counts have fewer."""
+        least = self.rule.min_rows * (n_rows if self.rule.min_rows < 1 else 1.0)
+        if self.rule.is_fixed and len(counts) > 1 and (counts.sum(axis=1) < least).any():
+            raise refusal(self.name, f"has a level by hand of fewer than {least:g} rows; join it, or set coarsen")
+        return least
+
+
+class RuledIntervals(Ruled, IntervalCoder):
+    """Intervals of one numeric column."""
+
+    joins = NEVER
+    separates_missing = True
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
         return self.base.find_starts(blocks, apart)
@@ -103,10 +113,9 @@ class RuledIntervals(IntervalCoder):
             upper = None if np.array_equal(values, blocks.upper[first:-1]) else blocks.upper[first:-1]
             table = ValueCounts(values, counts[first:], missing, upper, int(blocks.n_values[0]) - first)
             own = base.fit_blocks(ValueBlocks.of_counts(table, joined=base.joins, apart=True), apart=apart)
-            self.is_as_learnt = (
-                np.array_equal(own.cut_points, intervals.cut_points) and own.missing == intervals.missing
-            )
-            return own if self.is_as_learnt else intervals
+            same = np.array_equal(own.cut_points, intervals.cut_points) and own.missing == intervals.missing
+            self.is_as_learnt = bool(same)
+            return own if same else intervals
         return intervals
 
     def _by_rule(self, blocks: ValueBlocks) -> Intervals:
@@ -120,9 +129,7 @@ class RuledIntervals(IntervalCoder):
         if rule.exclude or rule.missing not in (None, "apart", "unseen"):
             code = 0 if rule.exclude else self._joined(lowest, cuts)
             parts[code] = parts[code] + missing
-        elif rule.missing == "unseen":
-            pass
-        elif first or rule.missing == "apart":
+        elif rule.missing != "unseen" and (first or rule.missing == "apart"):
             code, parts, lowest = 0, [missing, *parts], [-math.inf, *lowest]
         table = np.array(parts, dtype=float)
         used = table[table.any(axis=1)]
@@ -138,14 +145,12 @@ class RuledIntervals(IntervalCoder):
 
     def _joined(self, lowest: Sequence[float], cuts: Sequence[float]) -> int:
         """The level that missing values join."""
-        names = [own for own, _ in self.rule.special]
-        if canonical_text(self.rule.missing) in names:
-            return names.index(canonical_text(self.rule.missing))
-        if not is_number(self.rule.missing):
-            raise refusal(
-                self.name, f"needs 'apart', a number or a special name as 'missing', got {self.rule.missing!r}"
-            )
-        return len(lowest) + int(np.searchsorted(cuts, float(self.rule.missing)))
+        names, asked = [*dict(self.rule.special)], self.rule.missing
+        if canonical_text(asked) in names:
+            return names.index(canonical_text(asked))
+        if not is_number(asked):
+            raise refusal(self.name, f"needs 'apart', a number or a special name as 'missing', got {asked!r}")
+        return len(lowest) + int(np.searchsorted(cuts, float(asked)))
 
     def _cut(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> tuple[list[float], list[np.ndarray]]:
         """Cut points between the blocks of numbers from ``low`` to ``high``, and class counts of the levels."""
@@ -154,16 +159,12 @@ class RuledIntervals(IntervalCoder):
         if rule.cuts is None and not rule.exclude:
             cuts = self._found(low, high, counts)
         elif rule.coarsen:
-            bins = _summed(np.searchsorted(cuts, high), counts, len(cuts) + 1)
+            bins = summed(counts, np.searchsorted(cuts, high), len(cuts) + 1)
             middles = np.arange(len(bins), dtype=float)
             cuts = [cuts[int(middle)] for middle in self._found(middles, middles, bins)]
-        own = _summed(np.searchsorted(cuts, high), counts, len(cuts) + 1)
-        least = rule.min_rows * (own.sum() if rule.min_rows < 1 else 1.0)
+        own = summed(counts, np.searchsorted(cuts, high), len(cuts) + 1)
+        least = self.least_rows(own, own.sum())
         if rule.is_fixed:
-            if len(own) > 1 and (own.sum(axis=1) < least).any():
-                raise refusal(
-                    self.name, f"has cuts that leave a level of fewer than {least:g} rows; join it, or set coarsen"
-                )
             return cuts, list(own)
         firsts = _joined_levels(own, least, rule.max_levels, rule.monotone)
         return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(own, firsts, axis=0))
@@ -177,8 +178,7 @@ class RuledIntervals(IntervalCoder):
 
         def fitted(coder: IntervalCoder) -> list[float]:
             blocks = ValueBlocks.of_counts(values, joined=coder.joins)
-            found: list[float] = coder.fit_blocks(blocks, apart=True).cut_points.tolist()
-            return found
+            return list(coder.fit_blocks(blocks, apart=True).cut_points)
 
         cuts = fitted(self.base)
         if self.rule.include and not cuts:
@@ -196,23 +196,13 @@ class RuledIntervals(IntervalCoder):
         return sorted(cuts)
 
 
-class RuledGroups(GroupCoder):
-    """Groups of the values of one categorical column as its rule asks for, else as another coder finds them."""
-
-    is_alone = True
-    is_as_learnt = False
-
-    def __init__(self, base: GroupCoder, rule: LevelRule, name: str) -> None:
-        self.base, self.rule, self.name = base, rule, name
-
-    supervised = RuledIntervals.supervised
-    prior, price, in_table = RuledIntervals.prior, RuledIntervals.price, RuledIntervals.in_table
+class RuledGroups(Ruled, GroupCoder):
+    """Groups of the values of one categorical column."""
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
         known = set(map(canonical_text, table.values))
-        more = [
-            v for group in self.rule.groups or () for v in group if v is not None and canonical_text(v) not in known
-        ]
+        given = (value for group in self.rule.groups or () for value in group if value is not None)
+        more = [value for value in given if canonical_text(value) not in known]
         nothing = np.zeros((len(more), table.counts.shape[1]), dtype=table.counts.dtype)
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 
@@ -235,15 +225,12 @@ class RuledGroups(GroupCoder):
         elif rule.groups is None:
             groups = list(self.base.fit_values(table, apart=apart).groups)
         else:
-            by_hand = [
-                np.array([position[None if v is None else canonical_text(v)] for v in group]) for group in rule.groups
-            ]
-            rest = (
-                np.zeros(0, dtype=int)
-                if rule.unseen
-                else np.setdiff1d(np.flatnonzero(counts.any(axis=1)), np.concatenate(by_hand))
-            )
-            groups = [*by_hand, *self._others(rest, position[None], apart)]
+            texts = [[None if value is None else canonical_text(value) for value in group] for group in rule.groups]
+            groups = [np.array([position[text] for text in group]) for group in texts]
+            if not rule.unseen:
+                rest = np.setdiff1d(np.flatnonzero(counts.any(axis=1)), np.concatenate(groups))
+                alone = rest[rest == position[None]] if apart else rest[:0]
+                groups += [group for group in (np.setdiff1d(rest, alone), alone) if group.size]
             if rule.coarsen:
                 groups = self._coarser(groups, counts, position[None])
         if rule.include and len(groups) == 1:
@@ -251,23 +238,15 @@ class RuledGroups(GroupCoder):
             often = present[np.argsort(-counts[present].sum(axis=1, dtype=float), kind="stable")][: 2 * _FORCED_BINS]
             groups = [*often[:, None], *([np.setdiff1d(present, often)] if present.size > often.size else [])]
         groups = self._kept(groups, counts, position)
-        sums = np.array([counts[group].sum(axis=0, dtype=float) for group in groups])
+        sums = _class_counts(groups, counts)
         n_values = int(np.count_nonzero(counts.any(axis=1)))
         null = math.log(max(1, n_values)) + float(part_cost(sums.sum(axis=0)[None])[0])
         return Groups(tuple(groups), sums, self._cost(groups, counts, null), null)
 
-    @staticmethod
-    def _others(rest: np.ndarray, missing: int, apart: bool) -> list[np.ndarray]:
-        """Groups of the values that none by hand holds."""
-        alone = rest[rest == missing] if apart else rest[:0]
-        return [group for group in (np.setdiff1d(rest, alone), alone) if group.size]
-
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
         """The groups as the other coder joins them; missing values stay apart if they are."""
-        alone = [group for group in groups if group.tolist() == [missing]]
-        others = [group for group in groups if group.tolist() != [missing]]
-        sums = np.array([counts[group].sum(axis=0) for group in others])
-        table = ValueCounts(list(range(len(others))), sums, np.zeros_like(counts[0]))
+        others, alone = _apart(groups, missing)
+        table = ValueCounts(list(range(len(others))), _class_counts(others, counts, None), np.zeros_like(counts[0]))
         found = [np.concatenate([others[k] for k in own]) for own in self.base.fit_values(table, apart=True).groups]
         left = np.setdiff1d(np.concatenate(others), np.concatenate(found))  # groups without rows
         return [np.concatenate([found[0], left]), *found[1:], *alone]
@@ -277,23 +256,18 @@ class RuledGroups(GroupCoder):
     ) -> list[np.ndarray]:
         """The groups with as many rows and as few as the rule asks for, missing values joined to others if it does."""
         rule, missing = self.rule, position[None]
-        if rule.missing == "unseen":
-            groups = [own for group in groups if (own := group[group != missing]).size]
-        elif rule.missing not in (None, "apart") and counts[missing].any():
+        joins = rule.missing not in (None, "apart", "unseen") and bool(counts[missing].any())
+        if joins or rule.missing == "unseen":
+            groups = [known for group in groups if (known := group[group != missing]).size]
+        if joins:
             target = position.get(str(canonical_text(rule.missing)))
             if target is None:
                 raise refusal(self.name, f"has no value {rule.missing!r} that missing values could join")
-            groups = [own for group in groups if (own := group[group != missing]).size]
             groups = [np.append(group, missing) if target in group else group for group in groups]
-        given, alone = groups, [group for group in groups if group.tolist() == [missing]]
-        groups = [group for group in groups if group.tolist() != [missing]]
-        sums = np.array([counts[group].sum(axis=0, dtype=float) for group in groups])
-        least = rule.min_rows * (counts.sum() if rule.min_rows < 1 else 1.0)
+        given, (groups, alone) = groups, _apart(groups, missing)
+        sums = _class_counts(groups, counts)
+        least = self.least_rows(sums, counts.sum())
         if rule.is_fixed:
-            if len(groups) > 1 and (sums.sum(axis=1) < least).any():
-                raise refusal(
-                    self.name, f"has a group of fewer than {least:g} rows; join it to another, or set coarsen"
-                )
             return given
         order = np.argsort(-sums[:, -1] / np.maximum(sums.sum(axis=1), 1e-300), kind="stable")
         firsts = _joined_levels(sums[order], least, rule.max_levels, None)
@@ -312,16 +286,20 @@ class RuledGroups(GroupCoder):
         if isinstance(self.base, GroupsOrValues) and n_groups == n_values >= LEAST_VALUES:
             return null + np.log(n_values) - saved_by_values(present)
         prior: Prior = self.base.prior if isinstance(self.base, MODLGrouper) else "published"
-        most = max(n_groups, min(n_values, most_parts(float(rows.sum()))) if prior == "sizes" else n_groups)
-        cost = float(group_prior(n_values, most, prior, self.price)[n_groups])
+        cost = float(group_prior(n_values, n_groups, prior, self.price)[-1])
         cost -= float(gammaln(sizes + 1.0).sum()) if prior == "sizes" else 0.0
-        return cost + float(part_cost(np.array([counts[group].sum(axis=0, dtype=float) for group in groups])).sum())
+        return cost + float(part_cost(_class_counts(groups, counts)).sum())
 
 
-def _summed(level: np.ndarray, counts: np.ndarray, n_levels: int) -> np.ndarray:
-    sums = np.zeros((n_levels, counts.shape[1]), dtype=counts.dtype)
-    np.add.at(sums, level, counts)
-    return sums
+def _apart(groups: Sequence[np.ndarray], value: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The groups without that of this value alone, and that group, if it is there."""
+    alone = [group for group in groups if group.tolist() == [value]]
+    return [group for group in groups if group.tolist() != [value]], alone
+
+
+def _class_counts(groups: Sequence[np.ndarray], counts: np.ndarray, dtype: Any = float) -> np.ndarray:
+    """(n_groups, n_classes) sums over the values of each group."""
+    return np.array([counts[group].sum(axis=0, dtype=dtype) for group in groups])
 
 
 def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int | str | None) -> np.ndarray:

@@ -13,7 +13,8 @@ from scipy.special import betainc
 from scipy.stats import false_discovery_control
 
 from bayesieve.evaluation.evaluating import Segment, labelled
-from bayesieve.evaluation.judged import JudgedRows, judged_rows, scorecard_in
+from bayesieve.evaluation.judged import GroupedRows, grouped_rows, scorecard_in
+from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import UNSEEN, Feature
 from bayesieve.selection.base import seed_of
@@ -23,8 +24,7 @@ from bayesieve.words import ShortRepr
 
 _LEVEL = 0.95
 _FEW = 40.0  # rows: from here on, numbers of rows are normal to within their rounding
-_ENDS = {"low": 1, "high": 2}
-_MEASURES = [f"{name}{end}" for name in ("auc", "log_loss", "brier", "calibration") for end in ("", "_low", "_high")]
+_MEASURES, _ENDS = ("auc", "log_loss", "brier", "calibration"), ("", "_low", "_high")
 _OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
 
 
@@ -148,9 +148,8 @@ def drift(
     card = scorecard_in(model)
     if card is None:
         raise ValueError(f"drift needs a fitted SelectiveNB or its scorecard_, got {type(model).__name__}.")
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)) or n_resamples < 0:
-        raise ValueError(f"n_resamples must be a whole number, 0 or more, got {n_resamples!r}.")
-    rows = judged_rows(model, X, y, by, sample_weight, every, predicts=y is not None)
+    check_allowed({"n_resamples": n_resamples}, {"n_resamples": Allowed.count(low=0)})
+    rows = grouped_rows(model, X, y, by, sample_weight, every, predicts=y is not None)
     weight, squares = (_sums(rows, values=values)[:, 0] for values in (None, rows.weights))
     n_effective, position = _over(weight**2, squares), {k: at for at, k in enumerate(card.used.tolist())}
     counted = np.bincount(rows.group if rows.weights is None else rows.group[rows.weights > 0], minlength=weight.size)
@@ -176,7 +175,7 @@ def drift(
     return Drift(*frames, float(card.class_counts.sum()))
 
 
-def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
+def _sums(rows: GroupedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
     """(n_groups, n) sums of the weights, times values if given, of rows by code; all rows or some."""
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
     at = rows.group[among] * np.int32(n) + codes
@@ -255,7 +254,7 @@ def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) 
 
 
 def _levels(
-    card: Scorecard, rows: JudgedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
+    card: Scorecard, rows: GroupedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
 ) -> list[dict[str, Any]]:
     """Shares of each level, from those of cells, and how often each class is predicted and observed in it."""
     labels = feature.levels.labels if feature.levels.n_levels > 1 else feature.labels
@@ -302,21 +301,18 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
     return np.asarray(np.clip(2 * np.minimum(at_least, 1.0 - more), 0.0, 1.0))
 
 
-def _measures(rows: JudgedRows) -> dict[str, Any]:
+def _measures(rows: GroupedRows) -> dict[str, Any]:
     """Measures of the labelled rows of each group; the calibration of more than two classes is the worst."""
-    columns: dict[str, list[float]] = {name: [] for name in ("labelled", *_MEASURES)}
-    known = labelled(rows)
+    known, lines = labelled(rows), []
     for k in range(len(rows.names)):
         own = known[rows.group[known] == k]
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = dict.fromkeys(_MEASURES, (np.nan,) * 3)
         for _, name, estimate in Segment.of(rows, own, _LEVEL).measures(_MEASURES):
-            if name not in found or abs(estimate[0]) > abs(found[name][0]):
+            if not abs(estimate[0]) <= abs(found[name][0]):
                 found[name] = estimate
-        columns["labelled"].append(own.size)
-        for name in _MEASURES:
-            measure = name.removesuffix("_low").removesuffix("_high")
-            columns[name].append(found.get(measure, (np.nan,) * 3)[_ENDS.get(name.rpartition("_")[2], 0)])
-    return columns
+        estimates = {f"{name}{end}": found[name][k] for name in _MEASURES for k, end in enumerate(_ENDS)}
+        lines.append({"labelled": own.size, **estimates})
+    return {name: [line[name] for line in lines] for name in lines[0]}
 
 
 def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtri, stdtr, stdtrit
 
-from bayesieve.evaluation.judged import JudgedRows, judged_rows
+from bayesieve.evaluation.judged import GroupedRows, grouped_rows
+from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import check_level
 from bayesieve.statistics import metrics
 from bayesieve.table.frames import polars_frame
@@ -21,6 +23,7 @@ Estimate = tuple[float, float, float]
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 _UNKNOWN: Estimate = (float("nan"),) * 3
 _STEPS = 50
+_SHARE = Allowed("lie between 0 and 1", (None,), Real, 0.0, 1.0)
 _HEAD, _ENDS = ("segment", "by", "rows", "class", "measure"), ("value", "low", "high")
 
 
@@ -95,7 +98,7 @@ def evaluate(
     >>> auc.select("low", "high").row(0) > (0.9, 0.9)
     True
     """
-    level, rows = check_level(level), judged_rows(model, X, y, by, sample_weight, every)
+    level, rows = check_level(level), grouped_rows(model, X, y, by, sample_weight, every)
     own = labelled(rows)
     segments = [("all", None, own)]
     for k, name in enumerate(rows.names if by is not None else []):
@@ -118,7 +121,7 @@ def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def labelled(rows: JudgedRows) -> np.ndarray:
+def labelled(rows: GroupedRows) -> np.ndarray:
     """The rows that have a label and a weight; ValueError without any."""
     if rows.labels is None:
         raise ValueError("y is None; give the labels of the rows.")
@@ -140,7 +143,7 @@ class Segment:
     classes: np.ndarray
 
     @classmethod
-    def of(cls, rows: JudgedRows, own: np.ndarray, level: float) -> Segment:
+    def of(cls, rows: GroupedRows, own: np.ndarray, level: float) -> Segment:
         assert rows.labels is not None
         weights = np.ones(own.size) if rows.weights is None else rows.weights[own]
         weights = weights * (metrics.effective_rows(weights, own.size) / max(weights.sum(), np.finfo(float).tiny))
@@ -173,16 +176,6 @@ class Segment:
         half = float(stdtrit(n - 1, 0.5 + self.level / 2)) * variance**0.5
         return value, value - half, value + half
 
-    def squared_errors(self) -> np.ndarray:
-        """(n_rows,) those of all class probabilities; half of them for two classes."""
-        errors = np.exp(self.log_proba)
-        errors[np.arange(self.codes.size), self.codes] -= 1.0
-        return np.asarray((errors**2).sum(axis=1) * (0.5 if self.classes.size == 2 else 1.0))
-
-    def losses(self) -> np.ndarray:
-        """(n_rows,) nats."""
-        return -self.log_proba[np.arange(self.codes.size), self.codes]
-
     def rates(self, j: int) -> dict[str, Estimate]:
         """How often the class is decided: among all rows, among those of the class, and among the others."""
         hit, decided = self.codes == j, self.decided == j
@@ -199,8 +192,8 @@ class Segment:
             "balanced_accuracy": self._balanced_accuracy,
             "auc": lambda: auc,
             "gini": lambda: (2 * auc[0] - 1, 2 * auc[1] - 1, 2 * auc[2] - 1),
-            "log_loss": lambda: self._at_least_0(self.losses()),
-            "brier": lambda: self._at_least_0(self.squared_errors()),
+            "log_loss": lambda: self._at_least_0(metrics.losses),
+            "brier": lambda: self._at_least_0(metrics.squared_errors),
             "compression_rate": self._compression,
         }
         yield from ((None, name, find()) for name, find in whole.items() if not wanted or name in wanted)
@@ -222,8 +215,8 @@ class Segment:
         below, above = np.sqrt(((recalls[:, 1:] - recalls[:, :1]) ** 2).sum(axis=0)) / len(recalls)
         return value, max(0.0, value - below), min(1.0, value + above)
 
-    def _at_least_0(self, values: np.ndarray) -> Estimate:
-        mean, low, high = self.mean(values)
+    def _at_least_0(self, of_rows: Callable[..., np.ndarray]) -> Estimate:
+        mean, low, high = self.mean(of_rows(self.log_proba, self.codes))
         return mean, float(np.maximum(low, 0.0)), high
 
     def _area(self, scores: np.ndarray) -> Estimate:
@@ -231,16 +224,16 @@ class Segment:
         usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
         if not usable:
             return _UNKNOWN
-        areas, errors = zip(
-            *(metrics.area_with_errors(scores[:, j], self.codes == j, self.weights) for j in usable), strict=True
-        )
+        found = [metrics.area_with_errors(scores[:, j], self.codes == j, self.weights) for j in usable]
+        areas, errors = zip(*found, strict=True)
         sizes = np.array([self.weights[self.codes == j].sum() for j in usable])
         shares, rarest = sizes / sizes.sum(), self.codes == usable[int(sizes.argmin())]
         auc = float(shares @ np.array(areas))
         return auc, *metrics.area_interval(auc, shares @ np.array(errors), rarest, self.weights, self.level)
 
     def _compression(self) -> Estimate:
-        entropy, loss = metrics.class_entropy(self.codes, self.classes.size, self.weights), self.losses()
+        entropy = metrics.class_entropy(self.codes, self.classes.size, self.weights)
+        loss = metrics.losses(self.log_proba, self.codes)
         if entropy <= 0:
             return _UNKNOWN
         shares = np.bincount(self.codes, self.weights) / self.weights.sum()
@@ -359,12 +352,10 @@ def challenge(
     284
     """
     if share is not None and threshold is not None:
-        raise ValueError("share and threshold both say how many rows are selected; give one of them.")
-    for name, value in (("share", share), ("threshold", threshold)):
-        if value is not None and not 0.0 <= value <= 1.0:
-            raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")
+        raise ValueError("share and threshold both choose the rows; give one of them.")
+    check_allowed({"share": share, "threshold": threshold}, dict.fromkeys(("share", "threshold"), _SHARE))
     level = check_level(level)
-    old, new = (judged_rows(model, X, y, None, sample_weight) for model in (champion, challenger))
+    old, new = (grouped_rows(model, X, y, None, sample_weight) for model in (champion, challenger))
     texts = [list(map(canonical_text, rows.classes.tolist())) for rows in (old, new)]
     if sorted(texts[0]) != sorted(texts[1]):
         raise ValueError(f"The champion tells apart {named(texts[0])}, the challenger {named(texts[1])}.")
@@ -394,8 +385,8 @@ def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> A
     """Paired tests of both models."""
     first, lines = segments[0], []
     n = metrics.effective_rows(first.weights, first.codes.size)
-    for name, values in (("log_loss", Segment.losses), ("brier", Segment.squared_errors)):
-        losses = [values(segment) for segment in segments]
+    for name, of_rows in (("log_loss", metrics.losses), ("brier", metrics.squared_errors)):
+        losses = [of_rows(segment.log_proba, segment.codes) for segment in segments]
         difference, low, high = first.mean(losses[1] - losses[0])
         error = (high - difference) / float(stdtrit(n - 1, 0.5 + first.level / 2)) if n > 1 else float("nan")
         means = [float(np.average(part, weights=first.weights)) for part in losses]

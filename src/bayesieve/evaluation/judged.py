@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,27 +12,32 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from bayesieve.decision.benefits import refuse_scan
+from bayesieve.decision.benefits import column_of, refuse_scan
 from bayesieve.discretize import IndicatorEncoder
 from bayesieve.discretize.random_sums import with_sums
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.look_up import ScoreReader
 from bayesieve.scorecard.record import log_probabilities
 from bayesieve.table import Column, Table, as_sample_weight
-from bayesieve.table.columns import column_of_series
 from bayesieve.table.derived_levels import PairLevels, scores_of
 from bayesieve.table.frames import as_table, whole_frame
-from bayesieve.table.values import canonical_text, unmasked
+from bayesieve.table.values import MICROSECONDS_PER_DAY, canonical_text
 from bayesieve.words import format_count, named
 
-EVERY = ("day", "week", "month", "quarter", "year")
+_PERIODS: dict[str, Callable[[dt.date], str]] = {
+    "day": dt.date.isoformat,
+    "week": lambda day: "{:04d}-W{:02d}".format(*day.isocalendar()[:2]),
+    "month": lambda day: day.isoformat()[:7],
+    "quarter": lambda day: f"{day.year:04d}-Q{(day.month + 2) // 3}",
+    "year": lambda day: day.isoformat()[:4],
+}
+EVERY = tuple(_PERIODS)
 _MOST_GROUPS = 2000
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
-_MICROSECONDS = 86_400_000_000.0  # of a day
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRows:
+class GroupedRows:
     """Rows in groups.
 
     names : of the groups; group : (n_rows,) position of the group of each row.
@@ -58,9 +64,9 @@ def scorecard_in(model: Any) -> Scorecard | None:
     return card if isinstance(card, Scorecard) else None
 
 
-def judged_rows(
+def grouped_rows(
     model: Any, X: Any, y: Any, by: Any, sample_weight: Any, every: str = "month", *, predicts: bool = True
-) -> JudgedRows:
+) -> GroupedRows:
     """Read and predict rows; ``y``, ``by`` and ``sample_weight`` are columns, or names of columns of ``X``.
 
     ValueError if a column does not exist or has another length, a label is no class of the model, or ``by`` has too
@@ -68,22 +74,21 @@ def judged_rows(
     """
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
     card, table = scorecard_in(model), as_table(X)
-    labels, groups, weights = (
-        _column(table, *role) for role in (("y", y), ("by", by), ("sample_weight", sample_weight))
-    )
+    roles = {"y": y, "by": by, "sample_weight": sample_weight}
+    labels, groups, weights = (_column(table, *role) for role in roles.items())
     group, names = (np.zeros(table.n_rows, dtype=np.int32), ["all"]) if groups is None else groups_of(groups, every)
     classes = np.asarray(model.classes_ if card is None else card.classes)
     cells, missing = (np.zeros((0, table.n_rows)), []) if card is None else _coded(model, card, X, table)
     log_proba, decided = np.zeros((0, classes.size)), np.zeros(0, dtype=np.int64)
     if card is None:
-        own = [name for name in (y, by, sample_weight) if isinstance(name, str)]
+        own = [name for name in roles.values() if isinstance(name, str)]
         log_proba, decided = _predicted(model, X, classes, own)
     elif predicts:
         log_proba = log_probabilities(card.tables.joint(cells))
         decided = log_proba.argmax(axis=1)
     counted = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
     codes = None if labels is None else _positions(labels, classes, counted)
-    return JudgedRows(names, group, classes, codes, counted, cells, missing, log_proba, decided)
+    return GroupedRows(names, group, classes, codes, counted, cells, missing, log_proba, decided)
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:
@@ -94,14 +99,7 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
         if not table.named or value not in table.names:
             raise ValueError(f"X has no column {value!r} ({role}); its columns are {named(table.names)}.")
         return table.column(table.names.index(value))
-    if nw.dependencies.is_into_series(value):
-        column = column_of_series(role, value)
-    else:
-        array = unmasked(value)
-        column = Column(role, np.full(table.n_rows, array) if array.ndim == 0 else array.reshape(-1))
-    if len(column) != table.n_rows:
-        raise ValueError(f"X has {format_count(table.n_rows)} rows but {role} has {format_count(len(column))} values.")
-    return column
+    return column_of(value, role, table.n_rows)
 
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -129,7 +127,7 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
 def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
     """(n_rows,) the group of each row, and the values of the groups, ascending; None for missing ones, last.
 
-    Dates, and texts that begin with one, are grouped by what ``every`` says.
+    Dates, and texts that begin with one, are grouped by ``every``.
     """
     if every not in EVERY:
         raise ValueError(f"every must be one of {', '.join(EVERY)}, got {every!r}.")
@@ -141,13 +139,11 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
         if values and all(isinstance(value, str) and _DAY.fullmatch(value) for value in values):
             with suppress(ValueError):  # such as 2024-02-31
                 values = [dt.date.fromisoformat(value[:10]) for value in values]
-    values = [_period(value, every) if isinstance(value, dt.date) else value for value in values]
+    values = [_PERIODS[every](value) if isinstance(value, dt.date) else value for value in values]
     found = sorted(set(values), key=str if any(isinstance(value, str) for value in values) else None)
     if len(found) > _MOST_GROUPS:
-        raise ValueError(
-            f"by has {format_count(len(found))} different values, but at most {format_count(_MOST_GROUPS)} groups are "
-            "told apart; join some of them first, or dates by every=."
-        )
+        most = f"at most {format_count(_MOST_GROUPS)} groups are told apart"
+        raise ValueError(f"by has {format_count(len(found))} values, but {most}; join some, or dates by every=.")
     position = {value: i for i, value in enumerate(found)}
     group = np.array([*(position[value] for value in values), len(found)], dtype=np.int32)[codes]
     return group, [*found, None] if (codes < 0).any() else found
@@ -155,24 +151,12 @@ def groups_of(column: Column, every: str) -> tuple[np.ndarray, list[Any]]:
 
 def _days(column: Column) -> tuple[np.ndarray, list[Any]]:
     """(n_rows,) codes of the days, -1 if missing, and the days."""
-    numbers = column.numbers()
-    days = np.floor(numbers / _MICROSECONDS if column.type == "datetime" else numbers)
-    known, codes = ~np.isnan(days), np.full(days.size, -1, dtype=np.int64)
-    if not known.any():
-        return codes, []
-    first = int(days[known].min())
-    offsets = (days[known] - first).astype(np.int64)
-    present = np.bincount(offsets) > 0
-    codes[known] = (np.cumsum(present) - 1)[offsets]
-    return codes, [np.datetime64(first + day, "D").item() for day in np.flatnonzero(present).tolist()]
+    import polars as pl
 
-
-def _period(day: dt.date, every: str) -> str:
-    if every == "week":
-        return "{:04d}-W{:02d}".format(*day.isocalendar()[:2])
-    if every == "quarter":
-        return f"{day.year:04d}-Q{(day.month + 2) // 3}"
-    return day.isoformat()[: {"day": 10, "month": 7, "year": 4}[every]]
+    days = np.floor(column.numbers() / (MICROSECONDS_PER_DAY if column.type == "datetime" else 1.0))
+    found = pl.Series(days).unique().drop_nans().sort().to_numpy()
+    codes = np.where(np.isnan(days), -1, np.searchsorted(found, days))
+    return codes, found.astype(np.int64).astype("datetime64[D]").tolist()
 
 
 def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

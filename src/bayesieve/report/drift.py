@@ -27,10 +27,8 @@ def render_drift(drift: Any) -> str:
     tables = [_table("Measures by period", drift.periods, len(drift.periods))]
     if "p_adjusted" in drift.levels.columns:
         changed = drift.levels.filter(drift.levels["p_adjusted"] <= 0.05).sort("p_adjusted", maintain_order=True)
-        title = (
-            f"{plural(len(changed), 'level')} whose class shares differ from those predicted (corrected p below 0.05)"
-        )
-        tables.append(_table(title, changed, _MOST_LEVELS))
+        title = "whose class shares differ from those predicted (corrected p below 0.05)"
+        tables.append(_table(f"{plural(len(changed), 'level')} {title}", changed, _MOST_LEVELS))
     figure = {"title": "Drift", "caption": caption, "tables": tables, "n_hidden": len(rows) - len(shown)}
     figure["is_sum"] = not any(name.startswith("shift_") for name in drift.periods.columns)
     figure["periods"] = ["missing" if by is None else str(by) for by in drift.periods["by"]][last]
@@ -46,9 +44,8 @@ def _cell(row: dict[str, Any]) -> tuple[str, float, str]:
         return "", 0.0, "no row has a level"
     text = f"unseen {format_percent(row['unseen'])}, missing {format_percent(row['missing'])}"
     if chance is not None:
-        text = f"{format_number(row['psi_low'])} to {format_number(row['psi_high'])}; by chance up to " + (
-            f"{format_number(chance)}; {text}"
-        )
+        low, high = format_number(row["psi_low"]), format_number(row["psi_high"])
+        text = f"{low} to {high}; by chance up to {format_number(chance)}; {text}"
     beyond = chance is None or psi > chance
     return format_number(psi), round(100 * min(psi / _STRONG, 1.0), 1) if beyond else 0.0, text
 

@@ -19,16 +19,21 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
+from bayesieve.parts import Allowed, check_allowed, is_number, is_sign
 from bayesieve.scorecard.reasons import DECIMALS, class_position, code_by
 from bayesieve.scorecard.record import UNSEEN, Scorecard, bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import Categories
-from bayesieve.table.derived_levels import PairLevels, scores_of
+from bayesieve.table.derived_levels import scores_of
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
-_MOST_CHANGES = 3
+_ALLOWED = {
+    "n": Allowed.count(),
+    "max_changes": Allowed("be a whole number from 1 to 3", number=Integral, low=1, high=3),
+    "probability": Allowed("be above 0 and below 1", (None,), Real, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)),
+}
 _BEYOND = 1e-9  # nats by which a decision must change, so that rounding cannot turn it back
 
 
@@ -45,15 +50,13 @@ class Wish:
     signs: np.ndarray
 
     def certainty(self, margins: np.ndarray) -> np.ndarray:
-        """Log odds of the class from what it has more than each other one, (..., n_classes - 1)."""
+        """Log odds of the class from its margins over the others, (..., n_classes - 1)."""
         with np.errstate(invalid="ignore"):
-            sure: np.ndarray = margins[..., 0] if margins.shape[-1] == 1 else -np.logaddexp.reduce(-margins, axis=-1)
-        return sure
+            return np.asarray(-np.logaddexp.reduce(-margins, axis=-1))
 
     def holds(self, margins: np.ndarray) -> np.ndarray:
         least = margins.min(axis=-1) if self.log_odds is None else self.certainty(margins) - self.log_odds
-        fine: np.ndarray = least >= _BEYOND
-        return fine
+        return np.asarray(least >= _BEYOND)
 
 
 @dataclass(frozen=True, order=True)
@@ -74,15 +77,13 @@ class Parts:
     def __init__(self, card: Scorecard, fixed: Sequence[str]) -> None:
         self.card = card
         used = [card.features[k] for k in card.used.tolist()]
-        summed = [feature for feature in used if any(part.sum_of for part in parts_of(feature.cells))]
+        summed = [feature for feature in used if any(part.sum_of for part in feature.cells.by_column)]
         names = sorted({name for feature in summed for name in feature.columns} - set(fixed))
         if names:
-            raise ValueError(
-                f"How far sums move depends on more than levels: name {named(names)} in fixed=, or fit without sums."
-            )
+            raise ValueError(f"Sums do not move by levels alone: name {named(names)} in fixed=, or fit without sums.")
         self.features = [feature for feature in used if feature not in summed]
         uses: dict[str, list[FeatureLevels]] = defaultdict(list)
-        for part in (part for feature in self.features for part in parts_of(feature.cells)):
+        for part in (part for feature in self.features for part in feature.cells.by_column):
             uses[scores_of([part])[0]].append(part)
         self.levels = [refined(name, uses[name]) for name in card.columns if name in uses]
         self.names = [level.name for level in self.levels]
@@ -97,7 +98,7 @@ class Parts:
         together: dict[tuple[int, int], np.ndarray] = {}
         for feature in self.features:
             margins = feature.table[:, [of_class]] - np.delete(feature.table, of_class, axis=1)
-            parts = parts_of(feature.cells)
+            parts = feature.cells.by_column
             at = [position[scores_of([part])[0]] for part in parts]
             codes = [codes_in(part, self.levels[c]) for part, c in zip(parts, at, strict=True)]
             if len(parts) == 1:
@@ -107,11 +108,6 @@ class Parts:
             key, grid = ((at[0], at[1]), grid) if at[0] < at[1] else ((at[1], at[0]), grid.transpose(1, 0, 2))
             together[key] = together[key] + grid if key in together else grid
         return alone, together
-
-
-def parts_of(levels: FeatureLevels) -> Sequence[FeatureLevels]:
-    """Both parts of a pair, or the levels of a column."""
-    return levels.parts if isinstance(levels, PairLevels) else (levels,)
 
 
 def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
@@ -211,7 +207,7 @@ class Search:
 
     def _worth(self, k: int) -> Iterator[tuple[float, int, tuple[int, ...]]]:
         """The sets of k columns that may flip the decision, the least cost and number of steps first."""
-        pieces = [(sets[:0], self.most[:0]) for sets in [np.zeros((0, k), dtype=np.int64)]]
+        pieces = []
         for sets in sets_of(np.array(list(self.parts)), k):
             reach = self.most[sets].sum(axis=1)
             for i, j in combinations(range(k), 2):
@@ -329,21 +325,17 @@ def _checked(
     """ValueError for options that cannot be used."""
     fixed = [fixed] if isinstance(fixed, str) else list(fixed)
     directions, costs = directions or {}, costs or {}
-    for name, value, most in (("n", n, np.inf), ("max_changes", max_changes, _MOST_CHANGES)):
-        if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
-            raise ValueError(f"{name} must be a whole number from 1 to {most}, got {value!r:.80}.")
-    if probability is not None and not (isinstance(probability, Real) and 0.0 < float(probability) < 1.0):
-        raise ValueError(f"probability must be above 0 and below 1, got {probability!r:.80}.")
+    check_allowed({"n": n, "max_changes": max_changes, "probability": probability}, _ALLOWED)
     unknown = [name for name in (*fixed, *directions, *costs) if name not in card.columns]
     if unknown:
         raise ValueError(f"The model has no column {named(unknown)}; check the names in fixed, directions and costs.")
     for name, cost in costs.items():
-        if isinstance(cost, bool) or not isinstance(cost, Real) or not 0.0 < float(cost) < np.inf:
+        if not (is_number(cost) and 0.0 < cost < np.inf):
             raise ValueError(f"The cost of column {name!r} must be a number above 0, got {cost!r:.80}.")
     parts = Parts(card, fixed)
     for name, sign in directions.items():
-        is_number = all(level.groups is None for level in parts.levels if level.name == name)
-        if isinstance(sign, bool) or sign not in (-1, 1) or not is_number:
+        of_numbers = all(level.groups is None for level in parts.levels if level.name == name)
+        if not (is_sign(sign) and of_numbers):
             raise ValueError(f"The direction of column {name!r} must be +1 or -1, and the column hold numbers.")
     of_column = np.array([np.inf if name in fixed else float(costs.get(name, 1.0)) for name in parts.names])
     signs = np.array([directions.get(name, 0) for name in parts.names], dtype=np.int64)

@@ -10,19 +10,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from bayesieve.discretize.criterion import summed
 from bayesieve.evidence.fitting import class_variances
 from bayesieve.evidence.monotone import monotone as risen, rising_cells
+from bayesieve.parts import is_number, is_sign
 from bayesieve.scorecard.record import UNSEEN, Feature, centred, number_variances
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import HIGHEST_SPECIAL
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
-from bayesieve.table.frames import as_table
 from bayesieve.table.labels import cut_texts
+from bayesieve.table.text_types import number_of
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
@@ -112,7 +114,7 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
         line[codes] = codes[0]
         line = np.unique(line, return_inverse=True)[1]
     else:
-        alone = _apart(level) and codes[0] == 0
+        alone = level.has_first_apart and codes[0] == 0
         inside, kept = codes[int(alone) :], np.ones(level.cut_points.size, dtype=bool)
         if (np.diff(inside) != 1).any():
             raise ValueError(f"Levels of numbers are merged with their neighbours only; {level.name!r} has others.")
@@ -124,7 +126,7 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
         grid = np.append(line, line.max() + 1)[level.grid]
         made: FeatureLevels = PairLevels.of(level.parts, grid, level.cells, level.level_score, level.name)
         return _with_texts_of(made, level), line
-    parts: dict[str, Any] = {"counts": None if level.counts is None else _summed(np.asarray(level.counts), line)}
+    parts: dict[str, Any] = {"counts": None if level.counts is None else summed(np.asarray(level.counts), line)}
     if level.groups is not None:
         parts["groups"] = [[] for _ in range(int(line.max()) + 1)]
         for code, group in zip(line.tolist(), level.groups, strict=True):
@@ -133,11 +135,6 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
         parts["cut_points"] = level.cut_points[kept]
     made = replace(level, missing_code=None if missing is None else int(line[missing]), renamed=(), **parts)
     return _with_texts_of(made, level), line
-
-
-def _apart(level: FeatureLevels) -> bool:
-    """Whether the first interval of numbers holds missing values only."""
-    return level.cut_points is not None and level.cut_points[:1].tolist() == [-math.inf]
 
 
 def _with_texts_of(made: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
@@ -157,12 +154,6 @@ def _contents(level: FeatureLevels) -> list[Any]:
     return [*(level.groups or ())]
 
 
-def _summed(lines: np.ndarray, line: np.ndarray) -> np.ndarray:
-    sums = np.zeros((int(line.max()) + 1, *lines.shape[1:]), dtype=lines.dtype)
-    np.add.at(sums, line, lines)
-    return sums
-
-
 def _averaged(feature: Feature, line: np.ndarray) -> Feature:
     """The feature whose contributions are means of cells, by their rows; ``line`` : the new cell of each. Errors that
     cells share with other features add up before they are squared. Cells and levels are left as they are.
@@ -172,18 +163,13 @@ def _averaged(feature: Feature, line: np.ndarray) -> Feature:
     share = np.where(total > 0, rows, 1.0) / np.where(total > 0, total, size[line])
     variances = number_variances(feature.standard_errors**2)
     own = np.maximum(variances - (feature.factors**2).sum(axis=2), 0.0)
-    factors = _summed(share[:, None, None] * feature.factors, line)
-    variances = _summed(share[:, None] ** 2 * own, line) + (factors**2).sum(axis=2)
+    factors = summed(share[:, None, None] * feature.factors, line)
+    variances = summed(share[:, None] ** 2 * own, line) + (factors**2).sum(axis=2)
     errors = np.sqrt(class_variances(variances, feature.counts.shape[1]))
     alone = size[line] == 1
     errors[line[alone]] = feature.standard_errors[alone]
-    return replace(
-        feature,
-        contributions=_summed(share[:, None] * feature.contributions, line),
-        counts=_summed(feature.counts, line),
-        standard_errors=errors,
-        factors=factors,
-    )
+    contributions, counts = summed(share[:, None] * feature.contributions, line), summed(feature.counts, line)
+    return replace(feature, contributions=contributions, counts=counts, standard_errors=errors, factors=factors)
 
 
 def _with_levels(feature: Feature, levels: FeatureLevels, cells: FeatureLevels, *, same: bool) -> Feature:
@@ -205,59 +191,41 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
         raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")
     at = None if old is None else _own_cut(feature, old)
     if new is None:
-        part = feature.levels if at in _cuts(feature.levels) else feature.cells
+        part = feature.levels if at in feature.levels.own_cuts else feature.cells
         code = int(np.searchsorted(part.cut_points, at))  # type: ignore[arg-type]
         both = [code, code + 1] if part is feature.levels else [*part.labels[code : code + 2]]
-        return merged(feature, both)[0], _cut_text(feature, at), ""  # type: ignore[arg-type]
-    to = number_of(feature.levels, new)
-    if at is None:
-        if to in _cuts(feature.levels):
-            raise ValueError(f"Feature {feature.name!r} has the cut {new} already.")
-        result = _with_cut(_split(feature, to), feature, None, to)
-        return result, "", _cut_text(result, to)
-    around = np.array([-np.inf, *_cuts(feature.levels)[_cuts(feature.levels) != at], np.inf])
-    low, high = around[around < at].max(), around[around > at].min()
-    if not low < to < high or to == at:
+        return merged(feature, both)[0], _cut_text(feature, at), ""
+    to, cuts = _number_in(feature.levels, new), feature.levels.own_cuts
+    if at is None and to in cuts:
+        raise ValueError(f"Feature {feature.name!r} has the cut {new} already.")
+    if at is not None and (to in (at, *cuts) or np.ptp(np.searchsorted(cuts[cuts != at], [at, to]))):
         raise ValueError(f"The cut {old} of {feature.name!r} can move between the cuts next to it only, not to {new}.")
-    result = _with_cut(_moved(_split(feature, to), at, to), feature, at, to)
+    split = _split(feature, to)
+    result = _with_cut(split if at is None else _moved(split, at, to), feature, at, to)
     return result, _cut_text(feature, at), _cut_text(result, to)
 
 
-def _cuts(level: FeatureLevels) -> np.ndarray:
-    return level.own_cuts
-
-
-def _cut_text(feature: Feature, at: float) -> str:
-    cuts = _cuts(feature.cells)
-    return cut_texts(cuts, feature.levels.type)[int(np.searchsorted(cuts, at))]
+def _cut_text(feature: Feature, at: float | None) -> str:
+    cuts = feature.cells.own_cuts
+    return "" if at is None else cut_texts(cuts, feature.levels.type)[int(np.searchsorted(cuts, at))]
 
 
 def _own_cut(feature: Feature, old: Any) -> float:
     """The cut of levels or cells that is this number, or reads so."""
-    value = number_of(feature.levels, old)
-    for part in (feature.levels, feature.cells):
-        if value in _cuts(part):
-            return value
-    for part in (feature.levels, feature.cells):
-        read = [number_of(feature.levels, text) for text in cut_texts(_cuts(part), part.type)]
-        at = np.flatnonzero(np.array(read) == value)
-        if at.size == 1:
-            return float(_cuts(part)[at[0]])
-    cuts = named(cut_texts(_cuts(feature.levels), feature.levels.type))
+    value, parts = _number_in(feature.levels, old), (feature.levels, feature.cells)
+    if any(value in part.own_cuts for part in parts):
+        return value
+    for part in parts:
+        read = [_number_in(feature.levels, text) for text in cut_texts(part.own_cuts, part.type)]
+        if read.count(value) == 1:
+            return float(part.own_cuts[read.index(value)])
+    cuts = named(cut_texts(feature.levels.own_cuts, feature.levels.type))
     raise ValueError(f"Feature {feature.name!r} has no cut at {old}; its cuts are {cuts or 'none'}.")
 
 
-def number_of(level: FeatureLevels, value: Any) -> float:
+def _number_in(level: FeatureLevels, value: Any) -> float:
     """A value of a feature of numbers or moments as the number that its cuts are compared with."""
-    if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)):
-        number = float(value)
-    else:
-        cell = np.empty((1, 1), dtype=object)
-        cell[0, 0] = value
-        try:
-            number = float(as_table(cell, feature_names=[level.name]).column(0).read_numbers(level._number_type)[0][0])
-        except ValueError:
-            number = math.nan
+    number = number_of(value, level.type)
     if not math.isfinite(number):
         raise ValueError(f"A cut of {level.name!r} must be a finite {level._number_type}, got {value!r:.80}.")
     return number
@@ -278,8 +246,13 @@ def _split(feature: Feature, at: float) -> Feature:
     counts[code : code + 2] *= [[below], [1.0 - below]]
     missing = None if missing is None else missing + (missing > code)
     made = replace(cells, cut_points=cuts, counts=counts, missing_code=missing, renamed=())
-    of_cells = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
-    return replace(feature, cells=_with_texts_of(made, cells), counts=counts, **of_cells)
+    return _taken(feature, line, _with_texts_of(made, cells), counts)
+
+
+def _taken(feature: Feature, line: np.ndarray, cells: FeatureLevels, counts: np.ndarray) -> Feature:
+    """The feature with other cells, which add what the old ones at these positions do."""
+    taken = {name: getattr(feature, name)[line] for name in ("contributions", "standard_errors", "factors")}
+    return replace(feature, cells=cells, counts=counts, **taken)
 
 
 def _moved(feature: Feature, at: float, to: float) -> Feature:
@@ -293,9 +266,7 @@ def _moved(feature: Feature, at: float, to: float) -> Feature:
         cells = replace(cells, missing_code=beyond)
     codes = np.append(source, taken) if up else np.append(taken, source)
     made, line = joined(cells, codes)
-    kept = np.flatnonzero(~np.isin(np.arange(line.size), taken))
-    of_cells = {name: getattr(feature, name)[kept] for name in ("contributions", "standard_errors", "factors")}
-    return replace(feature, cells=made, counts=_summed(feature.counts, line), **of_cells)
+    return _taken(feature, np.delete(np.arange(line.size), taken), made, summed(feature.counts, line))
 
 
 def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) -> Feature:
@@ -310,9 +281,9 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
         missing = None if missing is None else missing + int(at is None and missing > np.searchsorted(cuts, to))
     made = replace(level, cut_points=cuts, missing_code=missing, counts=None, renamed=())
     feature = replace(feature, levels=made)
-    if missing is not None and not _apart(cells):  # their cell may be at the other side of the new cut
+    if missing is not None and not cells.has_first_apart:  # their cell may be at the other side of the new cut
         missing = int(feature.level_of_cell[cells.missing_code])
-    made = replace(made, counts=_summed(feature.counts, feature.level_of_cell), missing_code=missing)
+    made = replace(made, counts=summed(feature.counts, feature.level_of_cell), missing_code=missing)
     same = before.cells is before.levels
     return _with_levels(feature, _with_texts_of(made, level), cells, same=same)
 
@@ -354,7 +325,7 @@ def _nats(value: Any, classes: np.ndarray, old: np.ndarray, name: str) -> np.nda
     if unknown or not value:
         raise ValueError(f"Contributions of {name!r} are set by class, {named(labels)}, got {value!r:.80}.")
     for nats in value.values():
-        if isinstance(nats, (bool, np.bool_)) or not isinstance(nats, Real) or not abs(float(nats)) <= _MOST_NATS:
+        if not (is_number(nats) and abs(float(nats)) <= _MOST_NATS):
             raise ValueError(f"A contribution of {name!r} must be a number of at most 1,000 nats, got {nats!r:.80}.")
     table = np.array(old, dtype=float)
     given = np.isin(np.arange(len(labels)), [labels.index(label) for label in value])
@@ -383,7 +354,7 @@ def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
 def rising(feature: Feature, sign: int) -> tuple[Feature, str, str]:
     """The feature with the nearest contributions, by rows, that do not fall (1), or do not rise (-1)."""
     _demand_numbers(feature, "monotone")
-    if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, Integral) or abs(int(sign)) != 1:
+    if not is_sign(sign):
         raise ValueError(f"monotone must be +1 or -1 for {feature.name!r}, got {sign!r:.80}.")
     if feature.contributions.shape[1] != 2:
         raise ValueError("monotone is for two classes; set the contributions of several classes by hand.")

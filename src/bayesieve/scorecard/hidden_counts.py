@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from bayesieve.scorecard.record import Feature, Scorecard
+from bayesieve.parts import Allowed, check_allowed
+from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels
 
@@ -25,15 +25,12 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
     ValueError
         If ``min_count`` is no number of rows, or contributions are computed from the counts and give them away.
     """
-    if isinstance(min_count, bool) or not isinstance(min_count, Integral) or min_count < 1:
-        raise ValueError(f"min_count must be a number of rows, at least 1, got {min_count!r:.80}.")
+    check_allowed({"min_count": min_count}, {"min_count": Allowed.count()})
     if min_count == 1:
         return card
     if card.provenance["evidence"] == "counted":
-        raise ValueError(
-            "min_count= cannot hide counts that the contributions of this model are computed from; fit it with "
-            "calibrate='levels' or 'cells'."
-        )
+        remedy = "fit it with calibrate='levels' or 'cells'"
+        raise ValueError(f"min_count= cannot hide counts that contributions are computed from; {remedy}.")
     known: dict[int, FeatureLevels] = {}
 
     def hidden(levels: FeatureLevels) -> FeatureLevels:
@@ -42,25 +39,22 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
         return known[id(levels)]
 
     features = [
-        replace(
-            feature,
-            levels=hidden(feature.levels),
-            cells=hidden(feature.cells),
-            counts=rounded(feature.counts, min_count),
-        )
-        for feature in card.features
+        replace(own, levels=hidden(own.levels), cells=hidden(own.cells), counts=rounded(own.counts, min_count))
+        for own in card.features
     ]
     few = [feature.counts.sum(axis=1) == 0 for feature in features]
     errors = [feature.standard_errors[there] for feature, there in zip(features, few, strict=True)]
     largest = np.concatenate([np.zeros((1, card.classes.size)), *errors]).max(axis=0)
-    return replace(card, features=tuple(_masked(f, there, largest) for f, there in zip(features, few, strict=True)))
+    for k, (own, there) in enumerate(zip(features, few, strict=True)):
+        masked = np.where(there[:, None], largest, own.standard_errors)
+        features[k] = replace(own, standard_errors=masked, factors=np.where(there[:, None, None], 0.0, own.factors))
+    return replace(card, features=tuple(features))
 
 
 def rounded(counts: Any, min_count: int) -> np.ndarray:
-    """Counts rounded to multiples of ``min_count``, of their own type."""
+    """Counts rounded to multiples of ``min_count``, of the same type."""
     counts = np.asarray(counts)
-    own: np.ndarray = (np.round(counts / min_count) * min_count).astype(counts.dtype)
-    return own
+    return np.asarray(np.round(counts / min_count) * min_count).astype(counts.dtype)
 
 
 def _hidden(levels: FeatureLevels, min_count: int, parts: Sequence[FeatureLevels]) -> FeatureLevels:
@@ -75,9 +69,3 @@ def _hidden(levels: FeatureLevels, min_count: int, parts: Sequence[FeatureLevels
             at = np.argmax(np.where(inside[..., None], levels.cells, -1.0))
             cells[np.unravel_index(at, cells.shape)] = min_count
     return PairLevels.of(parts, levels.grid, cells, score, levels.name)
-
-
-def _masked(feature: Feature, few: np.ndarray, largest: np.ndarray) -> Feature:
-    errors = np.where(few[:, None], largest, feature.standard_errors)
-    factors = np.where(few[:, None, None], 0.0, feature.factors)
-    return replace(feature, standard_errors=errors, factors=factors)

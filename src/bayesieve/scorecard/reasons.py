@@ -18,20 +18,20 @@ what speaks for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.look_up import RowReader, ScoreReader
 from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import silenced
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import TableLevels
 
 DECIMALS = 9
+_ALLOWED = {"n": Allowed.count(None), "against": Allowed.choice("mean", "best")}
 _BLOCK = 1 << 22  # numbers of rows by columns at a time
 
 
@@ -53,10 +53,7 @@ def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, targe
     """Compute `SelectiveNB.reasons`."""
     import polars as pl
 
-    if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
-        raise ValueError(f"n must be a number of reasons, at least 1, or None for all, got {n!r:.80}.")
-    if against not in ("mean", "best"):
-        raise ValueError(f"against must be 'mean' or 'best', got {against!r:.80}.")
+    check_allowed({"n": n, "against": against}, _ALLOWED)
     n_classes, names = card.classes.size, columns_in_use(card)
     of_class = 1 if target is None else class_position(card, target)
     codes = card.cells(table)
@@ -105,8 +102,7 @@ def shortfalls(
 
 def _scores(table: np.ndarray) -> np.ndarray:
     n_classes = table.shape[1]
-    scores: np.ndarray = (n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1)
-    return scores
+    return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
 
 def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
@@ -181,7 +177,7 @@ def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
         return [families[name] for name in names]
     known: dict[str, FeatureLevels] = {}
     used = [card.features[k].cells for k in card.used.tolist()]
-    parts = [part for level in used for part in (level.parts if isinstance(level, PairLevels) else (level,))]
+    parts = [part for level in used for part in level.by_column]
     for level in [*(feature.cells for feature in card.features if feature.kind != "pair"), *parts]:
         for name in level.sum_of or (level.name,):
             if name not in known or (known[name].n_levels == 1 and level.n_levels > 1):

@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import groupby
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
+from bayesieve.discretize.criterion import summed
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.evidence.fitting import Evidence, counting_variances
+from bayesieve.parts import is_number
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table
-from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, scores_of
+from bayesieve.table.derived_levels import IndicatorLevels, scores_of
 from bayesieve.table.frames import as_table, polars_frame
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.values import canonical_text
@@ -87,9 +88,7 @@ class Feature(ShortRepr):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that the feature is made of."""
-        level = self.levels
-        parts: Sequence[FeatureLevels] = level.parts if isinstance(level, PairLevels) else (level,)
-        names = (name for part in parts for name in (part.sum_of or scores_of([part])))
+        names = (name for part in self.levels.by_column for name in (part.sum_of or scores_of([part])))
         return tuple(dict.fromkeys(names))
 
     @property
@@ -143,9 +142,8 @@ class Feature(ShortRepr):
         if self.cells is self.levels:
             return self.contributions
         rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
-        of_level = np.bincount(self.level_of_cell, rows)
-        sums = [np.bincount(self.level_of_cell, rows * column) for column in self.contributions.T]
-        return np.stack(sums, axis=1) / of_level[:, None]
+        sums, of_level = (summed(own, self.level_of_cell) for own in (rows[:, None] * self.contributions, rows))
+        return sums / of_level[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -556,7 +554,7 @@ def number_variances(of_classes: np.ndarray) -> np.ndarray:
 
 def check_level(level: Any) -> float:
     """ValueError unless this is a probability above 0 and below 1."""
-    if isinstance(level, (bool, np.bool_)) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
+    if not (is_number(level) and 0.0 < level < 1.0):
         raise ValueError(f"level must be a number above 0 and below 1, such as 0.9, got {level!r:.80}.")
     return float(level)
 

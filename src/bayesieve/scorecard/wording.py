@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from bayesieve.scorecard.record import Explanation, Scorecard
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name, scores_of
-from bayesieve.table.labels import cell_labels, cut_texts, group_labels
+from bayesieve.table.labels import AS_WORDS, cell_labels, group_labels, interval_labels
 from bayesieve.table.values import canonical_text
 from bayesieve.table.yaml_files import read_yaml
 from bayesieve.words import named, similar
@@ -61,10 +60,8 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
         try:
             label = _Label(given) if isinstance(given, str) else msgspec.convert(given, _Label)
         except msgspec.MsgspecError as error:
-            fault = str(error).rstrip(".")
-            raise ValueError(
-                f"{where} must give column {column!r:.80} texts as name, unit, description and levels: {fault}."
-            ) from None
+            rule = f"{where} must give column {column!r:.80} texts as name, unit, description and levels"
+            raise ValueError(f"{rule}: {str(error).rstrip('.')}.") from None
         labels[column] = msgspec.to_builtins(label)
     return labels
 
@@ -77,11 +74,8 @@ def unknown_levels(card: Scorecard, labels: Mapping[str, Mapping[str, Any]]) -> 
         known |= {canonical_text(value) for level in levels for group in level.groups or () for value in group}
         unknown = [text for text in label.get("levels", {}) if text not in known]
         if unknown:
-            there = [text for level in levels[:1] for text in level.labels]
-            return (
-                f"The labels name {named(unknown)} of column {column!r:.80}, which is no level or value of it; its "
-                f"levels are {named(there)}."
-            )
+            there = f"its levels are {named(text for level in levels[:1] for text in level.labels)}"
+            return f"The labels name {named(unknown)} of column {column!r:.80}, no level or value of it; {there}."
     return None
 
 
@@ -89,8 +83,7 @@ def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
     """All ways in which features tell the values of a column apart, its own levels first."""
     found: list[FeatureLevels] = []
     for feature in card.features:
-        levels = feature.levels
-        parts = levels.parts if isinstance(levels, PairLevels) else (levels, feature.cells)
+        parts = (*feature.levels.by_column, feature.cells)
         found += [part for part in parts if scores_of([part]) == [column]]
     return found
 
@@ -146,7 +139,10 @@ class Wording:
             made = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
         else:
             unit = self.labels.get(level.name, {}).get("unit", "")
-            made = _spoken_intervals(level, f" {unit}" if unit else "")
+            missing = None if isinstance(level, IndicatorLevels) else level.missing_code
+            cuts, names, unit = np.asarray(level.cut_points), [*dict(level.special)], f" {unit}" if unit else ""
+            made = [*interval_labels(cuts, level.type, missing, names, AS_WORDS, unit)]
+            made += level.labels[len(made) :]  # missing values of an indicator come last
         return [given or text for given, text in zip(self.given(level), made, strict=True)]
 
     def given(self, level: FeatureLevels) -> list[str | None]:
@@ -163,10 +159,8 @@ class Wording:
 
     def _part(self, part: FeatureLevels) -> Any:
         groups = None if part.groups is None else self._groups(part)
-        facts = {
-            name: getattr(part, name) for name in ("cut_points", "type", "missing_code", "n_apart", "special", "labels")
-        }
-        return SimpleNamespace(name=self.named(part), groups=groups, **facts)
+        names = ("cut_points", "type", "missing_code", "n_apart", "special", "labels")
+        return SimpleNamespace(name=self.named(part), groups=groups, **{name: getattr(part, name) for name in names})
 
 
 def described(card: Scorecard, explanation: Explanation) -> Explanation:
@@ -183,15 +177,3 @@ def described(card: Scorecard, explanation: Explanation) -> Explanation:
         known = {a: b for a, b in zip(level.labels, words.levels(level), strict=True) if labels[a] == 1}
         texts[:, k] = [known.get(label, label) for label in texts[:, k]]
     return replace(explanation, names=names, levels=texts)
-
-
-def _spoken_intervals(level: FeatureLevels, unit: str) -> list[str]:
-    alone = np.asarray(level.cut_points)[:1] == -np.inf
-    texts = cut_texts(level.own_cuts, level.type)
-    made = [f"more than {low} and at most {high}{unit}" for low, high in pairwise(texts)]
-    made = [f"at most {texts[0]}{unit}", *made, f"more than {texts[-1]}{unit}"] if texts else ["any value"]
-    made = [*(name for name, _ in level.special), *made]
-    made = ["missing" if level.missing_code == 0 else "no value", *made] if alone.any() else made
-    if level.missing_code is not None and not alone.any() and level.missing_code < len(made):
-        made[level.missing_code] += " or missing"
-    return made + list(level.labels[len(made) :])  # missing values of an indicator come last

@@ -20,7 +20,12 @@ def accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | Non
 
 def log_loss(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Mean of -log P(true class), in nats per row."""
-    return float(np.average(-log_proba[np.arange(codes.size), codes], weights=weights))
+    return float(np.average(losses(log_proba, codes), weights=weights))
+
+
+def losses(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """-log P(true class) of each row, in nats."""
+    return -log_proba[np.arange(codes.size), codes]
 
 
 def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None) -> float:
@@ -39,10 +44,14 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
     """As `brier_score_loss` of scikit-learn: the mean over rows of the squared errors of all class probabilities,
     sum_c (T_c - P_c)^2; half of it for two classes, whose errors are the same.
     """
+    return float(np.average(squared_errors(log_proba, codes), weights=weights))
+
+
+def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Of all class probabilities of each row; half of them for two classes."""
     error = np.exp(log_proba)
     error[np.arange(codes.size), codes] -= 1.0
-    scale = 0.5 if log_proba.shape[1] == 2 else 1.0
-    return scale * float(np.average((error**2).sum(axis=1), weights=weights))
+    return np.asarray((error**2).sum(axis=1) * (0.5 if log_proba.shape[1] == 2 else 1.0))
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -143,9 +143,8 @@ def marks(
 
     n_rows = table.n_rows if counted is None else counted.size
     kinds, types = table.kinds(), table.types()
-    found: dict[int, Mark] = {
-        i: "date" for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")
-    }
+    dated = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")]
+    found: dict[int, Mark] = dict.fromkeys(dated, "date")
     if n_rows < _FEWEST_ROWS:
         return {table.names[i]: mark for i, mark in found.items()}
     rows = drawn(MOST_JUDGED_ROWS)
@@ -177,9 +176,7 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
     if values.size < _FEWEST_ROWS or np.any(values != np.floor(values)):
         return None
     distinct, counts = np.unique(values, return_counts=True)
-    if _are_periods(distinct):
-        return "date"
-    if _are_seconds(distinct):
+    if _are_periods(distinct) or _are_seconds(distinct):
         return "date"
     if _rises_evenly(values, rows):
         return "counter"

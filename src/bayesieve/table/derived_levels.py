@@ -72,6 +72,11 @@ class PairLevels(FeatureLevels):
         self._check_rest()
 
     @property
+    def by_column(self) -> tuple[FeatureLevels, ...]:
+        """Both parts."""
+        return self.parts
+
+    @property
     def n_levels(self) -> int:
         """Number of levels."""
         assert self.counts is not None

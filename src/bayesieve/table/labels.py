@@ -17,15 +17,30 @@ _CHARACTERS_SHOWN = 40
 _TERMS_SHOWN = 3
 
 
+AS_SIGNS = ("<= {}", "{} < .. <= {}", "> {}")
+AS_WORDS = ("at most {}", "more than {} and at most {}", "more than {}")
+
+
 def interval_labels(
-    cut_points: np.ndarray, type_: str, missing_code: int | None, special: Sequence[str] = ()
+    cut_points: np.ndarray,
+    type_: str,
+    missing_code: int | None,
+    special: Sequence[str] = (),
+    patterns: Sequence[str] = AS_SIGNS,
+    unit: str = "",
 ) -> tuple[str, ...]:
-    """Labels of the intervals between cut points, such as ``"3.5 < .. <= 7"``; ``special``: names of the first."""
+    """Labels of the intervals between cut points, such as ``"3.5 < .. <= 7"``.
+
+    Parameters
+    ----------
+    special : names of the first intervals.
+    patterns : of the first of the others, of those between two cut points, and of the last; ``unit`` follows them.
+    """
     missing_first = len(cut_points) > 0 and cut_points[0] == -math.inf
     texts = cut_texts(cut_points[missing_first + len(special) :], type_)
-    labels = [f"{low} < .. <= {high}" for low, high in pairwise(texts)]
-    labels = [f"<= {texts[0]}", *labels, f"> {texts[-1]}"] if texts else ["any value"]
-    labels = [*special, *labels]
+    first, between, last = (pattern.format for pattern in patterns)
+    labels = [first(texts[0]), *map(between, texts, texts[1:]), last(texts[-1])] if texts else []
+    labels = [*special, *([label + unit for label in labels] or ["any value"])]
     if missing_first:
         labels.insert(0, "missing" if missing_code == 0 else "no value")
     if missing_code is not None and not (missing_first and missing_code == 0):
@@ -76,9 +91,8 @@ def _plain_digits(text: str) -> str:
     if "e" not in text:
         return "0" if text == "-0" else text
     number = float(text)
-    return (
-        str(int(number)) if number.is_integer() and abs(number) < 1e9 else text.replace("e+0", "e").replace("e+", "e")
-    )
+    short = number.is_integer() and abs(number) < 1e9
+    return str(int(number)) if short else text.replace("e+0", "e").replace("e+", "e")
 
 
 def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str, ...]:

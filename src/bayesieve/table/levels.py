@@ -16,7 +16,7 @@ from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, n
 from bayesieve.table.columns import HIGHEST_SPECIAL, Categories, Column, Kind, WithSpecial, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import other_texts
-from bayesieve.table.values import Scalar, canonical_text, canonical_value, format_temporal
+from bayesieve.table.values import TEMPORAL, Scalar, canonical_text, canonical_value, format_temporal
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class FeatureLevels(ShortRepr):
     sum_of : tuple of str
         The columns whose sum the feature is; empty for a column.
     special : tuple of pairs of a name and the values that it stands for
-        Numeric: values with a level of their own, the first after that of missing values. Columns read them as numbers
+        Numeric: values with a separate level, the first after that of missing values. Columns read them as numbers
         below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
     renamed : tuple of str or None
         Texts that stand for the labels of levels, None for a level that keeps its own; empty if all do.
@@ -123,9 +123,8 @@ class FeatureLevels(ShortRepr):
             counts = np.asarray(self.counts)
             is_table = counts.ndim == 2 and len(counts) == n and counts.size > 0 and counts.dtype.kind in "iuf"
             self._demand(is_table, "counts must have one row per level and one number per class")
-            self._demand(
-                bool(np.isfinite(counts).all() and (counts >= 0).all()), "counts must be finite and not negative"
-            )
+            fine = bool(np.isfinite(counts).all() and (counts >= 0).all())
+            self._demand(fine, "counts must be finite and not negative")
             object.__setattr__(self, "counts", counts)
         self._demand(0 <= self.level_score < 1, "level_score must be in [0, 1)")
         object.__setattr__(self, "level_score", float(self.level_score))
@@ -151,11 +150,21 @@ class FeatureLevels(ShortRepr):
         return len(self.groups)
 
     @property
+    def by_column(self) -> tuple[FeatureLevels, ...]:
+        """The levels of each column that the feature is made of: both parts of a pair, or itself."""
+        return (self,)
+
+    @property
     def n_apart(self) -> int:
         """Number of levels that are not on the line of numbers and come before those that are: of missing values alone,
         and of special ones.
         """
         return len(self.special) + int(self.cut_points is not None and (self.cut_points[:1] == -math.inf).any())
+
+    @property
+    def has_first_apart(self) -> bool:
+        """Whether the first level is below all numbers: it holds missing values only."""
+        return self.cut_points is not None and self.cut_points[:1].tolist() == [-math.inf]
 
     @property
     def own_cuts(self) -> np.ndarray:
@@ -195,20 +204,15 @@ class FeatureLevels(ShortRepr):
 
     def _own_labels(self, *, full: bool) -> tuple[str, ...]:
         if self.cut_points is not None:
-            names = [name for name, _ in self.special]
-            return interval_labels(self.cut_points, self.type, self.missing_code, names)
+            return interval_labels(self.cut_points, self.type, self.missing_code, [*dict(self.special)])
         assert self.groups is not None
         return group_labels(self.groups, full=full)
 
     @cached_property
     def _code_of_text(self) -> dict[str, int]:
         assert self.groups is not None
-        return {
-            canonical_text(value): code
-            for code, group in enumerate(self.groups)
-            for value in group
-            if value is not None
-        }
+        of_value = [(value, code) for code, group in enumerate(self.groups) for value in group if value is not None]
+        return {canonical_text(value): code for value, code in of_value}
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
         """The level of every row, by its own value: whatever else is in the column makes no difference.
@@ -254,7 +258,7 @@ class FeatureLevels(ShortRepr):
 
     @property
     def _number_type(self) -> str:
-        return self.type if self.type in _NUMBER_TYPES else "number"
+        return self.type if self.type in TEMPORAL else "number"
 
     @property
     def _code_of_missing(self) -> int:
@@ -264,7 +268,7 @@ class FeatureLevels(ShortRepr):
     def has_missing_alone(self) -> bool:
         """Whether a level holds missing values and no others."""
         if self.cut_points is not None:
-            return self.missing_code == 0 and bool((self.cut_points[:1] == -np.inf).any())
+            return self.missing_code == 0 and self.has_first_apart
         return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
 
     def is_missing(self, column: Column) -> np.ndarray:
@@ -377,9 +381,6 @@ class FeatureLevels(ShortRepr):
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
         rest = (saved.missing_code, counts, saved.level_score, saved.sum_of, saved.special, saved.renamed)
         return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest)
-
-
-_NUMBER_TYPES = ("number", "date", "datetime", "duration", "time")
 
 
 def smallest_unsigned(highest: int) -> np.dtype[Any]:
@@ -607,16 +608,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     def _make(self, i: int) -> FeatureLevels:
         missing = int(self.missing[i])
         counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
-        return FeatureLevels(
-            name=self.names[i],
-            kind="numeric",
-            type=self.types[i],
-            cut_points=self.cut_points(i, i + 1),
-            missing_code=None if missing < 0 else missing,
-            counts=counts,
-            level_score=float(self.level_scores[i]),
-            sum_of=tuple(self.names[k] for k in self.sums[i - self.n_raw].tolist()) if i >= self.n_raw else (),
-        )
+        sum_of = tuple(self.names[k] for k in self.sums[i - self.n_raw].tolist()) if i >= self.n_raw else ()
+        facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]), sum_of)
+        return FeatureLevels(self.names[i], "numeric", self.types[i], self.cut_points(i, i + 1), None, *facts)
 
     def class_counts(self, i: int) -> np.ndarray | None:
         """Rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""
@@ -652,7 +646,6 @@ def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.
     columns = columns_of(levels)
     if len(columns) == len(levels):
         return features
-    marked: list[Any] = [levels[k] for k in range(len(columns), len(levels)) if features[k]]
-    parts = {part for level in marked for part in (level.parts if level.kind == "pair" else (level,))}
+    parts = {part for k in range(len(columns), len(levels)) if features[k] for part in levels[k].by_column}
     names = {name for part in parts for name in (part.sum_of or (part.name,))}
     return features[: len(columns)] | np.array([level.name in names for level in columns])

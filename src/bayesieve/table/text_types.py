@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.table.values import Scalar, canonical_text, format_temporal, parse_number
+from bayesieve.parts import is_number
+from bayesieve.table.values import Scalar, canonical_text, format_temporal, number_type, parse_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -210,6 +211,12 @@ def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
     yield canonical_text(number)
     if bool in among and number in (0, 1):
         yield str(bool(number))
+
+
+def number_of(value: Any, type_: str) -> float:
+    """The number that a value of a column of this type is read as; NaN if it is none."""
+    number = value if is_number(value) else _number_of_text(canonical_text(value).strip(), number_type(type_))
+    return np.nan if number is None else float(number)
 
 
 def _number_of_text(text: str, type_: str) -> float | None:

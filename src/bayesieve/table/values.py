@@ -350,6 +350,11 @@ _PARSERS: dict[str, Callable[[str], float]] = {
 }
 
 
+def number_type(type_: str) -> str:
+    """The type that values of a column of this type have as numbers."""
+    return type_ if type_ in TEMPORAL else "number"
+
+
 def parse_number(text: str, type_: str) -> float:
     """Read one text as a number of type "number", "date", "datetime", "duration" or "time"; blank means missing (NaN).
 
