@@ -13,6 +13,7 @@ import pytest
 import bayesieve
 from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
 from bayesieve.classifier.report_data import report_data
+from bayesieve.scorecard.wording import Wording
 from tests.scorecard.test_counterfactuals import rows
 
 LABELS: dict[str, Any] = {
@@ -155,3 +156,18 @@ def test_sums_and_indicators_have_readable_names() -> None:
     assert any(feature.name.startswith("Age <= ") for feature in report_data(scores).features)
     assert scores.reasons(X[:20], None)["text"].str.starts_with("Age: ").any()
     assert "Age" in scores.explain(X[:3], by="score")["name"].to_list()
+
+
+def test_a_unit_follows_numbers_only() -> None:
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"age": rng.normal(40, 9, 300).round()})
+    X = X.with_columns(age=pl.when(pl.col("age") > 55).then(-1).otherwise("age"))
+    rules = {"age": {"special": {"refused": -1}, "cuts": [30, 45], "missing": 50}}
+    model = SelectiveNB(levels=rules).fit(X, rng.integers(0, 2, 300) ^ (X["age"] > 40).to_numpy())
+    words = Wording.of(model.with_labels({"age": {"unit": "years"}}).scorecard_)
+    assert words.levels(model.encoder_.levels_[0]) == (
+        "refused",
+        "<= 30 years",
+        "30 < .. <= 45 years",
+        "> 45 years or missing",
+    )

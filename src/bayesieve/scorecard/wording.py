@@ -15,7 +15,7 @@ import numpy as np
 from bayesieve.scorecard.record import Explanation, Scorecard
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name, scores_of
-from bayesieve.table.labels import AS_WORDS, cell_labels, group_labels, interval_labels
+from bayesieve.table.labels import AS_SIGNS, AS_WORDS, cell_labels, group_labels, interval_labels
 from bayesieve.table.values import canonical_text
 from bayesieve.table.yaml_files import read_yaml
 from bayesieve.words import named, similar
@@ -128,9 +128,9 @@ class Wording:
         own = self.labels.get(scores_of([level])[0])
         if own is None:
             return labels
-        made = labels if level.groups is None else group_labels(self._groups(level), full=full)
-        unit = f" {own['unit']}" if level.groups is None and "unit" in own else ""
-        made = tuple(text if text in ("missing", "no value", "any value") else text + unit for text in made)
+        made = (
+            self._intervals(level, AS_SIGNS) if level.groups is None else group_labels(self._groups(level), full=full)
+        )
         return tuple(given or text for given, text in zip(self.given(level), made, strict=True))
 
     def spoken(self, level: FeatureLevels) -> list[str]:
@@ -138,12 +138,15 @@ class Wording:
         if level.groups is not None:
             made = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
         else:
-            unit = self.labels.get(level.name, {}).get("unit", "")
-            missing = None if isinstance(level, IndicatorLevels) else level.missing_code
-            cuts, names, unit = np.asarray(level.cut_points), [*dict(level.special)], f" {unit}" if unit else ""
-            made = [*interval_labels(cuts, level.type, missing, names, AS_WORDS, unit)]
-            made += level.labels[len(made) :]  # missing values of an indicator come last
+            made = self._intervals(level, AS_WORDS)
         return [given or text for given, text in zip(self.given(level), made, strict=True)]
+
+    def _intervals(self, level: FeatureLevels, patterns: Sequence[str]) -> list[str]:
+        unit = self.labels.get(scores_of([level])[0], {}).get("unit", "")
+        missing = None if isinstance(level, IndicatorLevels) else level.missing_code
+        cuts, names, unit = np.asarray(level.cut_points), [*dict(level.special)], f" {unit}" if unit else ""
+        made = [*interval_labels(cuts, level.type, missing, names, patterns, unit)]
+        return made + [*level.labels[len(made) :]]  # missing values of an indicator come last
 
     def given(self, level: FeatureLevels) -> list[str | None]:
         """The text that each level was given by hand or else by the labels, or None."""
