@@ -349,12 +349,18 @@ def check_weights(weights: Any, n_features: int) -> np.ndarray:
     try:
         weights = np.asarray(weights, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"feature_weights must be {n_features} numbers, one a feature, got {weights!r:.80}.") from None
+        raise ValueError(
+            f"feature_weights must hold one number for each of the {n_features} features, got {weights!r:.80}."
+        ) from None
     if weights.shape != (n_features,):
-        raise ValueError(f"feature_weights must be {n_features} numbers, one a feature, got shape {weights.shape}.")
+        raise ValueError(
+            f"feature_weights must hold one weight for each of the {n_features} features, got shape {weights.shape}."
+        )
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         k = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise ValueError(f"feature_weights must be finite and not negative, but that of feature {k} is {weights[k]}.")
+        raise ValueError(
+            f"feature_weights must be finite and not negative, but the weight of feature {k} is {weights[k]}."
+        )
     return weights
 
 
