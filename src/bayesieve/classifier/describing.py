@@ -70,6 +70,12 @@ def describe(model: SelectiveNB) -> str:
         f"Trained on {model.n_rows_:,} rows with {plural(len(levels), 'feature')} and {len(model.classes_)} classes "
         f"({_class_shares(model)})."
     ]
+    parts = {how: model.scorecard_.provenance.get(how, ()) for how in ("merged", "updated")}
+    if parts["merged"]:
+        sentences.append(f"Merged from models of {listed([f'{note.rows:,}' for note in parts['merged']])} rows.")
+    if parts["updated"]:
+        rows = [f"{note.rows:,} on {note.when[:10]}" for note in parts["updated"]]
+        sentences.append(f"Updated with further rows: {listed(rows)}.")
     if model.selector_.learns_from_part:
         sentences.append("Some of them chose the features; the others give the probabilities.")
     if n_selected == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -245,6 +245,7 @@ def info(given: Any) -> None:
             *([("written by", f"bayesieve {version}")] if version else []),
             ("target", f"{target}, {_class_shares(model)}"),
             ("trained on", f"{plural(model.n_rows_, 'row')}, {plural(len(model.feature_weights_), 'feature')}"),
+            *((how, f"{plural(note.rows, 'row')} on {note.when[:10]}") for how, note in _parts(model)),
             ("kept", _kept(model)),
             ("smoothing", smoothing_in_words(model)),
             ("calibration", weights_in_words(model)),
@@ -258,6 +259,12 @@ def info(given: Any) -> None:
         lines = [[shorten(visible(text), _MOST_LEVEL) if text else "" for text in line] for line in texts]
         titles = ("edited by hand", "feature", "before", "after", "who", "when", "why")
         screen.table([*map(Column, titles)], lines)
+
+
+def _parts(model: Any) -> Iterator[tuple[str, Any]]:
+    """How a model was merged and updated, part by part."""
+    for how in ("merged", "updated"):
+        yield from ((how, note) for note in model.scorecard_.provenance.get(how, ()))
 
 
 def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence[tuple[str, Path]]) -> None:
