@@ -116,7 +116,7 @@ def new_selector_of(model: SelectiveNB) -> CodedSelector:
     selector = _with_options(make_selector(model.selector), options)
     state = getattr(selector, "random_state", None)
     if isinstance(selector, CompressionAveraging):
-        selector._thorough = True
+        selector._thorough = wanted_fit(model.calibrate, selector) in ("levels", "cells")
     # The seed itself, so that a saved model can be fitted again with the same result.
     return selector if state is None else selector.set_params(random_state=seed_of(state))
 
