@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 
+from bayesieve.counts import CodedTable
+from bayesieve.counts.information import mutual_information
+from bayesieve.evaluation.folds import describe
 from bayesieve.search import MultiStart, SubsetProblem
-from bayesieve_studies import PAPERS
+from bayesieve_studies import PAPERS, Options, made as made_by, make_study
+from bayesieve_studies.abellan2017.study import Results as AbellanResults
+from bayesieve_studies.blanquero2021.compromise import COMBINATIONS, CUTS, ON, judge_compromise
 from bayesieve_studies.boulle2007.search import (
     FORWARD,
     final_costs,
@@ -21,12 +27,26 @@ from bayesieve_studies.boulle2007.search import (
     time_figure,
 )
 from bayesieve_studies.boulle2007.waves import waves_figure
-from bayesieve_studies.claims import Check, Judged
+from bayesieve_studies.claims import Check, Judged, claims_table
 from bayesieve_studies.growth import add_missing, power, read_lines
 from bayesieve_studies.ledger import FOLDER, SOURCES, Source, _claims, entries, judged, ledger
-from bayesieve_studies.rabenoro2015.complexity import SEARCHES, SIZES, complexity_figure, judge_complexity
-from bayesieve_studies.rabenoro2015.subset_choice import FILTERS
+from bayesieve_studies.made import MADE, n_results, read_made, record
+from bayesieve_studies.pages import PAGES, Page
+from bayesieve_studies.rabenoro2015.complexity import (
+    FEW,
+    REFITTED,
+    SEARCHES,
+    SIZES,
+    complexity_figure,
+    judge_complexity,
+    refit,
+)
+from bayesieve_studies.rabenoro2015.filters import QUOTIENT, judge_filters, redundancy
+from bayesieve_studies.rabenoro2015.study import WRAPPERS
+from bayesieve_studies.rabenoro2015.subset_choice import FILTERS, halve
 from bayesieve_studies.simulate import waveform
+from bayesieve_studies.surpassed.page import surpassed_page
+from bayesieve_studies.tables import TextTable
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "papers.md"
@@ -40,6 +60,62 @@ def page() -> str:
 
 def test_the_committed_page_is_computed_from_the_committed_results(page: str) -> None:
     assert ledger(RESULTS) == page, "run make ledger after new results"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_committed_pages_show_the_results_next_to_them(page: Page) -> None:
+    for name, text in page.files(RESULTS).items():
+        assert text == (RESULTS / name).read_text(encoding="utf-8"), "run make ledger after new results"
+
+
+def test_the_page_of_abellan_2017_shows_the_means_next_to_it() -> None:
+    """Its folds are too many to be kept: what their means tell is as in the page."""
+    text = (RESULTS / "abellan2017.md").read_text(encoding="utf-8")
+    study = make_study("abellan2017")
+    comparison = study.saved(RESULTS / "abellan2017-means.csv")
+    means = AbellanResults.of(comparison)
+    claims = [one for one in study.judged(comparison) if isinstance(one, Judged)]
+    features = TextTable.of_data_sets(means.names, means.methods, means.matrix("n_features"), 1)
+    for table in (claims_table(claims), features):
+        assert table.to_markdown() in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_committed_results_can_be_continued(page: Page) -> None:
+    """Methods of the files are those of the studies: a run goes on where the committed one ended."""
+    methods = make_study(page.paper, Options(**page.options, n_jobs=1)).methods()
+    lines = [json.loads(line) for line in (RESULTS / f"{page.name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    described = {line["method"]: line["is"] for line in lines if "method" in line}
+    assert len(described) > 2
+    for name in {*described} & {*methods}:
+        assert describe(methods[name]) == described[name]
+
+
+def test_the_page_of_the_best_methods_shows_the_results_next_to_it() -> None:
+    assert surpassed_page(RESULTS) == (RESULTS / "surpassed.md").read_text(encoding="utf-8")
+
+
+def test_results_name_the_commit_and_the_settings_that_made_them() -> None:
+    made = read_made(RESULTS)
+    for path in (*RESULTS.glob("*.jsonl"), *RESULTS.glob("*.json"), *RESULTS.glob("*.csv")):
+        if path.name != MADE:
+            assert made[path.name]["settings"], path.name
+            # Results that have grown or were replaced need a new entry.
+            assert n_results(path) == max(made[path.name]["commits"].values()), path.name
+    assert {*made} == {path.name for path in RESULTS.iterdir()} & {*made}
+
+
+def test_new_results_are_recorded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, commits = tmp_path / "found.jsonl", iter(["one", "one", "two", None])
+    monkeypatch.setattr(made_by, "commit", lambda: next(commits))
+    results.write_text("a\n")
+    record(results, {"seed": 3})
+    record(results, {"seed": 3})
+    results.write_text("a\nb\n")
+    record(results, {"seed": 3})
+    assert read_made(tmp_path) == {"found.jsonl": {"commits": {"one": 1, "two": 2}, "settings": {"seed": 3}}}
+    record(tmp_path / "other.jsonl", {})
+    assert [*read_made(tmp_path)] == ["found.jsonl"]
 
 
 def test_every_study_has_entries_and_every_claim_of_it_is_in_the_page(page: str) -> None:
@@ -193,13 +269,88 @@ def test_claims_about_complexities() -> None:
         "does not hold"
     ] * 2
     assert "P^2" in complexity_figure(lines({}))
+    anew = [{"method": REFITTED, "indicators": size, "seconds": size**power} for power in (2.5,) for size in FEW]
+    assert judge_complexity([*lines({}), *anew])[4].verdict == "holds"
+    assert "refitted" not in complexity_figure([*lines({}), *anew])
+
+
+def test_refitted_searches_add_every_indicator() -> None:
+    coded = coded_series()
+    halves = halve(coded, 1.0)
+    order = refit(halves)
+    assert sorted(order) == list(range(coded.n_features))
+    codes, classes = np.array(halves.fit.codes_of(range(coded.n_features))).T, np.asarray(halves.fit.class_codes)
+    alone = [BernoulliNB().fit(codes[:, [k]], classes).score(codes[:, [k]], classes) for k in order]
+    assert alone[0] == max(alone)
+
+
+def coded_series() -> CodedTable:
+    """Few binary indicators of two classes, the third a copy of the first."""
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 2, 200).astype(np.uint8)
+    codes = (rng.random((4, 200)) < np.where(classes, [[0.8], [0.6], [0.8], [0.5]], 0.3)).astype(np.uint8)
+    codes[2] = codes[0]
+    names = tuple("abcd")
+    return CodedTable(codes, np.full(4, 2), names).with_rows(class_codes=classes, classes=np.arange(2))
+
+
+def test_claims_about_filters(tmp_path: Path) -> None:
+    """Of draws in which wrappers err less than the quotient, or more."""
+    study = make_study("rabenoro2015", Options(repetitions=10))
+    names = (*FILTERS, QUOTIENT)
+    made = [
+        {
+            "grid": "levels",
+            "draw": draw,
+            **{name: {"features": 5, "error": 0.2, "leading": 0.5 - 0.1 * k} for k, name in enumerate(names)},
+        }
+        for draw in range(1, 11)
+    ]
+    assert study.paper == "rabenoro2015"
+    for accuracy, verdict in ((0.9, "holds"), (0.7, "does not hold"), (0.8, "cannot be told")):
+        rows = {
+            (f"draw {draw}", wrapper.key, 0, 0): {"accuracy": accuracy} for draw in range(1, 11) for wrapper in WRAPPERS
+        }
+        wrappers, redundant = judge_filters(made, rows, "levels")
+        assert (wrappers.verdict, redundant.verdict) == (verdict, "holds")
+    assert judge_filters(made[:2], rows, "levels")[1].verdict == "cannot be told"
+
+
+def test_redundancy_is_the_mean_information_of_pairs() -> None:
+    coded = coded_series()
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    expected = [mutual_information(np.histogram2d(*coded.codes_of(list(pair)), bins=2)[0]) for pair in pairs]
+    assert redundancy(coded, np.array([0, 1, 2])) == pytest.approx(np.mean(expected))
+    assert redundancy(coded, np.array([0, 2])) > 0.5
+
+
+def test_claims_about_cuts_and_combinations() -> None:
+    def lines(gain: float, cost: float) -> list[dict[str, Any]]:
+        noise = np.random.default_rng(0).normal(0, 0.001, 10)
+        return [
+            {
+                "option": option,
+                "data": data,
+                "value": value,
+                "accuracies": (0.8 + gain * k + noise * k).tolist(),
+                "seconds": [1 + cost * k + 0.01 * fold for fold in range(10)],
+            }
+            for option, values in (("combinations", COMBINATIONS), ("cuts", CUTS))
+            for data in ON[option]
+            for k, value in enumerate(values)
+        ]
+
+    assert [claim.verdict for claim in judge_compromise(lines(0.0, 1.0))] == ["holds"] * 2
+    assert [claim.verdict for claim in judge_compromise(lines(0.05, 1.0))] == ["does not hold"] * 2
+    assert [claim.verdict for claim in judge_compromise(lines(0.0, 0.0))] == ["cannot be told"] * 2
+    assert judge_compromise([]) == ()
 
 
 def test_measured_files_hold_every_measurement() -> None:
     searched = read_lines(RESULTS / "boulle2007-search.jsonl")
     assert sum("data" in line for line in searched) == 30
     measured = read_lines(RESULTS / "rabenoro2015-complexity.jsonl")
-    assert len(measured) == len(SIZES) * (len(FILTERS) + len(SEARCHES))
+    assert len([line for line in measured if line["method"] != REFITTED]) == len(SIZES) * (len(FILTERS) + len(SEARCHES))
     for name, draw in (("boulle2007-search", time_figure), ("rabenoro2015-complexity", complexity_figure)):
         drawing = draw(read_lines(RESULTS / f"{name}.jsonl"))
         assert drawing == (RESULTS / f"{name}.svg").read_text(encoding="utf-8")

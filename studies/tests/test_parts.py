@@ -247,15 +247,6 @@ def test_half_a_cup_is_refused(folder: Path) -> None:
         study.run()
 
 
-@pytest.mark.parametrize("paper", ["gidofalvi", "blanquero2021"])
-def test_committed_documents_show_the_results_kept_next_to_them(folder: Path, paper: str) -> None:
-    documents = Path(__file__).parents[1] / "reproduction"
-    study = make_study(paper, Options(data=folder if paper == "gidofalvi" else None))
-    report = study.report(study.saved(documents / f"{paper}.jsonl"))
-    for name, content in {f"{paper}.md": report.markdown, **report.files}.items():
-        assert content == (documents / name).read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", PAPERS)
 def test_papers_are_known_by_the_names_of_their_studies(name: str) -> None:
     assert PAPERS[name].paper == name

@@ -29,15 +29,17 @@ _FEW = 4  # comparisons that are told one by one
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim about methods: in each pair, the first has the lower value of ``what``.
+    """A claim about methods: in each pair, the first has the lower value of ``what``, or, with a margin, the same.
 
-    ``where`` is the claim's place in the paper.
+    ``where`` is the claim's place in the paper, ``sides`` those of `alike`.
     """
 
     sentence: str
     pairs: tuple[tuple[str, str], ...]
     what: str = "test"
     where: str = ""
+    margin: float | None = None
+    sides: tuple[int, ...] = (-1, 1)
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,8 @@ class Judged:
         known = [check for check in self.checks if getattr(check, name) != ""]
         texts = list(dict.fromkeys(check.text(name) for check in known))
         values = [getattr(check, name) for check in known]
+        if name == "over" and len(texts) > 1 and len(known) <= _FEW:
+            return "; ".join(f"{check.what}: {check.over}" for check in known)
         if name in ("margin", "over"):
             shown = texts if len(texts) <= _FEW else [text.partition(",")[0] for text in texts]
             return "; ".join(dict.fromkeys(shown))
@@ -266,7 +270,9 @@ def compare(
     published = paper or {}
     samples = {f"{a} - {b}": Differences.of(values[a], values[b], **options) for a, b in claim.pairs}
     theirs = {f"{a} - {b}": published[a] - published[b] for a, b in claim.pairs if a in published and b in published}
-    return Judged(claim.where, claim.sentence, differ(samples, paper=theirs, form=form))
+    if claim.margin is None:
+        return Judged(claim.where, claim.sentence, differ(samples, paper=theirs, form=form))
+    return Judged(claim.where, claim.sentence, alike(samples, claim.margin, claim.sides, paper=theirs, form=form))
 
 
 def in_words(claim: Judged) -> str:

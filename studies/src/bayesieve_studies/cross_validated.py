@@ -105,6 +105,7 @@ class Group:
     """Data sets of a comparison on which none of the ``methods`` failed by any of the ``criteria``."""
 
     methods: ClassVar[tuple[str, ...]]
+    needed: ClassVar[tuple[str, ...]] = ()  # all methods unless named
     criteria: ClassVar[tuple[str, ...]]
     reference: ClassVar[str]
 
@@ -116,7 +117,9 @@ class Group:
         """The named data sets, or all, as far as the comparison has them."""
         names = comparison.data if names is None else names
         group = cls(comparison, tuple(name for name in names if name in comparison.data))
-        known = np.all([~np.isnan(group.matrix(criterion)).any(axis=1) for criterion in cls.criteria], axis=0)
+        columns = [cls.methods.index(method) for method in cls.needed or cls.methods]
+        found = [group.matrix(criterion)[:, columns] for criterion in cls.criteria]
+        known = np.all([~np.isnan(values).any(axis=1) for values in found], axis=0)
         return cls(comparison, tuple(compress(group.names, known)))
 
     def folds(self, measure: str, name: str) -> np.ndarray:

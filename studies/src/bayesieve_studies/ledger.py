@@ -2,8 +2,8 @@
 
     python -m bayesieve_studies.ledger docs/papers.md
 
-Verdicts on claims are computed from the results in `studies/reproduction`. Methods, formulas,
-tables and figures, and claims that are not measured, are in the file ``ledger.toml`` of each study.
+writes it and the pages of the studies. Verdicts on claims are computed from the results in `studies/reproduction`.
+Methods, formulas, tables and figures, and claims that are not measured, are in the file ``ledger.toml`` of each study.
 """
 
 from __future__ import annotations
@@ -16,20 +16,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bayesieve.evaluation.results import read_results
 from bayesieve.table import write_atomically
+from bayesieve_studies.blanquero2021.compromise import judge_compromise
 from bayesieve_studies.boulle2007.challenge import Challenge
 from bayesieve_studies.boulle2007.search import judge_search
 from bayesieve_studies.boulle2007.waveform import read_waveform
 from bayesieve_studies.boulle2007.waveform_claims import judge_waveform
 from bayesieve_studies.claims import Closeness, Judged
 from bayesieve_studies.growth import read_lines
+from bayesieve_studies.made import read_made
+from bayesieve_studies.pages import GRIDS, write_pages
 from bayesieve_studies.rabenoro2015.complexity import judge_complexity
+from bayesieve_studies.rabenoro2015.filters import judge_filters
 from bayesieve_studies.registry import PAPERS, Options, make_study
+from bayesieve_studies.surpassed import page as surpassed
 from bayesieve_studies.tables import TextTable, document
 
 FOLDER = "studies/reproduction"
-REPETITIONS = {"levels": 30, "quantiles": 30, "coarse": 30}
-"""Of the results of Rabenoro et al. (2015), by grid."""
 KINDS = {"method": "Method", "formula": "Formula", "table": "Table", "figure": "Figure"}
 
 
@@ -76,6 +80,14 @@ def _of_complexity(results: Path) -> Found:
     return judge_complexity(read_lines(results))
 
 
+def _of_filters(grid: str, results: Path) -> Found:
+    return judge_filters(read_lines(results), read_results(results.with_name(f"rabenoro2015-{grid}.jsonl")), grid)
+
+
+def _of_compromise(results: Path) -> Found:
+    return judge_compromise(read_lines(results))
+
+
 SOURCES: Mapping[str, tuple[Source, ...]] = {
     "boulle2007": (
         Source("", "boulle2007.jsonl", "boulle2007.md", partial(_saved, "boulle2007")),
@@ -92,13 +104,17 @@ SOURCES: Mapping[str, tuple[Source, ...]] = {
                 f"rabenoro2015-{grid}.md",
                 partial(_saved, "rabenoro2015", grid=grid, repetitions=repetitions),
             )
-            for grid, repetitions in REPETITIONS.items()
+            for grid, repetitions in GRIDS.items()
         ),
+        *(Source(grid, "rabenoro2015-filters.jsonl", "rabenoro2015.md", partial(_of_filters, grid)) for grid in GRIDS),
         Source("", "rabenoro2015-complexity.jsonl", "rabenoro2015-complexity.svg", _of_complexity),
     ),
-    "blanquero2021": (Source("", "blanquero2021.jsonl", "blanquero2021.md", partial(_saved, "blanquero2021")),),
+    "blanquero2021": (
+        Source("", "blanquero2021.jsonl", "blanquero2021.md", partial(_saved, "blanquero2021")),
+        Source("", "blanquero2021-compromise.jsonl", "blanquero2021.md", _of_compromise),
+    ),
     "gidofalvi": (
-        Source("simulated", "gidofalvi.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi"), True),
+        Source("simulated", "gidofalvi.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi", only=("donations",)), True),
         Source("pva97nk", "gidofalvi-pva97nk.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi"), True),
     ),
 }
@@ -133,7 +149,7 @@ def entries(paper: str) -> tuple[Entry, ...]:
 
 def ledger(folder: Path) -> str:
     """The page, from the results in ``folder``."""
-    papers = []
+    papers, best, made = [], surpassed.tables(folder), read_made(folder)
     for paper, sources in SOURCES.items():
         lines = entries(paper)
         claims, close = judged(folder, sources)
@@ -145,6 +161,8 @@ def ledger(folder: Path) -> str:
                 "shown": _shown([line for line in lines if line.kind in ("table", "figure")], close),
                 "claims": _claims(claims, [line for line in lines if line.kind == "claim"]),
                 "counts": _counts(claims, sum(line.kind == "claim" for line in lines)),
+                "surpassed": best.get(paper, []),
+                "made": _made([source.results for source in sources], made),
             }
         )
     return document(Path(__file__).with_name("ledger.md"), papers=papers)
@@ -191,6 +209,17 @@ def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
     return TextTable.of(("Place", "Shows", "Reproduced in", "How close"), rows)
 
 
+def _made(results: Sequence[str], made: Mapping[str, Any]) -> TextTable:
+    """Files of results with the commits and settings that made them."""
+    rows = []
+    for name in dict.fromkeys(results):
+        known = made.get(name, {"commits": {}, "settings": {}})
+        settings = ", ".join(f"{key} {value}" for key, value in known["settings"].items() if value not in ((), [], ""))
+        commits = ", ".join(f"{commit} ({n} lines)" for commit, n in known["commits"].items())
+        rows.append((_links([f"{FOLDER}/{name}"]), commits, settings))
+    return TextTable.of(("Results", "Commit", "Settings"), rows)
+
+
 def _note(line: Entry) -> str:
     return f". {line.why}" if line.why else ""
 
@@ -212,7 +241,7 @@ def _claims(claims: Verdicts, unmeasured: Sequence[Entry]) -> TextTable:
 
 _COLUMNS: tuple[Callable[[Judged], str], ...] = (
     lambda one: one.verdict_in_words,
-    lambda one: one.summary("paper"),
+    lambda one: one.summary("paper") or "no number",
     lambda one: one.summary("ours"),
     lambda one: one.tested,
     lambda one: one.summary("over"),
@@ -245,9 +274,11 @@ _ORDER = ["holds", "does not hold", "cannot be told", "differs between variants"
 
 
 def main(page: str) -> None:
-    """Write the page."""
+    """Write the pages of the studies and this one."""
     path = Path(page)
-    write_atomically(path, ledger(path.absolute().parents[1] / FOLDER))
+    folder = path.absolute().parents[1] / FOLDER
+    write_pages(folder)
+    write_atomically(path, ledger(folder))
 
 
 if __name__ == "__main__":

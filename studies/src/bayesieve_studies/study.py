@@ -15,6 +15,7 @@ from bayesieve.evaluation.comparison import compare_many
 from bayesieve.evaluation.folds import Split
 from bayesieve.evaluation.results import Comparison, key_of, read_results
 from bayesieve_studies.claims import Closeness, Judged
+from bayesieve_studies.made import record
 from bayesieve_studies.tables import TextTable
 
 Loader = Callable[[], tuple[Any, ...]]
@@ -143,7 +144,10 @@ class Study(ABC):
         KeyboardInterrupt
             After Ctrl-C; finished folds are in ``results``.
         """
-        return self.report(self.measure(results, verbose))
+        comparison = self.measure(results, verbose)
+        for path in () if results is None else self.files(results):
+            record(path, self.settings)
+        return self.report(comparison)
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
         """Run all unfinished folds of all parts; see `run` and `compare_many`."""
@@ -157,6 +161,10 @@ class Study(ABC):
             if not done.complete:
                 raise KeyboardInterrupt
         return Comparison.of(self.data(), self.methods(), self.protocol, rows)
+
+    def files(self, results: Path) -> tuple[Path, ...]:
+        """The files that hold the results."""
+        return (results,)
 
     def parts(self) -> Iterator[Part]:
         """Methods, data sets and folds, in the order in which they are run; a single part by default."""

@@ -40,7 +40,8 @@ class TextTable:
     @classmethod
     def of_data_sets(cls, names: Sequence[str], methods: Iterable[str], matrix: np.ndarray, digits: int) -> TextTable:
         """The numbers (n_data, n_methods) of every data set."""
-        rows = [(name, *(f"{v:.{digits}f}" for v in row)) for name, row in zip(names, matrix.tolist(), strict=True)]
+        lines = zip(names, matrix.tolist(), strict=True)
+        rows = [(name, *(number_text(value, f".{digits}f") for value in line)) for name, line in lines]
         return cls.of(("Data set", *(f">{method}" for method in methods)), rows)
 
     def to_markdown(self) -> str:

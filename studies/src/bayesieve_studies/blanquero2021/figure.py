@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bayesieve.report.drawing import Point
 from bayesieve_studies.blanquero2021.data import (
     CORRELATIONS,
     SIZES,
@@ -15,7 +14,7 @@ from bayesieve_studies.blanquero2021.data import (
     sparse_name,
 )
 from bayesieve_studies.blanquero2021.results import Results
-from bayesieve_studies.figures.scatter import Series, panel, scatter
+from bayesieve_studies.figures.scatter import Panel, Point, Series, scatter
 
 _COLOURS = {
     "Classic NB": "#777777",
@@ -45,17 +44,17 @@ def time_figure(results: Results) -> str:
         known = [rho for rho in CORRELATIONS if results.values(simulated_name(p, rho), sparse, "cpu seconds").size]
         points = tuple(Point(rho, math.log10(results.seconds(simulated_name(p, rho), sparse))) for rho in known)
         series.append(Series(f"p = {p}", colour, points, joined=True))
-    drawn = panel("Time of sparse NB", "correlation", "log10 CPU seconds of a fold", series)
-    return scatter("Time of sparse naive Bayes by correlation and number of features", [drawn], step=80)
+    drawn = Panel("Time of sparse NB", "correlation", "log10 CPU seconds of a fold", series)
+    return scatter("Time of sparse naive Bayes by correlation and number of features", [drawn])
 
 
 def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
     """Figure 4: accuracy by number of features."""
     panels = [
-        panel(one.name, "features", "accuracy, %", _of_methods(results, one, "n_features", "accuracy", by=1.0))
+        Panel(one.name, "features", "accuracy, %", _of_methods(results, one, "n_features", "accuracy", by=1.0))
         for one in sets
     ]
-    return scatter("Accuracy and number of features by method and data set", panels, step=110)
+    return scatter("Accuracy and number of features by method and data set", panels)
 
 
 def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
@@ -64,9 +63,9 @@ def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
     for one in sets:
         curves = _of_methods(results, one, "n_features", "auc", by=1.0)
         recalls = _of_methods(results, one, "recall of the first class", "recall of the second class", by=100.0)
-        panels.append(panel(one.name, "features", "AUC, %", curves))
-        panels.append(panel(one.name, "recall of class 1, %", "recall of class 2, %", recalls))
-    return scatter("Unbalanced data sets: AUC, number of features and recalls", panels, step=150, columns=2)
+        panels.append(Panel(one.name, "features", "AUC, %", curves))
+        panels.append(Panel(one.name, "recall of class 1, %", "recall of class 2, %", recalls))
+    return scatter("Unbalanced data sets: AUC, number of features and recalls", panels, columns=2)
 
 
 def _of_methods(results: Results, one: PaperSet, x: str, y: str, *, by: float) -> list[Series]:

@@ -170,6 +170,7 @@ class SparseNB(TwoThirdsNB):
     q, dependence : as `DependenceClusterSelector` takes them.
     scoring : what the third held out is measured by.
     constraints : bounds by measures, to exceed.
+    n_cuts, n_combinations : as `ClusterSearch` takes them.
     smoothing : of the probabilities, see `DiscreteNB`.
 
     Attributes
@@ -184,6 +185,8 @@ class SparseNB(TwoThirdsNB):
         scoring: str = "accuracy",
         constraints: Mapping[str | Criterion, float] | None = None,
         dependence: str = "mutual_information",
+        n_cuts: int | None = None,
+        n_combinations: int = 25,
         smoothing: Smoothing = UNSMOOTHED,
     ) -> None:
         super().__init__(smoothing=smoothing)
@@ -191,13 +194,22 @@ class SparseNB(TwoThirdsNB):
         self.scoring = scoring
         self.constraints = constraints
         self.dependence = dependence
+        self.n_cuts = n_cuts
+        self.n_combinations = n_combinations
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
         rows = ScoredRows.training(held, coded.counts, self.smoothing)
         criterion = make_criterion(self.scoring, coded.n_features, coded.classes, "scoring")
         objective = Objective(criterion, rows, make_constraints(self.constraints, coded))
         problem = SubsetProblem.on(objective, coded)
-        search = ClusterSearch(dependence=self.dependence, q=self.q, seed=_SEED, n_jobs=1)
+        search = ClusterSearch(
+            dependence=self.dependence,
+            n_cuts=self.n_cuts,
+            n_combinations=self.n_combinations,
+            q=self.q,
+            seed=_SEED,
+            n_jobs=1,
+        )
         self.candidates_ = search.explore(problem)
         self.trace_ = self.candidates_.trace
         return np.asarray(self.trace_.chosen)

@@ -18,7 +18,7 @@ from bayesieve_studies.claims import claims_table, in_words
 from bayesieve_studies.cross_validated import failures
 from bayesieve_studies.data_sets import DataFacts
 from bayesieve_studies.study import Report
-from bayesieve_studies.tables import TextTable, document, signed, smoothing_text
+from bayesieve_studies.tables import TextTable, document, number_text, signed, smoothing_text
 
 
 def report(study: Boulle2007, comparison: Comparison) -> Report:
@@ -26,7 +26,7 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
     uci = Group.of(comparison, [one.ours for one in UCI if one.ours])
     challenge = Group.of(comparison, [one.ours for one in CHALLENGE if one.ours])
     readings = Readings.of(comparison, uci.names)
-    facts = {name: study.sets.facts(name) for name in comparison.data}
+    facts = {name: _facts(study, name) for name in comparison.data}
     tables: list[tuple[str, TextTable]] = []
     files: dict[str, str] = {}
     checked = findings(uci, TABLE_3, "Table 3") if len(uci.names) > 1 else []
@@ -61,6 +61,11 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
         waveform="" if study.waveform is None else waveform_section(study.waveform, files),
     )
     return Report(tuple(tables), claims, text, files)
+
+
+def _facts(study: Boulle2007, name: str) -> DataFacts:
+    """Those of our copy; of a set that cannot be downloaded the paper's, with which it agrees."""
+    return study.sets.facts(name) if name in study.sets else BY_OURS[name]
 
 
 def _results(
@@ -104,12 +109,12 @@ def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextT
             (
                 method,
                 f"{cell.mean:.3f}" if cell else "",
-                f"{means[method]:.3f}",
+                number_text(means[method], ".3f"),
                 signed(means[method] - cell.mean, 3) if cell else "",
                 f"{cell.wins}/{cell.losses}" if cell and cell.wins is not None else "",
                 *(f"{test[method].wins}/{test[method].losses}" if method in test else "" for test in tests),
                 f"{cell.rank:.1f}" if cell else "",
-                f"{ranks[method]:.1f}",
+                number_text(ranks[method], ".1f"),
             )
         )
     columns = ("Method", ">Mean, paper", ">Mean", ">Difference", ">W/L, paper", ">W/L", ">W/L, corrected test")

@@ -27,9 +27,12 @@ def of_paper(criterion: str) -> str:
 
 
 class Group(studies.Group):
-    """Data sets of a comparison on which no method failed, with the paper's seven methods, in its order, and ours."""
+    """Data sets of a comparison on which no method of the paper failed, with its seven methods, in its order, and ours,
+    whose means are NaN if it lacks a set.
+    """
 
     methods: ClassVar[tuple[str, ...]] = (*METHODS, OURS)
+    needed: ClassVar[tuple[str, ...]] = METHODS
     criteria = CRITERIA
     reference = REFERENCE
 
@@ -47,7 +50,8 @@ class Group(studies.Group):
         matrix = self.matrix(measure)
         ranks = dict(zip(METHODS, _average_ranks(matrix[:, :-1], shared).tolist(), strict=True))
         matrix[:, place] = matrix[:, -1]
-        return {**ranks, OURS: float(_average_ranks(matrix[:, :-1], shared)[place])}
+        own = _average_ranks(matrix[:, :-1], shared)[place] if not np.isnan(matrix).any() else np.nan
+        return {**ranks, OURS: float(own)}
 
     def critical_difference(self) -> float | None:
         """Critical difference of the paper's methods in average rank; None for a single data set."""
@@ -66,6 +70,7 @@ class Readings(Group):
     """The paper's averages and SNB(ACC), each with another reading of the paper."""
 
     methods = ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)", *VARIANTS)
+    needed = ()
 
 
 def _average_ranks(matrix: np.ndarray, shared: Literal["mean", "best"]) -> np.ndarray:

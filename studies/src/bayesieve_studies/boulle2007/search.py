@@ -22,13 +22,13 @@ from scipy.special import logsumexp
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC
 from bayesieve.discretize import TableEncoder
-from bayesieve.report.drawing import Point
 from bayesieve.search import GreedySearch, MultiStart, SearchTrace, SubsetProblem
 from bayesieve_studies.boulle2007.data import UCI
 from bayesieve_studies.boulle2007.study import Boulle2007
 from bayesieve_studies.claims import Differences, Judged, differ, fact, near
-from bayesieve_studies.figures.scatter import Series, panel, scatter
+from bayesieve_studies.figures.scatter import Panel, Point, Series, scatter
 from bayesieve_studies.growth import add_missing, grows, power, read_lines
+from bayesieve_studies.made import record
 from bayesieve_studies.simulate.breiman import PAIRS, base_waves, waveform
 from bayesieve_studies.study import Options
 
@@ -225,7 +225,7 @@ def time_figure(lines: Sequence[dict[str, Any]]) -> str:
     line = (Point(low, low + middle), Point(high, high + middle))
     series.append(Series("proportional", "#999999", line, joined=True, radius=0))
     title = "Time of MS(FFWBW)"
-    return scatter(title, [panel(title, "log10 of K N log2(K N)", "log10 of CPU seconds", series)], step=120)
+    return scatter(title, [Panel(title, "log10 of K N log2(K N)", "log10 of CPU seconds", series)])
 
 
 def search_path(results: Path) -> Path:
@@ -242,6 +242,7 @@ def main(folder: str, path: str, most_cells: str = "1e7") -> None:
     """Measure what is missing, and draw the figure."""
     study, file = Boulle2007(Options(data=Path(folder), n_jobs=1)), Path(path)
     lines = add_missing(file, wanted(study, float(most_cells)))
+    record(file, study.settings)
     file.with_suffix(".svg").write_text(time_figure(lines), encoding="utf-8")
 
 

@@ -15,10 +15,17 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.folds import log_probabilities
 from bayesieve.evaluation.results import Comparison, read_results
 from bayesieve.search import GreedySearch
-from bayesieve.selection import AccuracySelector, AUCSelector, BayesianAveraging, CompressionAveraging, MAPSelector
+from bayesieve.selection import (
+    AccuracySelector,
+    AUCSelector,
+    BayesianAveraging,
+    CompressionAveraging,
+    MAPSelector,
+    WrapperSelector,
+)
 from bayesieve.table.frames import take_rows
 from bayesieve_studies.boulle2007.challenge import Challenge
-from bayesieve_studies.boulle2007.data import BY_OURS, METHODS, ONCE, OURS, UNTIL_DECAY, VARIANTS
+from bayesieve_studies.boulle2007.data import BY_OURS, METHODS, ONCE, OURS, UNTIL_DECAY, VARIANTS, WHILE_RISING
 from bayesieve_studies.boulle2007.results import FLOORED
 from bayesieve_studies.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
 from bayesieve_studies.claims import Closeness, Judged
@@ -31,8 +38,9 @@ WAVEFORM = "waveform21"
 class UntilDecay(AccuracySelector):
     """SNB(ACC) that adds features as long as the training accuracy does not fall (Langley & Sage 1994)."""
 
-    def _way(self) -> GreedySearch:
-        return GreedySearch("forward", tol=-1e-9, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
+    def _wrapper(self) -> WrapperSelector:
+        search = GreedySearch("forward", tol=-1e-9, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
+        return super()._wrapper().set_params(search=search)
 
     def _search(self, coded: CodedTable) -> np.ndarray:
         weights = np.zeros_like(super()._search(coded))
@@ -103,6 +111,7 @@ class Boulle2007(CrossValidatedStudy):
                 for name, kind in zip(ONCE, (CompressionAveraging, BayesianAveraging), strict=True)
             },
             UNTIL_DECAY: UntilDecay(**smooth),
+            WHILE_RISING: AccuracySelector(tol=0.0, **smooth),
             "SNB(MAP)": MAPSelector(**searched),
             "SNB(AUC)": AUCSelector(search="multi-start", **smooth),
             "SNB(ACC)": "accuracy",
@@ -110,13 +119,12 @@ class Boulle2007(CrossValidatedStudy):
             "NB(EF)": "all",
         }
         encoders = {"NB(EF)": TableEncoder(numeric="equal-frequency", categorical="values")}
-        options: dict[str, Any] = {"prior": "published", **smooth}
-        raw = {"calibrate": False, "pairs": 0, **options}
+        raw: dict[str, Any] = {"calibrate": False, "pairs": 0, "prior": "published", **smooth}
         chosen = {
             name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **raw)
             for name in (*METHODS, *VARIANTS)
         }
-        return {**chosen, OURS: MeasuredNB(pairs=0, calibrate="weights", **options)}
+        return {**chosen, OURS: MeasuredNB()}
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
         """The paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.report.drawing import Point
-from bayesieve_studies.figures.scatter import Series, panel, scatter
+from bayesieve_studies.figures.scatter import Panel, Point, Series, scatter
 from bayesieve_studies.simulate import waveform
 from bayesieve_studies.simulate.breiman import PAIRS, base_waves
 
@@ -16,14 +15,14 @@ _ROWS = 10
 def waves_figure() -> str:
     """The figures, side by side, as SVG."""
     waves = [_line(f"wave {k + 1}", _COLOURS[k], values) for k, values in enumerate(base_waves())]
-    panels = [panel("The waves", "feature", "value", waves)]
+    panels = [Panel("The waves", "feature", "value", waves)]
     X, y = waveform(1000, random_state=0)
     for label, pair in enumerate(PAIRS):
         rows = X[y == label][:_ROWS]
         mixed = " and ".join(str(k + 1) for k in pair)
         lines = [_line("a row", "#777777", row) for row in rows]
-        panels.append(panel(f"Class {label + 1}: waves {mixed}", "feature", "value", lines))
-    return scatter("The waveform data: its three waves, and ten rows of each class", panels, step=90, columns=2)
+        panels.append(Panel(f"Class {label + 1}: waves {mixed}", "feature", "value", lines))
+    return scatter("The waveform data: its three waves, and ten rows of each class", panels, columns=2)
 
 
 def _line(name: str, colour: str, values: np.ndarray) -> Series:

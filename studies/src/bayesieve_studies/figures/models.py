@@ -4,63 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import Any
 
-from bayesieve import words as formats
-from bayesieve.report.critical_difference import WIDTH
-from bayesieve.report.drawing import (
-    Box,
-    Head,
-    Line,
-    Mark,
-    Panel,
-    PathDrawing,
-    Point,
-    Scale,
-    Strip,
-    TextTable,
-    Tick,
-    thinned,
-    tick_step,
-    value_ticks,
-)
+from bayesieve.report.charts import SHARE, Spec, chart, layer, names as names_of, number
 from bayesieve.report.figure import Figure
-
-HEIGHT = 520  # of all models together
-_LEFT, _RIGHT, _TOP = 76, 112, 28
-
-
-@dataclass(frozen=True)
-class FeatureHead:
-    """Name of a feature, over its column; `marked` if the best model contains it."""
-
-    x: float
-    label: str
-    marked: bool
-    text: str
-
-
-@dataclass(frozen=True)
-class RankTick:
-    """A model by its rank, and the power of ten of its probability relative to the best; empty if it is 1."""
-
-    y: float
-    rank: int
-    exponent: str
-
-
-@dataclass(frozen=True)
-class ModelDrawing:
-    """Features of the models: a matrix in black and white, whose boxes are runs of models that contain a feature."""
-
-    runs: tuple[Box, ...]
-    heads: tuple[FeatureHead, ...]
-    ticks: tuple[RankTick, ...]
-    bottom: float = _TOP + float(HEIGHT)
-    height: float = _TOP + float(HEIGHT) + 20
-    left: float = _LEFT
-    right: float = WIDTH - _RIGHT
-    top: float = _TOP
 
 
 def models_figure(
@@ -93,21 +40,38 @@ def models_figure(
     --------
     >>> from bayesieve_studies.figures.models import models_figure
     >>> figure = models_figure(["a", "b"], [{0}, {0, 1}, {1}], [0.0, 1.5, 3.0])
-    >>> len(figure.drawing.runs)
-    2
+    >>> figure.data["models"].to_list()
+    [2, 2]
     """
     if not names or not models:
         raise ValueError("A figure needs at least one model and one feature.")
     if len(models) != len(below_best):
         raise ValueError(f"{len(models)} models need as many powers of ten, got {len(below_best)}.")
-    return Figure(
-        title=title or f"The {len(models)} most probable subsets",
-        caption=caption,
-        table=_shares(names, models),
-        drawing=_drawing(names, models, below_best),
-        template="picture",
-        parts="bayesieve_studies:_models.svg",
+    held = [sum(k in model for model in models) for k in range(len(names))]
+    features: dict[str, list[Any]] = {
+        "feature": list(names),
+        "models": held,
+        "best": [k in models[0] for k in range(len(names))],
+    }
+    # Runs of models that contain a feature, from rank to rank.
+    runs: dict[str, list[Any]] = {"feature": [], "first": [], "last": [], "best": []}
+    for k, name in enumerate(names):
+        ranks = [rank for rank, model in enumerate(models, start=1) if k in model]
+        for _, group in itertools.groupby(enumerate(ranks), key=lambda pair: pair[1] - pair[0]):
+            run = [rank for _, rank in group]
+            for column, value in zip(runs.values(), (name, run[0] - 0.5, run[-1] + 0.5, k in models[0]), strict=True):
+                column.append(value)
+    y = number("first", "rank of the subset", domain=[len(models) + 0.5, 0.5])
+    boxes: Spec = {"x": names_of("feature", None, scale={"domain": list(names)}), "y": y, "y2": {"field": "last"}}
+    drawing = chart(
+        layer("bar", "quiet", data="runs", where="!datum.best", **boxes),
+        layer("bar", "main", data="runs", where="datum.best", **boxes),
+        height=420,
     )
+    drawn = {"feature": "feature", "models": "subsets", "best": "in the best subset"}
+    lowest = f" The last of them is 10^{below_best[-1]:.1f} times less probable than the first."
+    title = title or f"The {len(models)} most probable subsets"
+    return Figure(title, (caption + lowest).strip(), drawing, {"features": features, "runs": runs}, drawn)
 
 
 def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, caption: str = "") -> Figure:
@@ -131,81 +95,14 @@ def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, ca
     Examples
     --------
     >>> from bayesieve_studies.figures.models import posterior_figure
-    >>> len(posterior_figure([30.0, 12.0, 5.0, 0.0]).table.rows)
+    >>> posterior_figure([30.0, 12.0, 5.0, 0.0]).data.height
     4
     """
     if len(quantiles) < 2 or any(b > a for a, b in itertools.pairwise(quantiles)):
         raise ValueError("Quantiles must be at least two falling numbers, from the least probable subset to the best.")
     last = len(quantiles) - 1
-    scale = Scale(-1.04 * max(quantiles[0], 1e-9), 0.04 * max(quantiles[0], 1e-9), 100, 0)
-    shares = [100 * at / last for at in range(last + 1)]
-    points = tuple(Point(round(x, 3), scale(-q)) for x, q in zip(shares, quantiles, strict=True))
-    shown = thinned(last + 1, 11)
-    drawing = PathDrawing(
-        panels=(
-            Panel(
-                heading="Power of ten of the posterior probability",
-                note="relative to the most probable subset",
-                bands=(),
-                lines=(Line("best", points),),
-                marks=(Mark(points[-1]), Mark(points[0])),
-                y_ticks=value_ticks(scale),
-            ),
-        ),
-        x_ticks=tuple(Tick(x, f"{x} %") for x in range(0, 101, 10)),
-        x_label="share of the subsets, by increasing probability",
-        stretches=(),
-        names=(),
-        strips=tuple(
-            Strip(
-                round(max(0.0, shares[at] - 5), 3),
-                10.0 if 0 < at < last else 5.0,
-                f"{shares[at]:.0f} % of the subsets are 10^{quantiles[at]:.1f} times less probable than the best one, "
-                "or more",
-            )
-            for at in shown
-        ),
-        chosen_x=None,
-    )
-    table = TextTable(
-        title="Distribution",
-        columns=(Head("Share of the subsets", True), Head("Power of ten below the best", True)),
-        rows=tuple((f"{shares[at]:.0f} %", formats.format_number(quantiles[at], 1)) for at in shown),
-    )
-    return Figure(title or "Posterior probability of all subsets", caption, drawing, table)
-
-
-def _drawing(names: Sequence[str], models: Sequence[Collection[int]], below_best: Sequence[float]) -> ModelDrawing:
-    step, line = (WIDTH - _LEFT - _RIGHT) / len(names), HEIGHT / len(models)
-    runs, heads = [], []
-    for k, name in enumerate(names):
-        held = [k in model for model in models]
-        x, width = round(_LEFT + step * (k + 0.04), 2), round(0.92 * step, 2)
-        first = 0
-        for is_held, group in itertools.groupby(held):
-            end = first + len(list(group))
-            if is_held:
-                runs.append(Box(x, round(_TOP + line * first, 2), width, round(line * (end - first), 2)))
-            first = end
-        text = f"{name}: in {sum(held)} of {formats.plural(len(models), 'model')}"
-        heads.append(FeatureHead(round(_LEFT + step * (k + 0.5), 2), name, held[0], text))
-    ranks = range(round_step := max(1, round(tick_step(0, len(models), 10))), len(models) + 1, round_step)
-    ticks = [
-        RankTick(round(_TOP + line * (rank - 0.5), 2), rank, _exponent(below_best[rank - 1]))
-        for rank in sorted({1, *ranks})
-    ]
-    return ModelDrawing(tuple(runs), tuple(heads), tuple(ticks))
-
-
-def _exponent(below_best: float) -> str:
-    text = formats.format_number(-below_best, 1)
-    return "" if text == "0.0" else text
-
-
-def _shares(names: Sequence[str], models: Sequence[Collection[int]]) -> TextTable:
-    counts = [sum(k in model for model in models) for k in range(len(names))]
-    return TextTable(
-        title="How many of these subsets hold each feature",
-        columns=(Head("Feature", False), Head("Subsets", True), Head("Best subset", False)),
-        rows=tuple((name, str(counts[k]), "yes" if k in models[0] else "") for k, name in enumerate(names)),
-    )
+    frame = {"share": [at / last for at in range(last + 1)], "power": [-float(q) for q in quantiles]}
+    x = number("share", "share of the subsets, by increasing probability", format=SHARE, domain=[0, 1])
+    y = number("power", "power of ten of the posterior probability, relative to the best")
+    drawing = chart(layer("line", x=x, y=y), layer("point", more={"size": 12}, x=x, y=y), height=260)
+    return Figure(title or "Posterior probability of all subsets", caption, drawing, {"quantiles": frame})

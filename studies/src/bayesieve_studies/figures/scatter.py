@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from bayesieve.report.drawing import Point, Scale, Tick, polyline, value_ticks
-from bayesieve.report.render import fill
+from bayesieve.report.charts import chart, layer, number
+from bayesieve.report.figure import Figure
 
-_WIDTH, _HEIGHT = 220.0, 180.0
+_WIDTH, _HEIGHT = 220, 180
+
+
+class Point(NamedTuple):
+    """A place in a panel."""
+
+    x: float
+    y: float
 
 
 @dataclass(frozen=True)
@@ -24,54 +30,42 @@ class Series:
     radius: int = 5
 
 
-def panel(title: str, x_title: str, y_title: str, series: Sequence[Series], *, log: bool = False) -> dict[str, Any]:
-    """A panel for `scatter`; with ``log`` both axes are logarithmic."""
-    placed = [[_logarithm(point) if log else point for point in one.points] for one in series]
-    every = [point for points in placed for point in points]
-    across, up = _scale([p.x for p in every], 0.0, _WIDTH), _scale([p.y for p in every], _HEIGHT, 0.0)
-    drawn = []
-    for one, points in zip(series, placed, strict=True):
-        places = [Point(across(point.x), up(point.y)) for point in points]
-        line = polyline(places) if one.joined else ""
-        at = [(place.x, place.y) for place in places]
-        drawn.append({"name": one.name, "colour": one.colour, "radius": one.radius, "places": at, "line": line})
-    ticks = _powers if log else value_ticks
-    return {
-        "title": title,
-        "x_title": x_title,
-        "y_title": y_title,
-        "x_ticks": tuple(ticks(across)),
-        "y_ticks": tuple(ticks(up)),
-        "points": drawn,
-    }
+@dataclass(frozen=True)
+class Panel:
+    """Series over a pair of axes; with ``log`` both are logarithmic."""
+
+    title: str
+    x_title: str
+    y_title: str
+    series: Sequence[Series]
+    log: bool = False
 
 
-def scatter(title: str, panels: Sequence[Mapping[str, Any]], *, step: int, columns: int = 3) -> str:
-    """SVG with the panels in rows of ``columns``, and a legend whose names are ``step`` pixels apart."""
-    named = {one["name"]: one for panel in panels for one in panel["points"]}
-    columns = min(columns, len(panels)) if len(panels) > 1 else 2
-    return fill(
-        "bayesieve_studies:scatter.svg",
-        title=title,
-        panels=panels,
-        series=list(named.values()),
-        step=step,
-        columns=columns,
-        rows=-(-len(panels) // columns),
-    )
+def scatter(title: str, panels: Sequence[Panel], *, columns: int = 3) -> str:
+    """SVG with the panels in rows of ``columns``, and a legend."""
+    frames: dict[str, dict[str, list[Any]]] = {}
+    charts = []
+    named = {one.name: one.colour for panel in panels for one in panel.series}
+    scale = {"domain": list(named), "range": list(named.values())}
+    of_name = {"field": "name", "type": "nominal", "title": None, "scale": scale, "legend": {"columns": 6}}
+    for k, panel in enumerate(panels):
+        lines = [(s.name, i, at, *point) for i, s in enumerate(panel.series) for at, point in enumerate(s.points)]
+        frames[f"panel {k}"] = {
+            name: [line[j] for line in lines] for j, name in enumerate(("name", "line", "at", "x", "y"))
+        }
+        x, y = (number(name, text, padding=8) for name, text in (("x", panel.x_title), ("y", panel.y_title)))
+        if panel.log:
+            x, y = ({**axis, "scale": {"type": "log"}, "axis": {"format": "~s"}} for axis in (x, y))
+        joined = [i for i, one in enumerate(panel.series) if one.joined]
+        dotted = [i for i, one in enumerate(panel.series) if one.radius]
+        own: dict[str, Any] = {"data": f"panel {k}", "x": x, "y": y, "color": of_name}
+        layers = [
+            layer("line", "plain", where=_among(joined), detail={"field": "line"}, order={"field": "at"}, **own),
+            layer("point", "plain", where=_among(dotted), **own),
+        ]
+        charts.append(chart(*layers, width=_WIDTH, height=_HEIGHT, title=panel.title))
+    return Figure(title, "", {"concat": charts, "columns": columns}, frames).to_svg()
 
 
-def _logarithm(point: Point) -> Point:
-    return Point(math.log10(point.x), math.log10(point.y))
-
-
-def _scale(values: Sequence[float], start: float, stop: float) -> Scale:
-    low, high = min(values), max(values)
-    room = 0.08 * (high - low) or 0.5
-    return Scale(low - room, high + room, start, stop)
-
-
-def _powers(scale: Scale) -> list[Tick]:
-    """Ticks at the powers of ten of a scale of logarithms."""
-    powers = range(math.ceil(scale.low), math.floor(scale.high) + 1)
-    return [Tick(scale(k), f"{10 ** (k - 6)}M" if k >= 6 else f"{10.0**k:,g}") for k in powers]
+def _among(places: Sequence[int]) -> str:
+    return f"indexof({list(places)}, datum.line) >= 0"

@@ -3,33 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from bayesieve.report.critical_difference import WIDTH
-from bayesieve.report.drawing import Box, Head, TextTable, Tick
+from bayesieve.report.charts import chart, layer, names as names_of, number
 from bayesieve.report.figure import Figure
-from bayesieve.words import format_number, plural
-
-ROW, BAR = 52, 38
-_LEFT, _RIGHT, _TOP = 176, 24, 26
-
-
-@dataclass(frozen=True)
-class Row:
-    """A method: its bars and their baseline."""
-
-    name: str
-    note: str
-    base: float
-    bars: tuple[Box, ...]
-
-
-@dataclass(frozen=True)
-class WeightDrawing:
-    rows: tuple[Row, ...]
-    names: tuple[Tick, ...]
-    bar_height: float
-    height: float
 
 
 def weights_figure(
@@ -56,8 +32,8 @@ def weights_figure(
     --------
     >>> from bayesieve_studies.figures.weights import weights_figure
     >>> figure = weights_figure(["V1", "V2"], {"MAP": [1, 0], "CMA": [0.6, 0.4]})
-    >>> figure.drawing.rows[0].note
-    '1 feature'
+    >>> figure.data["weight"].to_list()
+    [1.0, 0.0, 0.6, 0.4]
     """
     for method, values in weights.items():
         if len(values) != len(names):
@@ -67,45 +43,15 @@ def weights_figure(
             raise ValueError(f"{method!r} gives {names[wrong]!r} the weight {values[wrong]}, which is not in [0, 1].")
     if not names:
         raise ValueError("There are no features whose weights could be drawn.")
-    return Figure(
-        title=title or "Weights of the features",
-        caption=caption,
-        table=_table(names, weights),
-        drawing=_drawing(names, weights),
-        template="picture",
-        parts="bayesieve_studies:_weights.svg",
-    )
-
-
-def _drawing(names: Sequence[str], weights: Mapping[str, Sequence[float]]) -> WeightDrawing:
-    step = (WIDTH - _LEFT - _RIGHT) / len(names)
-    rows = []
-    for at, (method, values) in enumerate(weights.items()):
-        base = _TOP + ROW * at + BAR + 6.0
-        bars = tuple(
-            Box(
-                x=round(_LEFT + step * (k + 0.12), 2),
-                y=round(base - BAR * value, 2),
-                width=round(0.76 * step, 2),
-                height=round(BAR * value, 2),
-                label=f"{names[k]}: {format_number(value, 2)}",
-            )
-            for k, value in enumerate(values)
-        )
-        n_selected = sum(value > 0 for value in values)
-        whole = all(value in (0.0, 1.0) for value in values)
-        used = [value for value in values if value > 0]
-        note = plural(n_selected, "feature") if whole else f"{format_number(min(used), 2)} to {max(used):.2f}"
-        rows.append(Row(method, note, base, bars))
-    columns = tuple(Tick(round(_LEFT + step * (k + 0.5), 2), name) for k, name in enumerate(names))
-    return WeightDrawing(tuple(rows), columns, BAR, _TOP + ROW * len(rows) + 36.0)
-
-
-def _table(names: Sequence[str], weights: Mapping[str, Sequence[float]]) -> TextTable:
-    return TextTable(
-        title="Weights",
-        columns=(Head("Feature", False), *(Head(method, True) for method in weights)),
-        rows=tuple(
-            (name, *(format_number(values[k], 2) for values in weights.values())) for k, name in enumerate(names)
-        ),
-    )
+    lines = [(m, n, float(w)) for m, own in weights.items() for n, w in zip(names, own, strict=True)]
+    frame = {name: [line[k] for line in lines] for k, name in enumerate(("method", "feature", "weight"))}
+    weight = number("weight", None, domain=[0, 1]) | {"axis": {"values": [0, 1]}}
+    bars = layer("bar", "main", x=names_of("feature", None), y=weight)
+    drawing = {
+        "facet": {
+            "row": {"field": "method", "title": None, "sort": None, "header": {"labelAngle": 0, "labelAlign": "left"}}
+        },
+        "spec": chart(bars, height=38),
+        "spacing": 10,
+    }
+    return Figure(title or "Weights of the features", caption, drawing, {"weights": frame})

@@ -73,18 +73,7 @@ def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[st
     )
     known = {campaign.name: campaign}
     if folder is not None and (folder / "catalogue.csv").is_file() and (folder / f"{BALANCED}.parquet").is_file():
-        known[BALANCED] = Campaign(
-            BALANCED,
-            f"pva97nk (half of {N_PVA:,} donors for training, half for the test, 25 features)",
-            N_PVA // 2,
-            partial(_halves, folder, seed),
-            gifts=("GiftAvgLast", "GiftAvgAll"),
-            chosen=(
-                *("GiftTimeFirst", "GiftTimeLast", "GiftCntAll", "GiftCnt36", "GiftAvg36"),
-                *("StatusCatStarAll", "DemMedIncome"),
-            ),
-            response=RESPONSE,
-        )
+        known[BALANCED] = balanced(folder, seed)
     if has_cup98(folder):
         known[CUP] = Campaign(
             CUP,
@@ -98,12 +87,28 @@ def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[st
     return known
 
 
+def balanced(folder: Path | None, seed: int) -> Campaign:
+    """Halves of pva97nk; without a folder nothing can be drawn."""
+    return Campaign(
+        BALANCED,
+        f"pva97nk (half of {N_PVA:,} donors for training, half for the test, 25 features)",
+        N_PVA // 2,
+        partial(_halves, folder, seed),
+        gifts=("GiftAvgLast", "GiftAvgAll"),
+        chosen=(
+            *("GiftTimeFirst", "GiftTimeLast", "GiftCntAll", "GiftCnt36", "GiftAvg36"),
+            *("StatusCatStarAll", "DemMedIncome"),
+        ),
+        response=RESPONSE,
+    )
+
+
 def _simulated(seed: int, n_rows: int, n_features: int, number: int) -> Rows:
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
     return _with_amounts(*donations(2 * n_rows, n_features, response=RESPONSE, random_state=rng))
 
 
-def _halves(folder: Path, seed: int, number: int) -> Rows:
+def _halves(folder: Path | None, seed: int, number: int) -> Rows:
     """Random halves of pva97nk, with as many who gave in each."""
     table, _ = DataSets(folder).load(BALANCED)
     amounts = table["TargetD"].fill_null(0.0).to_numpy()

@@ -15,7 +15,14 @@ from bayesieve_studies.gidofalvi.campaigns import CUP, Campaign
 from bayesieve_studies.gidofalvi.claims import LINES, PARTS, findings, of_method, values_of
 from bayesieve_studies.gidofalvi.figure import steps_figure
 from bayesieve_studies.gidofalvi.model import N_STEPS
-from bayesieve_studies.gidofalvi.study import ALL, BOOSTED, FORWARD, OTHER_CODING, OTHER_SMOOTHING, VARIED, Gidofalvi
+from bayesieve_studies.gidofalvi.study import (
+    BOOSTED,
+    FORWARD,
+    INFORMATIVE,
+    OTHER_CODING,
+    OTHER_SMOOTHING,
+    Gidofalvi,
+)
 from bayesieve_studies.study import Report, command_line
 from bayesieve_studies.tables import TextTable, document, mean_and_spread, number_text, smoothing_text
 
@@ -38,7 +45,7 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
     files: dict[str, str] = {}
     sections = []
     for campaign in study.campaigns:
-        if not of_method(comparison, campaign.name, ALL, "mse test").size:
+        if not of_method(comparison, campaign.name, INFORMATIVE, "mse test").size:
             continue
         section = _section(study, comparison, campaign, files)
         tables.append((f"Table 3: {campaign.title}", section["main"]))
@@ -51,7 +58,7 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
         smoothing=smoothing_text(study.smoothing, "the m-estimate of Boulle (2007)"),
         command=command_line(
             study.paper,
-            data="DIR" if study.options.data else None,
+            data="DIR" if len(study.campaigns) > 1 else None,
             output=f"{study.paper}.md",
             repetitions=study.options.repetitions,
             seed=study.options.seed,
@@ -59,6 +66,7 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
             only=",".join(study.options.only),
         ),
         sections=sections,
+        published=published_table(),
         has_cup=any(campaign.name == CUP for campaign in study.campaigns),
     )
     return Report(tuple(tables), tuple(sentences), text, files)
@@ -74,10 +82,12 @@ def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files
         pictures[title] = name
     return {
         "campaign": campaign,
-        "n": of_method(comparison, campaign.name, ALL, "mse test").size,
+        "n": of_method(comparison, campaign.name, INFORMATIVE, "mse test").size,
         "wanted": len(campaign.names(study.repetitions)),
         "main": main_table(comparison, campaign),
-        "everybody": [of_method(comparison, campaign.name, ALL, f"profit of all {part}").mean() for part in PARTS],
+        "everybody": [
+            of_method(comparison, campaign.name, INFORMATIVE, f"profit of all {part}").mean() for part in PARTS
+        ],
         "claims": tuple(map(in_words, claimed)),
         "claims_table": claims_table(claimed),
         "lowest": {method: lowest(comparison, campaign.name, method) for method in (FORWARD, BOOSTED)},
@@ -118,6 +128,16 @@ def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
     return TextTable.of(("Method", *columns, ">Letters", ">Slope"), rows)
 
 
+def published_table() -> TextTable:
+    """Table 3 of the paper."""
+    rows = [
+        (line.name, *(f"{error:.5f}" for error in line.mse), *(f"{dollars}" for dollars in line.profit))
+        for line in LINES
+        if line.mse and line.profit
+    ]
+    return TextTable.of(("Method", ">MSE, training", ">MSE, test", ">Profit, training", ">Profit, test"), rows)
+
+
 def lowest(comparison: Comparison, campaign: str, method: str) -> str:
     """After how many features the test MSE is lowest, over the repetitions."""
     paths = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
@@ -133,13 +153,13 @@ def varied_table(comparison: Comparison, campaign: str) -> TextTable:
         *((f"{v}", f", {v}") for v in (OTHER_CODING, OTHER_SMOOTHING)),
     ):
         cells = []
-        for method in VARIED:
-            for step in (None,) if method == ALL else (5, 20):
+        for method in (FORWARD, BOOSTED, INFORMATIVE):
+            for step in (None,) if method == INFORMATIVE else (5, 20):
                 for what, digits in (("mse", 5), ("profit", 0)):
-                    mean = of_method(comparison, campaign, method + suffix, f"{what} test", step).mean()
-                    cells.append(number_text(float(mean), f".{digits}f"))
+                    values = of_method(comparison, campaign, method + suffix, f"{what} test", step)
+                    cells.append(number_text(float(values.mean()) if values.size else np.nan, f".{digits}f"))
         rows.append((name, *cells))
-    names = ("5 forward", "20 forward", "all features")
+    names = ("5 forward", "20 forward", "5 boosted", "20 boosted", "informative or all")
     return TextTable.of(
         ("Coding and smoothing", *(f">{name}, {of}" for name in names for of in ("MSE", "profit"))), rows
     )

@@ -15,18 +15,20 @@ from bayesieve.evaluation.folds import FixedSplit
 from bayesieve.evaluation.results import Comparison, read_results
 from bayesieve.selection import BoostedSelector, WrapperSelector
 from bayesieve_studies.claims import Judged
-from bayesieve_studies.gidofalvi.campaigns import SIMULATED, Campaign, campaigns
+from bayesieve_studies.gidofalvi.campaigns import SIMULATED, Campaign, balanced, campaigns
 from bayesieve_studies.gidofalvi.model import N_STEPS, CampaignNB
 from bayesieve_studies.study import Options, Report, Study
 
 REPETITIONS, REPETITIONS_QUICK = 10, 2
 N_ROUNDS = 40
-"""Rounds of boosting at most: a feature may win several."""
-OURS = "bayesieve"
-HAND, FORWARD, BOOSTED, ALL = "7 hand-selected", "forward", "boosted", "all features"
+"""Rounds of boosting with replacement at most: a feature may win several."""
+HAND, FORWARD, BOOSTED, INFORMATIVE = "7 hand-selected", "forward", "boosted", "informative features"
+REPEATED = "boosted, with replacement"
 OTHER_CODING, OTHER_SMOOTHING = "equal frequency", "Laplace"
 """Variants of some methods: ten bins of equal frequency and a level for every category; Laplace's alpha = 1."""
-VARIED = (FORWARD, ALL)
+VARIED = {OTHER_CODING: (FORWARD, BOOSTED, INFORMATIVE), OTHER_SMOOTHING: (FORWARD, INFORMATIVE)}
+ALL = f"{INFORMATIVE}, {OTHER_CODING}"
+"""All columns: bins of equal frequency drop none, where MODL drops those that say nothing about the answer."""
 
 
 class Gidofalvi(Study):
@@ -86,20 +88,23 @@ class Gidofalvi(Study):
         def selector(name: str, smoothing: Smoothing) -> Any:
             if name == FORWARD:
                 return WrapperSelector("brier", **forward, smoothing=smoothing)
-            if name == BOOSTED:
+            if name == BOOSTED:  # with replacement the search would not reach the paper's 20 features
+                return BoostedSelector(None, N_STEPS, replacement=False, smoothing=smoothing)
+            if name == REPEATED:
                 return BoostedSelector(N_ROUNDS, N_STEPS, smoothing=smoothing)
             return {"MAP": "map", "compression averaging": "compression"}.get(name, "all")
 
         def method(name: str, encoder: Any = "modl", smoothing: Smoothing = self.smoothing) -> CampaignNB:
             raw = {"encoder": encoder, "smoothing": smoothing, "prior": "published", "pairs": 0, "calibrate": False}
-            model = SelectiveNB() if name == OURS else SelectiveNB(selector(name, smoothing), **raw)
-            columns, steps = campaign.chosen if name == HAND else None, name in (FORWARD, BOOSTED)
+            model = SelectiveNB(selector(name, smoothing), **raw)
+            columns, steps = campaign.chosen if name == HAND else None, name in (FORWARD, BOOSTED, REPEATED)
             return CampaignNB(model, campaign.gifts, columns=columns, steps=steps, response=campaign.response)
 
         bins = TableEncoder(numeric="equal-frequency", categorical="values")
-        methods = {name: method(name) for name in (HAND, FORWARD, BOOSTED, ALL, "MAP", "compression averaging", OURS)}
-        methods |= {f"{name}, {OTHER_CODING}": method(name, bins) for name in VARIED}
-        return methods | {f"{name}, {OTHER_SMOOTHING}": method(name, smoothing=1.0) for name in VARIED}
+        plain = (HAND, FORWARD, BOOSTED, REPEATED, INFORMATIVE, "MAP", "compression averaging")
+        methods = {name: method(name) for name in plain}
+        methods |= {f"{name}, {OTHER_CODING}": method(name, bins) for name in VARIED[OTHER_CODING]}
+        return methods | {f"{name}, {OTHER_SMOOTHING}": method(name, smoothing=1.0) for name in VARIED[OTHER_SMOOTHING]}
 
     def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
         return {name: load for campaign in self.campaigns for name, load in self.draws(campaign).items()}
@@ -125,6 +130,12 @@ class Gidofalvi(Study):
         return Comparison.of(self.data(), self.methods(), self.protocol, rows)
 
     def saved(self, results: Path) -> Comparison:
+        """Results in a file, and those of pva97nk next to it."""
+        halves = balanced(self.options.data, self.options.seed)
+        beside = self._file(results, halves)
+        known = {campaign.name for campaign in self.campaigns}
+        if halves.name not in known and not self.options.only and beside is not None and beside.is_file():
+            self.campaigns += (halves,)
         rows: dict[Any, dict[str, Any]] = {}
         for campaign in self.campaigns:
             path = self._file(results, campaign)
@@ -132,6 +143,9 @@ class Gidofalvi(Study):
             rows |= read_results(path)
         names = dict.fromkeys((*self.data(), *(data for data, *_ in rows)))  # also those of another campaign's file
         return Comparison.of(names, self.methods(), self.protocol, rows)
+
+    def files(self, results: Path) -> tuple[Path, ...]:
+        return tuple(path for campaign in self.campaigns if (path := self._file(results, campaign)) is not None)
 
     def _file(self, results: Path | None, campaign: Campaign) -> Path | None:
         """Results of simulated donors, and next to them those of other campaigns, whose rows are split elsewhere."""

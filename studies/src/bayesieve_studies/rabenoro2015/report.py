@@ -49,7 +49,8 @@ def _on_second_half(claim: Claim) -> Claim:
 
 _SEARCHES = (
     Claim(
-        "Wrappers err less than the filters", tuple((wrapper.key, other) for wrapper in WRAPPERS for other in _FILTERS)
+        "Wrappers err less than the filters",
+        tuple((wrapper.key, other) for wrapper in WRAPPERS for other in _FILTERS),
     ),
     Claim(
         "The error probability is a better guide than the error",

@@ -1,0 +1,59 @@
+"""Which commit and which settings made the results of the studies: ``made.json`` next to them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bayesieve.table import write_atomically
+
+MADE = "made.json"
+_HERE = Path(__file__).parent
+
+
+def commit() -> str | None:
+    """The commit that this code is, with a "+" if it was changed since; None outside of a repository."""
+    named = _git("rev-parse", "--short=10", "HEAD")
+    return None if named is None else f"{named}{'+' if _git('status', '--porcelain', '--', *_code()) else ''}"
+
+
+def _code() -> list[str]:
+    """The folders of the code, this package and the library."""
+    import bayesieve
+
+    return [str(_HERE), str(Path(bayesieve.__file__).parent)]
+
+
+def _git(*words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(_HERE), *words], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def n_results(path: Path) -> int:
+    """Lines of a file of results."""
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def read_made(folder: Path) -> dict[str, dict[str, Any]]:
+    """By file: ``commits``, with the number of lines once each was done, and ``settings``."""
+    path = folder / MADE
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+
+def record(results: Path | None, settings: Mapping[str, Any]) -> None:
+    """Note the commit and settings of results that have grown, if this is a repository."""
+    own = commit()
+    if results is None or own is None or not results.is_file():
+        return
+    made = read_made(results.parent)
+    commits = dict(made.get(results.name, {}).get("commits", {}))
+    if n_results(results) != max(commits.values(), default=0):
+        made[results.name] = {"commits": commits | {own: n_results(results)}, "settings": dict(settings)}
+        text = json.dumps(dict(sorted(made.items())), indent=1, default=str)
+        write_atomically(results.with_name(MADE), text + "\n")
