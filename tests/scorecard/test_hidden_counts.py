@@ -61,9 +61,9 @@ def test_reports_and_frames_join_cells_of_few_rows() -> None:
     model, _, _ = fitted(calibrate="levels")
     hidden = report_data(model.with_hidden_counts(40), min_count=40)
     for feature in hidden.features:
-        lines = [level for level in feature.levels if not level.label.endswith("of fewer than 40 rows")]
-        assert len(feature.levels) - len(lines) <= 1
-        assert all(n % 40 == 0 for level in feature.levels for n in level.class_counts)
+        lines = [cell for cell in feature.cells if not cell.label.endswith("of fewer than 40 rows")]
+        assert len(feature.cells) - len(lines) <= 1
+        assert all(n % 40 == 0 for cell in feature.cells for n in cell.counts)
     wide, _, _ = fitted()
     frame, joined = wide.scorecard_.to_frame(), wide.scorecard_.to_frame(min_count=40)
     few = frame.filter(~pl.col("is_unseen") & (pl.col("rows") < 40))

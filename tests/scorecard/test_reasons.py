@@ -129,7 +129,7 @@ def test_texts_hold_for_the_row() -> None:
 def test_rows_of_any_kind_have_the_same_reasons() -> None:
     model, X = fitted(2)
     whole = model.reasons(X[:30])
-    assert model.reasons(X[:30].to_pandas()).equals(whole)
+    assert pl.from_pandas(model.reasons(X[:30].to_pandas())).equals(whole)
     assert model.reasons(X.row(7, named=True)).drop("row").equals(whole.filter(pl.col("row") == 7).drop("row"))
 
 

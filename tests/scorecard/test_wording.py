@@ -44,25 +44,23 @@ def test_levels_renamed_by_hand_are_told_by_these_texts_with_labels_and_without(
         assert {"a: refused", "Age: refused"} & set(told), told
         assert "refused" in edited.explain(asked)["level"].to_list()
         data = report_data(edited, X, y, cv=0)
-        shown = {feature.name: [level.label for level in feature.levels] for feature in data.features}
+        shown = {feature.name: [cell.label for cell in feature.cells] for feature in data.features}
         assert "refused" in shown["a" if labels is None else "Age"]
         assert "c" not in shown or "first" in shown["c"]
     both = model.edit().rename("c", {0: "first"}).done().with_labels({"c": {"name": "Colour", "levels": {"p": "pink"}}})
-    shown = {
-        feature.name: [level.label for level in feature.levels] for feature in report_data(both, X, y, cv=0).features
-    }
+    shown = {feature.name: [cell.label for cell in feature.cells] for feature in report_data(both, X, y, cv=0).features}
     assert "Colour" not in shown or "first" in shown["Colour"]
 
 
 def test_labels_are_shown_in_reports_reasons_explanations_and_changes() -> None:
     model, X, y = fitted()
     named = model.with_labels(LABELS)
-    data = report_data(named, X, y, cv=0)
+    data = report_data(named, X, y, cv=0, rows=3)
     of = {feature.name: feature for feature in data.features}
     assert {"Age", "Balance", "Colour", "d", "Age × Balance", "Colour × d"} == set(of)
     assert "On the day of the request." in str(of["Age"].note)
-    assert all(level.label.endswith((" years", "any value")) for level in of["Age"].levels)
-    assert "pink" in " ".join(level.label for level in of["Colour"].levels)
+    assert all(cell.label.endswith((" years", "any value")) for cell in of["Age"].cells)
+    assert "pink" in " ".join(cell.label for cell in of["Colour"].cells)
     grid = of["Colour × d"].grid
     assert grid is not None
     assert grid.names == ("Colour", "d")

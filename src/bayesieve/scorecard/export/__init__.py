@@ -1,0 +1,85 @@
+"""Exports of a fitted model to other systems: one file a target, all of them written from the same `Plan`."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bayesieve.parts import Registry, arguments
+from bayesieve.scorecard.export.plan import Plan
+from bayesieve.scorecard.record import Scorecard
+from bayesieve.words import listed, named
+
+
+class Export(ABC):
+    """Writes a model for another system; the options are the arguments of the constructor, all by name.
+
+    Packages that only this target needs are imported when it is used.
+
+    Attributes
+    ----------
+    name : str
+        Class attribute: what ``to=`` calls it.
+    suffixes : mapping from str to mapping
+        Class attribute: ends of file names that mean this target, and the options that they imply.
+    title : str
+        Class attribute: what it is, in a few words.
+    """
+
+    name: ClassVar[str] = ""
+    suffixes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    title: ClassVar[str] = ""
+
+    @abstractmethod
+    def write(self, plan: Plan) -> str | bytes:
+        """The content of the file."""
+
+
+@cache
+def targets() -> Registry[Any]:
+    """All targets by name; those of other packages are entry points of the group ``bayesieve.exports``."""
+    from bayesieve.scorecard.export.excel import Excel
+    from bayesieve.scorecard.export.onnx_graph import Onnx
+    from bayesieve.scorecard.export.pmml import Pmml
+    from bayesieve.scorecard.export.point_card import PointTable
+    from bayesieve.scorecard.export.programs import JavaScript, Python
+    from bayesieve.scorecard.export.sql import Sql
+
+    return Registry("bayesieve.exports", Export, Excel, JavaScript, Onnx, Pmml, PointTable, Python, Sql)
+
+
+def export(
+    card: Scorecard, to: str | None, path: Any, head: Mapping[str, str], options: Mapping[str, Any]
+) -> str | bytes:
+    """The content of an export; see `SelectiveNB.export`."""
+    kind, suffix = _target(to, path)
+    allowed, options = arguments(kind), {**kind.suffixes.get(suffix, {}), **options}
+    with_counts = options.pop("counts", False)
+    unknown = [name for name in options if name not in allowed]
+    if unknown:
+        known = listed([*map(repr, [*allowed, "name", "counts"])], 20)
+        raise ValueError(f"The export to {kind.name} has no option {named(unknown)}; it has {known}.")
+    try:
+        content: str | bytes = kind(**options).write(Plan.of(card, head, with_counts))
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"The export to {kind.name} needs {error.name}; install the extra: pip install 'bayesieve[export]'."
+        ) from None
+    return content
+
+
+def _target(to: Any, path: Any) -> tuple[Any, str]:
+    """The target, and the suffix of the file."""
+    known, suffix = targets(), "" if path is None else Path(os.fspath(path)).suffix.lower()
+    if to is None:
+        to = next((name for name, kind in known.items() if suffix in kind.suffixes), None)
+        if to is None:
+            by_suffix = [f"{own} ({name})" for name, kind in known.items() for own in kind.suffixes]
+            raise ValueError(f"Name the target as to=, or end the name of the file in {listed(by_suffix, 20)}.")
+    elif to not in known:
+        raise ValueError(f"to must be one of {listed([*map(repr, known)], 20)}, got {to!r:.80}.")
+    return known[to], suffix

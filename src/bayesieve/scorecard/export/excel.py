@@ -1,0 +1,402 @@
+"""Workbooks of formulas, which score typed or pasted values live.
+
+A row of values becomes a line of the hidden sheet "Work": codes of readers, what terms add, sums. Formulas use no more
+than spreadsheets agree on: texts are compared one by one by EXACT, as lists are compared without regard to case.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_FLOOR, Context
+from typing import Any, ClassVar
+
+from bayesieve.parts import Allowed, check_allowed
+from bayesieve.scorecard.export import Export
+from bayesieve.scorecard.export.plan import Plan, Reader
+from bayesieve.scorecard.export.point_card import Points
+from bayesieve.scorecard.reasons import DECIMALS
+from bayesieve.scorecard.record import UNSEEN
+from bayesieve.table.values import BLANKS
+from bayesieve.words import cut, named, visible
+
+_ALLOWED = {"rows": Allowed.count(low=0), "reasons": Allowed.count(low=0)}
+_HELD = [blank for blank in BLANKS if blank in "\t\n\r" or blank.isprintable() or ord(blank) > 0x7F]  # by a cell
+_EPOCH = 25569  # the serial number of 1970-01-01
+_FIRST_DAY = 61  # 1900-03-01; serial numbers before it are off by one, as Excel has a 29th of February 1900
+_FORMATS = {
+    "date": "yyyy-mm-dd",
+    "datetime": "yyyy-mm-dd hh:mm:ss.000",
+    "time": "hh:mm:ss.000",
+    "duration": "[h]:mm:ss.000",
+    **dict.fromkeys(("text", "category"), "@"),
+}
+_MOST_KEYS, _MOST_COLUMNS, _LONGEST, _EXACT = 2_000, 16_384, 255, 10**15
+_TOGETHER = 40  # keys of a formula, which may have 8,192 characters
+
+
+class Excel(Export):
+    """A workbook that scores an applicant, or pasted rows, by formulas, in Excel 2010 or later and LibreOffice.
+
+    Sheets: "Score", where values are typed, categories chosen from lists, with the probability of each class and, for
+    two classes, points and reasons; "Scorecard", what each cell adds; "Rows", where rows are pasted. Probabilities are
+    those of ``predict_proba``, not of the points.
+
+    An empty cell is a missing value. Numbers are compared by 15 digits and moments to the millisecond, as spreadsheets
+    hold no more. Days before 1900-03-01, and texts in columns of numbers or moments, give #N/A or #VALUE!.
+
+    Parameters
+    ----------
+    rows : int, default=200
+        Prepared lines of the sheet "Rows".
+    reasons : int, default=4
+        Reasons for the applicant, as `SelectiveNB.reasons` ranks them; of more than two classes with ``target_class``.
+    target_class : label, default=None
+        The class that reasons speak against; None: the second of two.
+    pdo, base_score, base_odds : float
+        Of the points, see `SelectiveNB.points`.
+
+    Raises
+    ------
+    ValueError
+        If an option is wrong, or a workbook cannot hold the model: columns of values of several types, numbers of more
+        than 15 digits or texts of more than 255 characters as categories, more than 2,000 texts of a column, more
+        features than a sheet has columns.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+    >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+    >>> model.export(to="excel", rows=10)[:2]
+    b'PK'
+    """
+
+    name = "excel"
+    suffixes: ClassVar[Mapping[str, Mapping[str, Any]]] = {".xlsx": {}}
+    title = "a workbook that scores typed or pasted values"
+
+    def __init__(
+        self,
+        *,
+        rows: int = 200,
+        reasons: int = 4,
+        target_class: Any = None,
+        pdo: float = 20,
+        base_score: float = 600,
+        base_odds: float = 30,
+    ) -> None:
+        check_allowed({"rows": rows, "reasons": reasons}, _ALLOWED)
+        self.rows, self.reasons, self.target_class = rows, reasons, target_class
+        self.scale = {"pdo": pdo, "base_score": base_score, "base_odds": base_odds}
+
+    def write(self, plan: Plan) -> bytes:
+        """The content of the workbook."""
+        import xlsxwriter
+
+        for reader in plan.readers:
+            _check(plan, reader)
+        content = io.BytesIO()
+        options = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
+        with xlsxwriter.Workbook(content, {**options, "in_memory": True}) as book:
+            _Sheets(book, plan, self).write()
+        return content.getvalue()
+
+
+class _Line:
+    """A line of the sheet "Work": formulas with their results for an empty row, by which files open complete."""
+
+    def __init__(self, sheet: Any, at: int) -> None:
+        self._sheet, self._at, self._width = sheet, at, 0
+        self.results: dict[str, Any] = {}
+
+    def put(self, formula: str, result: Any) -> str:
+        """Write a formula, and return the address of its cell."""
+        self._sheet.write_formula(self._at, self._width, f"={formula}", None, result)
+        address = f"Work!${_letters(self._width)}${self._at + 1}"
+        self._width, self.results[address] = self._width + 1, result
+        return address
+
+
+class _Sheets:
+    def __init__(self, book: Any, plan: Plan, export: Excel) -> None:
+        self.plan, self.export, self.is_binary = plan, export, len(plan.classes) == 2
+        names = ("Score", "Scorecard", "Rows", "Work", "Tables")
+        self.score, self.card, self.rows, self.work, self.tables = map(book.add_worksheet, names)
+        for sheet in (self.work, self.tables):
+            sheet.hide()
+        self.n_tables = 0
+        self.points = Points(plan.card, **export.scale) if self.is_binary else None
+        self.bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
+        self.title, self.wrapped = (
+            book.add_format({"bold": True, "font_size": 16}),
+            book.add_format({"text_wrap": True}),
+        )
+        self.percent, self.nats = (book.add_format({"num_format": own}) for own in ("0.0%", "0.000"))
+        look = {"border": 1, "border_color": "#9AA5B1", "bg_color": "#FFF8DC", "align": "left"}
+        kinds = {kind: _FORMATS.get(kind, "General") for kind in plan.columns.values()}
+        self.inputs = {kind: book.add_format({**look, "num_format": own}) for kind, own in kinds.items()}
+        self.keys = [self._keys(reader) for reader in plan.readers]
+        self.lines = [self._lines(k) for k in range(len(plan.terms))]
+        self.results = [f"Probability of {label}" for label in plan.classes] + ["Points"] * self.is_binary
+
+    def column(self, values: Sequence[Any]) -> str:
+        """Write a column of the sheet "Tables", and return its address."""
+        letters = _letters(self.n_tables)
+        for line, value in enumerate(values):
+            write = self.tables.write_string if isinstance(value, str) else self.tables.write
+            write(line, self.n_tables, value)
+        self.n_tables += 1
+        return f"Tables!${letters}$1:${letters}${max(1, len(values))}"
+
+    def _keys(self, reader: Reader) -> tuple[str, str, str]:
+        """Addresses of cuts or texts, of the texts as TRIM leaves them or keys that are numbers, and of codes + 1."""
+        codes = self.column([code + 1 for code in reader.keys.values()])
+        if reader.is_text:
+            return self.column([*reader.keys]), self.column([_squeezed(str(key)) for key in reader.keys]), codes
+        return self.column([*map(_held, reader.cuts or ())]), self.column([*reader.keys]), codes
+
+    def _lines(self, k: int) -> list[str]:
+        """Addresses of what a term adds by code: to the log odds and points of two classes, or to each class."""
+        term = self.plan.terms[k]
+        if self.points is None:
+            return [
+                self.column(own.ravel().tolist())
+                for own in (term.by_code[..., j] for j in range(len(self.plan.classes)))
+            ]
+        points = self.points.points[term.feature.name]
+        by_code = points if term.cell is None else points[term.cell]
+        return [self.column(own.ravel().tolist()) for own in (self.plan.log_odds[1][k], by_code)]
+
+    def code(self, line: _Line, at: int, cells: Mapping[str, str]) -> str:
+        """Write the code + 1 of the values of a reader."""
+        reader, (first, keys, codes) = self.plan.readers[at], self.keys[at]
+        own = [cells[name] for name in reader.columns]
+        x, missing, unseen = own[0], reader.missing + 1, str(reader.unseen + 1)
+        if len(own) > 1:
+            found = f"IF(COUNT({','.join(own)})={len(own)},{_interval(reader, '+'.join(own), first)},{missing})"
+        elif reader.type == "boolean":
+            true, false = (reader.keys.get(value, reader.unseen) + 1 for value in (True, False))
+            found = f"IF(ISBLANK({x}),{missing},IF(ISLOGICAL({x}),IF({x},{true},{false}),{unseen}))"
+        elif reader.is_text:
+            found = f"IF(ISBLANK({x}),{missing},{self._text(line, reader, x, first, keys)})"
+        else:
+            number = f"({x}-{_EPOCH})" if reader.type in ("date", "datetime") else x
+            if reader.is_moment and reader.type != "date":
+                number = f"(ROUND({number}*86400000,0)*1000)"
+            found = unseen if reader.cuts is None else _interval(reader, number, first)
+            if reader.keys:
+                key = f"SUMPRODUCT(({keys}={number})*{codes})"
+                found = f"IF({key}>0,{key},{found})"
+            if reader.type in ("date", "datetime"):
+                found = f"IF({x}<{_FIRST_DAY},NA(),{found})"
+            found = f"IF(ISBLANK({x}),{missing},IF(ISNUMBER({x}),{found},NA()))"
+        return line.put(found, missing)
+
+    def _text(self, line: _Line, reader: Reader, x: str, keys: str, squeezed: str) -> str:
+        """The code + 1 of a text: of exactly a key, else of a key with blanks around it. TRIM also shortens blanks
+        inside, but a text that has a key in it, and is equal to it once both are trimmed, is that key between blanks.
+        """
+        text = f'{x}&""'
+        for own in _HELD:
+            character = f"CHAR({ord(own)})" if own in "\t\n\r" else f'"{own}"'
+            text = f'SUBSTITUTE({text},{character}," ")' if own != " " else text
+        clean = line.put(f"TRIM({text})", "")
+        blank = reader.keys.get("", reader.missing) + 1
+        exact: list[str] = []
+        bare = [f'({clean}="")*{blank}']
+        for k, (key, code) in enumerate(zip(map(str, reader.keys), reader.keys.values(), strict=True), 1):
+            of_key, of_bare = (_cell(own, k) for own in (keys, squeezed))
+            if key != key.strip():
+                exact.append(f"EXACT({x},{of_key})*{code + 1}")
+            elif key:
+                bare.append(f"EXACT({clean},{of_bare})*ISNUMBER(FIND({of_key},{x}))*{code + 1}")
+        exact, bare = (
+            [line.put("+".join(own[k : k + _TOGETHER]), 0) for k in range(0, len(own), _TOGETHER)]
+            for own in (exact, bare)
+        )
+        either = f"IF(SUM({','.join(bare)})>0,SUM({','.join(bare)}),{reader.unseen + 1})"
+        return f"IF(SUM({','.join(exact)})>0,SUM({','.join(exact)}),{either})" if exact else either
+
+    def scored(self, at: int, cells: Mapping[str, str]) -> tuple[_Line, list[str], list[str]]:
+        """Write the line of a row; return it, the addresses of the results, and those of the codes of terms + 1."""
+        line, plan = _Line(self.work, at), self.plan
+        codes, of_terms, missing = [self.code(line, k, cells) for k in range(len(plan.readers))], [], []
+        for term in plan.terms:
+            sizes = [plan.readers[k].n_codes for k in term.readers]
+            one, *other = (codes[k] for k in term.readers)
+            first = plan.readers[term.readers[0]].missing
+            missing.append(first if not other else first * sizes[1] + plan.readers[term.readers[1]].missing)
+            of_terms.append(line.put(f"({one}-1)*{sizes[1]}+{other[0]}", missing[-1] + 1) if other else one)
+        starts = [plan.log_odds[0], self.points.base] if self.points else plan.card.intercept.tolist()
+        sums = []
+        for j, start in enumerate(starts):
+            values = [float(start)] + [self._value(k, j, own) for k, own in enumerate(missing)]
+            parts = [
+                line.put(f"INDEX({own[j]},{code})", value)
+                for own, code, value in zip(self.lines, of_terms, values[1:], strict=True)
+            ]
+            total = f"+SUM({parts[0]}:{parts[-1].split('!')[1]})" if parts else ""
+            sums.append(line.put(f"{float(start)!r}{total}", sum(values)))
+        if self.points:
+            odds = line.results[sums[0]]
+            of_second = line.put(f"1/(1+EXP(-MAX(-700,MIN(700,{sums[0]}))))", 1 / (1 + math.exp(-odds)))
+            of_first = line.put(f"1/(1+EXP(MAX(-700,MIN(700,{sums[0]}))))", 1 / (1 + math.exp(odds)))
+            return line, [of_first, of_second, sums[1]], of_terms
+        top = max(line.results[own] for own in sums)
+        highest = line.put(f"MAX({','.join(sums)})", top)
+        shares = [line.put(f"EXP({own}-{highest})", math.exp(line.results[own] - top)) for own in sums]
+        whole = line.put(f"SUM({','.join(shares)})", sum(line.results[own] for own in shares))
+        return line, [line.put(f"{own}/{whole}", line.results[own] / line.results[whole]) for own in shares], of_terms
+
+    def _value(self, k: int, j: int, code: int) -> float:
+        """What a term adds by its code, to the sum at position j."""
+        term = self.plan.terms[k]
+        at = code if term.cell is None else int(term.cell.ravel()[code])
+        if self.points is None:
+            return float(term.table[at, j])
+        return float(self.points.points[term.feature.name][at] if j else term.table[at, 1] - term.table[at, 0])
+
+    def reasons(self, line: _Line, codes: Sequence[str]) -> list[tuple[str, str]]:
+        """Formulas of the reasons for a row, with their results for an empty one."""
+        parts = self.plan.reason_parts(self.export.target_class)
+        n, keys = len(parts) + 1, []
+        for i, own in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
+            added = [f"INDEX({self.column(table.ravel().tolist())},{codes[k]})" for k, table in own]
+            value = sum(table.ravel()[line.results[codes[k]] - 1] for k, table in own)
+            keys.append(
+                line.put(f"ROUND(({'+'.join(added)})*1E{DECIMALS},0)*{n}+{i}", round(value * 10**DECIMALS) * n + i)
+            )
+        if not keys:
+            return []
+        every, texts = f"{keys[0]}:{keys[-1].split('!')[1]}", [self.plan.words.name(name) for name in parts]
+        names, found = self.column(texts), []
+        for rank, known in enumerate(sorted(line.results[own] for own in keys)[: self.export.reasons], 1):
+            lowest = line.put(f"SMALL({every},{rank})", known)
+            formula = f'IF({lowest}<0,INDEX({names},{lowest}-INT({lowest}/{n})*{n}),"")'
+            found.append((formula, texts[known % n - 1] if known < 0 else ""))
+        return found
+
+    def write(self) -> None:
+        """All sheets."""
+        plan, sheet, cells = self.plan, self.score, {}
+        for column, width in enumerate((34, 24, 3, 34, 16)):
+            sheet.set_column(column, column, width)
+        sheet.set_landscape()
+        sheet.fit_to_pages(1, 0)
+        sheet.write_string(0, 0, cut(visible(plan.head.get("model", "")), 200), self.title)
+        for column, text in ((0, "Column"), (1, "Value (empty: missing)"), (3, "Result")):
+            sheet.write_string(2, column, text, self.bold)
+        for at, (name, kind) in enumerate(plan.columns.items(), 3):
+            sheet.write_string(at, 0, cut(visible(plan.words.name(name)), 1000), self.wrapped)
+            sheet.write_blank(at, 1, None, self.inputs[kind])
+            cells[name] = f"Score!$B${at + 1}"
+            choices = [
+                value for own in plan.readers if own.columns == (name,) and own.cuts is None for value in own.keys
+            ]
+            if choices and kind not in ("date", "datetime", "time", "duration"):
+                listed = self.column([*dict.fromkeys(choices)])
+                sheet.data_validation(at, 1, at, 1, {"validate": "list", "source": f"={listed}", "show_error": False})
+        line, found, codes = self.scored(0, cells)
+        for at, (name, own) in enumerate(zip(self.results, found, strict=True), 3):
+            sheet.write_string(at, 3, visible(name), self.wrapped)
+            sheet.write_formula(at, 4, f"={own}", self.percent if name != "Points" else None, line.results[own])
+        if self.export.reasons and (self.is_binary or self.export.target_class is not None):
+            start = 4 + len(found)
+            target = plan.classes[1] if self.export.target_class is None else self.export.target_class
+            sheet.write_string(start, 3, visible(f"Reasons against {target}"), self.bold)
+            for at, (formula, text) in enumerate(self.reasons(line, codes), start + 1):
+                sheet.write_formula(at, 3, f"={formula}", self.wrapped, text)
+        self._write_rows()
+        self._write_card()
+
+    def _write_rows(self) -> None:
+        columns, sheet = self.plan.columns, self.rows
+        for column, name in enumerate([*columns, *self.results]):
+            kind = [*columns.values()][column] if column < len(columns) else None
+            sheet.set_column(column, column, 14, self.inputs.get(kind) if kind else None)
+            sheet.write_string(0, column, cut(visible(name), 1000), self.bold)
+        sheet.freeze_panes(1, 0)
+        for at in range(1, self.export.rows + 1):
+            line, found, _ = self.scored(at, {name: f"Rows!${_letters(k)}${at + 1}" for k, name in enumerate(columns)})
+            last = f"$A{at + 1}:${_letters(max(0, len(columns) - 1))}{at + 1}"
+            for column, (name, own) in enumerate(zip(self.results, found, strict=True), len(columns)):
+                format_ = self.percent if name != "Points" else None
+                formula, result = (f'IF(COUNTA({last})=0,"",{own})', "") if columns else (own, line.results[own])
+                sheet.write_formula(at, column, f"={formula}", format_, result)
+
+    def _write_card(self) -> None:
+        plan, points = self.plan, self.points
+        rows = [f"Rows of {label}" for label in plan.classes] if plan.with_counts else []
+        head = ["Feature", "Cell", *(f"Adds to {label}" for label in plan.classes), *["Points"] * self.is_binary, *rows]
+        lines: list[list[Any]] = [[name, text] for name, text in plan.head.items()]
+        lines += [[], head, ["", "start", *plan.card.intercept.tolist(), *([points.base] if points else [])]]
+        for term in plan.terms:
+            feature = term.feature
+            for k, label in enumerate([*plan.words.levels(feature.cells, full=True), UNSEEN]):
+                own = [int(points.points[feature.name][k])] if points else []
+                counts = feature.counts[k].tolist() if rows and k < len(feature.counts) else []
+                lines.append([plan.words.named(feature.levels), label, *term.table[k].tolist(), *own, *counts])
+        for at, line in enumerate(lines):
+            for column, value in enumerate(line):
+                if isinstance(value, str):
+                    style = self.bold if line is head else self.wrapped
+                    self.card.write_string(at, column, cut(visible(value), 32_000), style)
+                else:
+                    self.card.write_number(
+                        at,
+                        column,
+                        value,
+                        self.nats if isinstance(value, float) and column < 2 + len(plan.classes) else None,
+                    )
+        self.card.set_column(0, 0, 26)
+        self.card.set_column(1, 1, 60)
+        self.card.set_column(2, len(head), 14)
+        self.card.freeze_panes(len(plan.head) + 2, 0)
+
+
+def _check(plan: Plan, reader: Reader) -> None:
+    of = f"of column {named(reader.columns)}"
+    texts = [key for key in reader.keys if isinstance(key, str)]
+    if reader.type == "mixed" or (texts and not reader.is_text):
+        raise plan.refuse("Excel", f"values of several types {of}", "turn them into texts, and fit the model again")
+    if len(texts) > _MOST_KEYS:
+        raise plan.refuse("Excel", f"{len(texts):,} texts {of} (at most {_MOST_KEYS:,})", "use another target")
+    for key in texts:
+        if len(key) > _LONGEST or not all(own.isprintable() or own in _HELD for own in key):
+            raise plan.refuse(
+                "Excel", f"the text {visible(cut(key, 40))!r} {of}", "shorten it, and fit the model again"
+            )
+    if any(not isinstance(key, str) and not isinstance(key, bool) and abs(key) >= _EXACT for key in reader.keys):
+        raise plan.refuse("Excel", f"numbers of more than 15 digits {of}", "turn them into texts, and fit again")
+
+
+def _held(cut_point: float) -> float:
+    """The highest number of 15 digits up to a cut, which the numbers that a cell can hold lie on the same sides of."""
+    near = float(f"{cut_point:.15g}")
+    return near if near <= cut_point else float(Context(prec=15, rounding=ROUND_FLOOR).create_decimal(cut_point))
+
+
+def _interval(reader: Reader, number: str, cuts: str) -> str:
+    """The code + 1 of a number: a cut belongs to the interval on its left."""
+    return f"({reader.first + 1}+SUMPRODUCT(({cuts}<{number})*1))" if reader.cuts else str(reader.first + 1)
+
+
+def _squeezed(text: str) -> str:
+    """What TRIM leaves of a text, all blanks being spaces."""
+    return re.sub(" +", " ", re.sub(f"[{re.escape(BLANKS)}]", " ", text)).strip(" ")
+
+
+def _cell(column: str, line: int) -> str:
+    """The address of a line of a column."""
+    return f"{column.split(':')[0].rsplit('$', 1)[0]}${line}"
+
+
+def _letters(column: int) -> str:
+    """The name of a column."""
+    if column >= _MOST_COLUMNS:
+        raise ValueError("Excel cannot hold a model of that many features; fit it with fewer, or use another target.")
+    return (_letters(column // 26 - 1) if column >= 26 else "") + chr(65 + column % 26)

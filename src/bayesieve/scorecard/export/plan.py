@@ -1,0 +1,262 @@
+"""`Plan`: a scorecard in the few words that every export writes down: readers of columns, tables of features, a sum.
+
+code  = reader of a column: value -> number of a level
+line  = code of the one reader of a term, or ``cell[code, code]`` of both readers of a pair
+joint = intercept + sum of ``table[line]`` over terms
+P     = softmax of joint
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from bayesieve.scorecard import reasons
+from bayesieve.scorecard.look_up import ScoreReader
+from bayesieve.scorecard.record import Feature, Scorecard
+from bayesieve.scorecard.wording import Wording
+from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.text_types import number_of
+from bayesieve.table.values import TEMPORAL, canonical_text, parse_number
+from bayesieve.words import visible
+
+Key = str | int | float | bool
+Against = Literal["mean", "best"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """How a value of a column, or the sum of several columns of numbers, becomes a code.
+
+    A missing value (null, NaN, a text of blanks only unless "" is a key) has the code ``missing``. A key has its code;
+    texts are compared exactly, then without surrounding blanks. Any other number has the code ``first`` + the number of
+    ``cuts`` below it (a cut belongs to the interval on its left); any other category the code ``unseen``.
+
+    Parameters
+    ----------
+    columns : names of the raw columns; more than one: their sum, missing if one of them is.
+    type : of the column in training: "number", "boolean", "text", "category", "mixed", "date", "datetime", "duration"
+        or "time".
+    cuts : ascending floats; None for categories. Moments are numbers: days since 1970-01-01 for dates, microseconds
+        for others (datetimes since 1970-01-01 in UTC, times since midnight).
+    keys : codes of categories or of special values: texts for a column of texts (or of mixed values, by canonical
+        text), True and False, numbers, moments as numbers. Of a special value that is a text in a column of numbers,
+        its text.
+    first, missing, unseen : codes. ``unseen`` is the last, and may be that of missing values, too.
+    refuses_infinite : whether infinite numbers are an error, as `predict_proba` has it.
+    """
+
+    level: FeatureLevels
+    columns: tuple[str, ...]
+    type: str
+    cuts: tuple[float, ...] | None
+    keys: dict[Key, int]
+    first: int
+    missing: int
+    unseen: int
+    refuses_infinite: bool
+
+    @classmethod
+    def of(cls, level: FeatureLevels) -> Reader:
+        """The reader of the levels of a column, of a sum of columns or of an indicator."""
+        columns = level.sum_of or (level.score if isinstance(level, IndicatorLevels) else level.name,)
+        keys: dict[Key, int] = {}
+        cuts = None
+        if level.cut_points is None:
+            keys = _keys_of_groups(level)
+        else:
+            cuts = tuple(level.own_cuts.tolist())
+            for code, (_, values) in enumerate(level.special, level.n_apart - len(level.special)):
+                keys |= {_special(value, level.type): code for value in values}
+        bounded = level.cut_points is not None and not isinstance(level, IndicatorLevels)
+        codes = level.n_apart, level._code_of_missing, level.unseen_code
+        return cls(level, tuple(columns), level.type, cuts, keys, *codes, bounded)
+
+    @property
+    def n_codes(self) -> int:
+        """Number of codes, that of unseen values included."""
+        return self.unseen + 1
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether values are dates or times."""
+        return self.type in TEMPORAL
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are texts."""
+        return self.type in ("text", "category")
+
+    @property
+    def is_large(self) -> bool:
+        """Whether keys are whole numbers of which floats cannot tell neighbours apart."""
+        return self.type == "number" and self.cuts is None and any(abs(float(key)) >= 2**53 for key in self.keys)
+
+
+def _keys_of_groups(level: FeatureLevels) -> dict[Key, int]:
+    values = [(value, code) for code, group in enumerate(level.groups or ()) for value in group if value is not None]
+    if level.type in TEMPORAL:
+        return {parse_number(canonical_text(value), level.type): code for value, code in values}
+    if level.type == "boolean":
+        return {canonical_text(value) == "True": code for value, code in values}
+    if level.type == "number" and all(isinstance(value, (int, float)) for value, _ in values):
+        return dict(values)  # type: ignore[arg-type]
+    return {canonical_text(value): code for value, code in values}
+
+
+def _special(value: Any, type_: str) -> Key:
+    number = number_of(value, type_)
+    return canonical_text(value).strip() if math.isnan(number) else number
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """What a feature adds.
+
+    Parameters
+    ----------
+    feature : Feature
+    readers : positions of one reader, or two of a pair.
+    table : (n_lines, n_classes) nats of each class, by line; the last line is that of unseen values.
+    cell : (codes of the first reader, codes of the second) line of each pair of codes, or None for one reader.
+    """
+
+    feature: Feature
+    readers: tuple[int, ...]
+    table: np.ndarray
+    cell: np.ndarray | None
+
+    @property
+    def by_code(self) -> np.ndarray:
+        """(n_codes, ..., n_classes) nats by the code of each reader."""
+        return self.table if self.cell is None else self.table[self.cell]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A scorecard to be written down.
+
+    Parameters
+    ----------
+    card : Scorecard
+    readers, terms : in the order in which contributions are added.
+    head : facts about the model by name, all texts: ``model``, ``bayesieve`` (version), ``written`` (date),
+        ``rows``, ``checksum`` (SHA-256 of the model's content).
+    with_counts : whether exports tell the training rows of each cell.
+    """
+
+    card: Scorecard
+    readers: tuple[Reader, ...]
+    terms: tuple[Term, ...]
+    head: Mapping[str, str]
+    with_counts: bool = False
+
+    @classmethod
+    def of(cls, card: Scorecard, head: Mapping[str, str], with_counts: bool = False) -> Plan:
+        """The plan of a scorecard."""
+        known: dict[int, int] = {}
+        readers: list[Reader] = []
+
+        def position(level: FeatureLevels) -> int:
+            if id(level) not in known:
+                known[id(level)] = len(readers)
+                readers.append(Reader.of(level))
+            return known[id(level)]
+
+        terms = []
+        for feature in (card.features[k] for k in card.used.tolist()):
+            cells = feature.cells
+            grid = cells._level_of_codes.astype(np.int64) if isinstance(cells, PairLevels) else None
+            terms.append(Term(feature, tuple(map(position, cells.by_column)), feature.table, grid))
+        return cls(card, tuple(readers), tuple(terms), head, with_counts)
+
+    @property
+    def classes(self) -> list[Any]:
+        """Labels, in the order of the columns of probabilities."""
+        labels: list[Any] = self.card.classes.tolist()
+        return labels
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The type of each raw column that is needed, by name, in the order of the training table."""
+        types = {name: reader.type for reader in self.readers for name in reader.columns}
+        return {name: types[name] for name in self.card.columns if name in types}
+
+    @cached_property
+    def log_odds(self) -> tuple[float, list[np.ndarray]]:
+        """Of two classes: intercept and tables by code of log P(second class) - log P(first class)."""
+        assert len(self.classes) == 2
+        first, second = self.card.intercept
+        return float(second - first), [term.by_code[..., 1] - term.by_code[..., 0] for term in self.terms]
+
+    def reason_parts(
+        self, target_class: Any = None, against: Against = "mean"
+    ) -> dict[str, list[tuple[int, np.ndarray]]]:
+        """For each column in use, in the order of the training table, the terms that it is part of, by position, and
+        what it adds in each to the score of a class less what it adds in the reference, by code.
+
+        Sums below 0, rounded to `DECIMALS`, are reasons; the lowest first, of equal ones the first column (see
+        `bayesieve.scorecard.reasons`).
+
+        Parameters
+        ----------
+        target_class : label, default=None
+            The class that reasons speak against; None: the second of two.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes and none is named.
+        """
+        if target_class is None and len(self.classes) > 2:
+            raise ValueError(
+                f"Reasons of {len(self.classes)} classes need the class that they speak against; name it: "
+                f"target_class={self.classes[0]!r}, for example."
+            )
+        at = 1 if target_class is None else reasons.class_position(self.card, target_class)
+        references = reasons.reference_scores(self.card, against)
+        parts: dict[str, list[tuple[int, np.ndarray]]] = {name: [] for name in reasons.columns_in_use(self.card)}
+        for k, term in enumerate(self.terms):
+            columns = term.feature.columns
+            value = (reasons.class_scores(term.table)[:, at] - references[k, at]) / len(columns)
+            for name in columns:
+                parts[name].append((k, value if term.cell is None else value[term.cell]))
+        return parts
+
+    def reason_texts(self) -> dict[str, tuple[Reader, list[str]]]:
+        """For each column in use how its values are told apart in reasons, and the text of each code, unseen last."""
+        names = reasons.columns_in_use(self.card)
+        told = [reasons.reason_texts(self.card, level) for level in reasons.told_apart(self.card, names)]
+        bounded = not isinstance(self.card.reader, ScoreReader)  # thresholds take infinite scores like any other
+        readers = [replace(Reader.of(level), refuses_infinite=bounded) for level, _ in told]
+        return {name: (own, texts) for name, own, (_, texts) in zip(names, readers, told, strict=True)}
+
+    @cached_property
+    def words(self) -> Wording:
+        """Readable names and texts."""
+        return Wording.of(self.card)
+
+    def refuse(self, target: str, what: str, remedy: str) -> ValueError:
+        """An error for what a target cannot hold: one sentence with the remedy."""
+        return ValueError(f"{target} cannot hold {what}; {remedy}.")
+
+    def counts_by_cell(self) -> Sequence[tuple[str, str, list[float]]]:
+        """Feature, label of the cell, and its training rows by class; empty unless asked for."""
+        if not self.with_counts:
+            return []
+        return [
+            (term.feature.name, label, counts)
+            for term in self.terms
+            for label, counts in zip(term.feature.cells.all_labels, term.feature.counts.tolist(), strict=True)
+        ]
+
+    def facts(self) -> list[str]:
+        """The head and the counts as texts of one line each, for comments; whatever ends a comment is left in."""
+        cells = [f"rows of {name}, {label}: {', '.join(map(str, n))}" for name, label, n in self.counts_by_cell()]
+        return [visible(fact) for fact in [*(f"{name}: {text}" for name, text in self.head.items()), *cells]]

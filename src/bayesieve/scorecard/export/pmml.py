@@ -1,0 +1,300 @@
+"""PMML 4.4: readers become derived fields, two classes a Scorecard with reason codes, more a RegressionModel."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayesieve.parts import Allowed, check_allowed
+from bayesieve.scorecard.export import Export
+from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
+from bayesieve.scorecard.reasons import DECIMALS, columns_in_use, reference_scores
+
+_UNITS = {
+    "date": "days since 1970-01-01",
+    "datetime": "microseconds since 1970-01-01T00:00 UTC",
+    "time": "microseconds since midnight",
+    "duration": "microseconds",
+}
+# What str.strip() takes away, without brackets and entities: PMML4S keeps of a constant what is after the last one.
+_BLANKS = r"(?:\s|\p{Z}|\x0b|\x0c|\x1c|\x1d|\x1e|\x1f|\x85)*"
+_TRIMMED = rf"(?s)^{_BLANKS}(.*?){_BLANKS}$"
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ALLOWED = {"reasons": Allowed.count(low=0), "against": Allowed.choice("mean", "best")}
+_LARGEST = repr(float(np.finfo(float).max))
+_UNKNOWN = -1
+_KINDS = {int: "integer", float: "double", str: "string"}
+
+
+class Pmml(Export):
+    """PMML 4.4: a Scorecard with reason codes for two classes, a RegressionModel with softmax for more.
+
+    Evaluators give ``log odds`` (of the second class; nats; two classes only), ``probability(label)`` of each class,
+    ``predicted class`` (its label as text) and ``reason 1``, ``reason 2`` ... A name that a column has already ends in
+    ``_``. Each column is a Characteristic, to which a pair adds one half, as `SelectiveNB.reasons` has it.
+
+    Inputs are named after the columns. Texts and booleans are given as such, numbers as doubles, and moments as
+    numbers, for evaluators neither hold microseconds nor count days alike: dates as days since 1970-01-01, datetimes
+    as microseconds since 1970-01-01 UTC, times as microseconds since midnight, durations as microseconds; the
+    DataField's ``displayName`` tells the unit. A missing value is null or NaN. Infinite numbers, if `predict_proba`
+    refuses them, are invalid: JPMML raises an error, PMML4S gives NaN. A text in place of a number is an error in
+    JPMML and missing in PMML4S. Facts about the model, and counts of rows, are Extensions of the Header.
+
+    Parameters
+    ----------
+    reasons : int, default=0
+        Number of ranked reasons, as columns; two classes only. If a row has fewer, JPMML leaves the rest empty and
+        PMML4S repeats the last one.
+    against : {"mean", "best"}, default="mean"
+        What reasons compare with, as in `SelectiveNB.reasons`.
+
+    Raises
+    ------
+    ValueError
+        If an option is wrong, or for what PMML cannot hold: reasons of more than two classes, columns of mixed types,
+        numbers beyond 2^53 as categories, and characters that XML does not allow.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+    >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+    >>> "<Scorecard" in model.export(to="pmml", reasons=2)
+    True
+    """
+
+    name = "pmml"
+    suffixes: ClassVar[Mapping[str, Any]] = {".pmml": {}}
+    title = "PMML 4.4, for scoring engines of banks and insurers"
+
+    def __init__(self, *, reasons: int = 0, against: Against = "mean") -> None:
+        check_allowed({"reasons": reasons, "against": against}, _ALLOWED)
+        self.reasons, self.against = reasons, against
+
+    def write(self, plan: Plan) -> str:
+        """The document."""
+        if self.reasons and len(plan.classes) > 2:
+            raise plan.refuse("PMML", "reasons of more than two classes", "leave out reasons=")
+        document = _Document(plan)
+        root = document.scorecard(self.reasons, self.against) if len(plan.classes) == 2 else document.regression()
+        ET.indent(root)
+        text = ET.tostring(root, "unicode").replace("\r", "&#13;")
+        if found := _NOT_XML.search(text):
+            raise plan.refuse("PMML", f"the character {found[0]!r}", "rename the column, category or class")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _element(tag: str, *children: ET.Element, text: Any = None, **attributes: Any) -> ET.Element:
+    element = ET.Element(tag, {name: str(value) for name, value in attributes.items() if value is not None})
+    element.text = None if text is None else str(text)
+    element.extend(children)
+    return element
+
+
+def _constant(value: float | str) -> ET.Element:
+    return _element("Constant", text=value, dataType=_KINDS[type(value)])
+
+
+def _apply(function: str, *arguments: ET.Element | str) -> ET.Element:
+    """A function of expressions or fields."""
+    nodes = (_element("FieldRef", field=node) if isinstance(node, str) else node for node in arguments)
+    return _element("Apply", *nodes, function=function)
+
+
+def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, missing: Any) -> ET.Element:
+    """The last item of the row whose other items equal the fields."""
+    names = [*(f"input{k}" for k in range(len(fields))), "output"]
+    pairs = [_element("FieldColumnPair", field=field, column=name) for field, name in zip(fields, names, strict=False)]
+    table = [
+        _element("row", *(_element(name, text=item) for name, item in zip(names, row, strict=True))) for row in rows
+    ]
+    options = {"dataType": _KINDS[type(default)], "defaultValue": default, "mapMissingTo": missing}
+    return _element("MapValues", *pairs, _element("InlineTable", *table), outputColumn="output", **options)
+
+
+def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str, missing: Any = None) -> ET.Element:
+    """The first item of the bin: value, closure, left and right end."""
+    elements = [
+        _element(
+            "DiscretizeBin", _element("Interval", closure=closure, leftMargin=left, rightMargin=right), binValue=to
+        )
+        for to, closure, left, right in bins
+    ]
+    return _element("Discretize", *elements, field=field, dataType=kind, mapMissingTo=missing)
+
+
+def _bins(reader: Reader) -> Iterator[tuple[int, str, Any, Any]]:
+    """Bins of all numbers from end to end: evaluators differ in what a gap means."""
+    cuts, left = reader.cuts, None
+    for end in [*sorted({*(cuts or ()), *reader.keys}), None]:
+        between = reader.unseen
+        if cuts is not None:
+            between = reader.first + (len(cuts) if end is None else bisect_left(cuts, end))
+        yield between, "openOpen" if end is None or end in reader.keys else "openClosed", left, end
+        if end in reader.keys:
+            yield reader.keys[end], "closedClosed", end, end
+        left = end
+
+
+def _output(name: str, feature: str, kind: str, *expression: ET.Element, **attributes: Any) -> ET.Element:
+    optype = "continuous" if kind == "double" else "categorical"
+    return _element("OutputField", *expression, name=name, optype=optype, dataType=kind, feature=feature, **attributes)
+
+
+def _data_field(name: str, type_: str, finite: bool) -> ET.Element:
+    if type_ in ("text", "category", "boolean"):
+        kind = "boolean" if type_ == "boolean" else "string"
+        return _element("DataField", name=name, optype="categorical", dataType=kind)
+    bounds = [_element("Interval", closure="closedClosed", leftMargin=f"-{_LARGEST}", rightMargin=_LARGEST)] * finite
+    unit = _UNITS.get(type_)
+    return _element("DataField", *bounds, name=name, displayName=unit, optype="continuous", dataType="double")
+
+
+class _Document:
+    """The parts of a document; fields get names that no column has."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.names = plan, set(plan.columns)
+        self.labels = [str(label) for label in plan.classes]
+        self.derived: list[ET.Element] = []
+        codes = [self.code(reader) for reader in plan.readers]
+        self.lines = [
+            codes[term.readers[0]] if term.cell is None else self.line(term, [codes[k] for k in term.readers])
+            for term in plan.terms
+        ]
+
+    def name(self, wanted: str) -> str:
+        """A name that no other field has."""
+        while wanted in self.names:
+            wanted += "_"
+        self.names.add(wanted)
+        return wanted
+
+    def derive(self, wanted: str, kind: str, expression: ET.Element) -> str:
+        """The name of a new field."""
+        name, optype = self.name(wanted), "categorical" if kind == "string" else "continuous"
+        self.derived.append(_element("DerivedField", expression, name=name, optype=optype, dataType=kind))
+        return name
+
+    def code(self, reader: Reader) -> str:
+        """The field of the codes of a reader."""
+        column, *others = reader.columns
+        if reader.is_text:
+            expression = self.code_of_text(column, reader)
+        elif reader.type == "boolean":
+            rows = [(str(value).lower(), code) for value, code in reader.keys.items()]
+            expression = _map([column], rows, reader.unseen, reader.missing)
+        else:
+            lost = [key for key in reader.keys if isinstance(key, str) or abs(key) >= 2**53]
+            if lost or reader.type == "mixed":
+                what = (
+                    f"values such as {lost[0]!r} of the column {column!r}" if lost else f"the mixed column {column!r}"
+                )
+                raise self.plan.refuse("PMML", what, "fit the model to the column as text")
+            for name in others:
+                column = self.derive(f"{column} + {name}", "double", _apply("+", column, name))
+            expression = _discretize(column, _bins(reader), "integer", reader.missing)
+        return self.derive(f"code of {' + '.join(reader.columns)}", "integer", expression)
+
+    def code_of_text(self, column: str, reader: Reader) -> ET.Element:
+        """By the exact text and, if that is unknown, by the text without blanks around it."""
+        rows = list({"": reader.missing, **reader.keys}.items())
+        exact = self.derive(f"exact {column}", "integer", _map([column], rows, _UNKNOWN, reader.missing))
+        bare = _apply("replace", column, _constant(_TRIMMED), _constant("$1"))
+        trimmed = self.derive(f"trimmed {column}", "string", bare)
+        second = _map([trimmed], rows, reader.unseen, reader.missing)
+        return _apply("if", _apply("equal", exact, _constant(_UNKNOWN)), second, exact)
+
+    def line(self, term: Term, codes: list[str]) -> str:
+        """The field of the lines of a pair."""
+        assert term.cell is not None
+        unseen = len(term.table) - 1
+        rows = [(*at, line) for at, line in np.ndenumerate(term.cell) if line != unseen]
+        return self.derive(f"cell of {term.feature.name}", "integer", _map(codes, rows, unseen, unseen))
+
+    def added(self, k: int, label: str, nats: np.ndarray) -> str:
+        """The field of what a term adds, from nats by line."""
+        values = nats.tolist()
+        table = _map([self.lines[k]], enumerate(values), values[-1], values[-1])
+        return self.derive(f"{self.plan.terms[k].feature.name} for {label}", "double", table)
+
+    def scorecard(self, reasons: int, against: Against) -> ET.Element:
+        """Of two classes: log odds, to which each column adds its share of its features."""
+        references = reference_scores(self.plan.card, against)
+        shares: dict[str, list[str]] = {name: [] for name in columns_in_use(self.plan.card) or [""]}
+        # Less than the last decimal that reasons are compared by: rounding is no reason, the first of equal ones leads.
+        baselines = {name: -(0.5 + 0.001 * i) * 10.0**-DECIMALS for i, name in enumerate(shares)}
+        for k, term in enumerate(self.plan.terms):
+            columns = term.feature.columns
+            share = self.added(k, self.labels[1], (term.table[:, 1] - term.table[:, 0]) / len(columns))
+            for name in columns:
+                shares[name].append(share)
+                baselines[name] += references[k, 1] / len(columns)
+        parts = []
+        for name, fields in shares.items():
+            score = _element("ComplexPartialScore", _apply("sum", _constant(0.0), *fields))
+            always = _element("Attribute", _element("True"), score)
+            parts.append(_element("Characteristic", always, name=name, reasonCode=name, baselineScore=baselines[name]))
+        options = {
+            "initialScore": self.plan.log_odds[0],
+            "useReasonCodes": str(reasons > 0).lower(),
+            "reasonCodeAlgorithm": "pointsBelow",
+            "baselineMethod": "mean" if against == "mean" else "max",
+        }
+        outputs = self.outputs_of_odds(reasons)
+        return self.root("Scorecard", "regression", outputs, [_element("Characteristics", *parts)], options)
+
+    def outputs_of_odds(self, reasons: int) -> list[ET.Element]:
+        """Log odds, probabilities, class and reasons."""
+        odds, one = self.name("log odds"), _constant(1.0)
+        outputs = [_output(odds, "predictedValue", "double")]
+        for label, sign in zip(self.labels, (1.0, -1.0), strict=True):
+            chance = _apply("/", one, _apply("+", one, _apply("exp", _apply("*", _constant(sign), odds))))
+            outputs.append(_output(self.name(f"probability({label})"), "transformedValue", "double", chance))
+        bins = zip(self.labels, ("openClosed", "openOpen"), (None, 0.0), (0.0, None), strict=True)
+        chosen = _discretize(odds, bins, "string")
+        outputs.append(_output(self.name("predicted class"), "transformedValue", "string", chosen))
+        for rank in range(1, reasons + 1):
+            outputs.append(_output(self.name(f"reason {rank}"), "reasonCode", "string", rank=rank))
+        return outputs
+
+    def regression(self) -> ET.Element:
+        """Of more than two classes: softmax of what features add to each."""
+        tables, outputs = [], []
+        for j, label in enumerate(self.labels):
+            fields = [self.added(k, label, term.table[:, j]) for k, term in enumerate(self.plan.terms)]
+            predictors = [_element("NumericPredictor", name=name, coefficient=1) for name in fields]
+            intercept = self.plan.card.intercept[j].item()
+            tables.append(_element("RegressionTable", *predictors, intercept=intercept, targetCategory=label))
+            outputs.append(_output(self.name(f"probability({label})"), "probability", "double", value=label))
+        outputs.append(_output(self.name("predicted class"), "predictedValue", "string"))
+        return self.root("RegressionModel", "classification", outputs, tables, {"normalizationMethod": "softmax"})
+
+    def root(
+        self, tag: str, function: str, outputs: list[ET.Element], parts: list[ET.Element], options: dict[str, Any]
+    ) -> ET.Element:
+        """The document around the parts of a model."""
+        plan, target = self.plan, self.name("class")
+        facts = list(plan.head.items())
+        for feature, label, counts in plan.counts_by_cell():
+            facts.append((f"rows: {feature}: {label}", " ".join(f"{count:.15g}" for count in counts)))
+        extensions = [_element("Extension", extender="bayesieve", name=name, value=text) for name, text in facts]
+        finite = {name for reader in plan.readers if reader.refuses_infinite for name in reader.columns}
+        fields = [_data_field(name, kind, name in finite) for name, kind in plan.columns.items()]
+        values = [_element("Value", value=label) for label in self.labels] * (function == "classification")
+        kinds = ("categorical", "string") if values else ("continuous", "double")
+        fields.append(_element("DataField", *values, name=target, optype=kinds[0], dataType=kinds[1]))
+        used = [_element("MiningField", name=name) for name in plan.columns]
+        used.append(_element("MiningField", name=target, usageType="target"))
+        derived = _element("LocalTransformations", *self.derived)
+        contents = _element("MiningSchema", *used), _element("Output", *outputs), derived, *parts
+        model = _element(tag, *contents, functionName=function, modelName=plan.head.get("model"), **options)
+        application = _element("Application", name="bayesieve", version=plan.head.get("bayesieve"))
+        header, dictionary = _element("Header", *extensions, application), _element("DataDictionary", *fields)
+        return _element("PMML", header, dictionary, model, xmlns="http://www.dmg.org/PMML-4_4", version="4.4")

@@ -1,0 +1,338 @@
+"""Scorecards of whole points: `Points` rounds contributions, `PointTable` writes them as a table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, select_autoescape
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+
+from bayesieve.parts import Allowed, check_allowed
+from bayesieve.scorecard.edits import joined
+from bayesieve.scorecard.export import Export
+from bayesieve.scorecard.export.plan import Against, Plan
+from bayesieve.scorecard.reasons import class_position, reasons_of
+from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, bounds_of
+from bayesieve.scorecard.wording import Wording
+from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
+from bayesieve.table.frames import as_table, polars_frame
+from bayesieve.table.target import as_target
+from bayesieve.table.writing import guarded
+from bayesieve.words import ShortRepr, format_count, format_number, visible
+
+_POSITIVE = Allowed("be a number from 0.000001 to 1,000,000", number=Real, low=1e-6, high=1e6)
+_ALLOWED = dict.fromkeys(("pdo", "base_odds"), _POSITIVE) | {
+    "base_score": Allowed("be a number from -1,000,000 to 1,000,000", number=Real, low=-1e6, high=1e6),
+    "max_points": Allowed("be a whole number from 1 to 1,000,000, or None", (None,), Integral, 1, 1e6),
+    "format": Allowed.choice("csv", "html", "markdown"),
+}
+_SHIFTS = np.array(sorted(range(-32, 32), key=abs)) / 64  # of the points of a feature before they are rounded
+_SCALES = np.geomspace(0.25, 1.5, 60)  # of the widest feature, by the width of the range; over 1 its ends are cut
+_ENDS = "", "_2"  # of names, for both columns of a pair
+_LEAST_GAIN = 1e-9  # of log loss, summed over rows
+
+
+class Points(ShortRepr):
+    """A scorecard of whole points for a model of two classes, as `SelectiveNB.points` makes it.
+
+    The score of a row is a base plus the points of its cell of each feature. It means odds of the second class of
+    exp(``offset`` + ``slope`` * score). A shift of all points of a feature can move into the base, so shifts are chosen
+    together with the roundings: those of least mean squared error over the training rows, features taken as
+    independent; or, with rows, of least log loss: every cell in turn is rounded up or down, until nothing improves.
+
+    Parameters
+    ----------
+    card : Scorecard
+    pdo, base_score, base_odds : float, default=20, 600 and 30
+        ``base_score`` points mean odds of ``base_odds``; ``pdo`` points more double the odds.
+    max_points : int or None, default=None
+        Points of every cell lie between -``max_points`` and ``max_points``. The base is 0 then, the scale is chosen
+        with the roundings, and ``pdo``, ``base_score`` and ``base_odds`` are not used.
+    X, y : rows and labels, optional
+        Rows to choose roundings by.
+
+    Attributes
+    ----------
+    base : int
+    slope, offset : float
+    loss_of_rows : polars.DataFrame or None
+        `loss` of the rows given.
+
+    Raises
+    ------
+    ValueError
+        If there are not two classes, or an option is wrong.
+    """
+
+    def __init__(self, card: Scorecard, **options: Any) -> None:
+        given = PointTable(**options)
+        if card.classes.size != 2:
+            raise ValueError(f"Points need two classes, not {card.classes.size}; fit one model for each class.")
+        if given.X is None and given.y is not None:
+            raise ValueError("Labels y belong to rows; give X as well.")
+        most = given.max_points
+        self.card, lines, self._first = card, card.tables.lines[:-1], card.tables.first
+        self._of = np.repeat(np.arange(self._first.size), card.tables.n_lines)
+        self._odds, self._intercept = lines[:, 1] - lines[:, 0], float(card.intercept[1] - card.intercept[0])
+        used = [card.features[k] for k in card.used.tolist()]
+        rows = [np.append(feature.counts.sum(axis=1) + np.finfo(float).tiny, 0) for feature in used]
+        self._share = np.concatenate([*(own / own.sum() for own in rows), np.zeros(0)])
+        if most is None:
+            self.slope = float(np.log(2)) / float(given.pdo)
+            self.offset = float(np.log(given.base_odds)) - self.slope * float(given.base_score)
+            self._round(1 / self.slope, np.inf)
+            self.base = round((self._intercept - self.offset) / self.slope - float(self._share @ self._points))
+        else:
+            width = float((self._sums(self._odds, np.maximum) - self._sums(self._odds, np.minimum)).max(initial=0.0))
+            scales = (_SCALES * 2 * most / (width or 1.0)).tolist()
+            self._round(min(scales, key=lambda scale: round(self._round(scale, most), 9)), most)
+        if given.X is not None:
+            self._descend(self._lines(given.X))
+        self.loss_of_rows = None if given.y is None else self.loss(given.X, given.y)
+
+    def _sums(self, values: np.ndarray, ufunc: np.ufunc = np.add) -> Any:
+        """Sums over the cells of each feature."""
+        return ufunc.reduceat(values, self._first, axis=-1) if self._first.size else values
+
+    def _round(self, scale: float, most: float) -> float:
+        """Round ``scale`` times the log odds to points, in a range give them their meaning, and return the error."""
+        exact, self._most, self.base = scale * self._odds, most, 0
+        bounds = -most - self._sums(exact, np.minimum), most - self._sums(exact, np.maximum)
+        shifts = _SHIFTS[:, None] + np.median([np.zeros(self._first.size), *bounds], axis=0)
+        errors = np.clip(np.rint(exact + shifts[:, self._of]), -most, most) - exact
+        variances = self._sums(errors**2 * self._share) - self._sums(errors * self._share) ** 2
+        best = np.argmin(variances.round(12), axis=0)  # the least shift of equal ones
+        self._targets = exact + np.take_along_axis(shifts, best[None], axis=0)[0, self._of]
+        self._points: np.ndarray = np.clip(np.rint(self._targets), -most, most).astype(np.int64)
+        if most < np.inf:
+            weighted = self._share * self._points
+            means = self._sums(weighted)
+            variance = float(weighted @ self._points - means @ means)
+            self.slope = float(weighted @ self._odds) / variance if variance > 0 else 1.0
+            self.offset = self._intercept - self.slope * float(means.sum())
+        return self.rounding_error
+
+    def _descend(self, lines: np.ndarray) -> None:
+        """Round every cell up or down as long as that lessens the log loss of the rows that the exact model expects: by
+        their labels, roundings would follow the noise.
+        """
+        chance = expit(self._intercept + self._odds[lines].sum(axis=0))
+        score = self.base + self._points[lines].sum(axis=0)
+        for _ in range(50):
+            before = self._points.copy()
+            for k, own in enumerate(lines):
+                other = np.clip(self._points + np.where(self._points < self._targets, 1, -1), -self._most, self._most)
+                step = np.where(np.abs(other - self._targets) < 1, other - self._points, 0).astype(np.int64)
+                odds, more = self.offset + self.slope * score, self.slope * step[own]
+                gains = np.logaddexp(0.0, odds) - np.logaddexp(0.0, odds + more) + chance * more
+                step[(np.bincount(own, gains, step.size) < _LEAST_GAIN) | (self._of != k)] = 0
+                self._points += step
+                score += step[own]
+            if (self._points == before).all():
+                break
+
+    def _lines(self, X: Any) -> Any:
+        """(n_features, n_rows) lines of the rows' cells among those of all features."""
+        tables, codes = self.card.tables, self.card.cells(as_table(X)).astype(np.int64)
+        return tables.first[:, None] + np.minimum(codes, tables.n_lines[:, None] - 1)
+
+    @property
+    def points(self) -> dict[str, np.ndarray]:
+        """Of each feature in the model, the points of its cells, then of values never seen in training."""
+        names = [self.card.features[k].name for k in self.card.used.tolist()]
+        return dict(zip(names, np.split(self._points, self._first[1:]), strict=False))
+
+    @property
+    def rounding_error(self) -> float:
+        """Root mean square over the training rows of the error of log odds, features taken as independent."""
+        errors = self.slope * self._points - self._odds
+        means = self._sums(self._share * errors)
+        mean = self.offset + self.slope * self.base - self._intercept + means.sum()
+        return float(np.sqrt(mean**2 + max(self._share @ errors**2 - means @ means, 0.0)))
+
+    def score(self, X: Any) -> Any:
+        """Scores of rows, (n_rows,) whole numbers; ``X`` is a table with the training columns."""
+        return self.base + self._points[self._lines(X)].sum(axis=0)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of both classes, (n_rows, 2), that the scores mean."""
+        odds = self.offset + self.slope * self.score(X)
+        return np.column_stack([expit(-odds), expit(odds)])
+
+    def loss(self, X: Any, y: Any) -> Any:
+        """What rounding costs: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
+        target, joint, found = as_target(y), self.card.joint(as_table(X)), []
+        positions = [class_position(self.card, label) for label in target.classes.tolist()]
+        hits, odds_of_points = np.array(positions)[target.codes], self.offset + self.slope * self.score(X)
+        for model, odds in (("exact", joint[:, 1] - joint[:, 0]), ("points", odds_of_points)):
+            auc = float(roc_auc_score(hits, odds.round(12))) if 0 < hits.sum() < hits.size else np.nan
+            log_loss = float((np.logaddexp(0.0, odds) - hits * odds).mean())
+            found.append({"model": model, "auc": auc, "log_loss": log_loss})
+        return polars_frame(found)
+
+    def reasons(self, X: Any, n: int | None = 4, against: Against = "mean") -> Any:
+        """Why rows do not score better, as `SelectiveNB.reasons` tells it, ranked by points.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``row``, ``rank``, ``column``, ``text`` and ``contribution``: points of the column less those of the
+            reference, which is the average training row or the best cell of each feature; a pair counts half to each
+            column.
+        """
+        features = [*self.card.features]
+        for k, share in zip(self.card.used.tolist(), np.split(self._share, self._first[1:]), strict=False):
+            points = self.points[features[k].name]
+            table = (points - share @ points)[:, None] * [-0.5, 0.5]
+            features[k] = replace(features[k], contributions=table[:-1], unseen=table[-1])
+        return reasons_of(replace(self.card, features=tuple(features)), as_table(X), n, against, None)
+
+    def to_frame(self, counts: bool = False) -> Any:
+        """One row per feature and cell (polars), most important first; neighbouring cells of equal points are one.
+
+        ``feature`` (None: the base), ``cell`` (text), ``low`` (exclusive) and ``high`` (inclusive) of numbers,
+        ``values`` of groups, ``is_missing``, the same with ``_2`` of the second column of a pair, ``is_unseen`` and
+        ``points``. Moments are numbers: days since 1970 for dates, else microseconds.
+
+        Parameters
+        ----------
+        counts : bool, default=False
+            Whether to add the training rows of each class, ``rows_<class>``.
+        """
+        names = [f"rows_{label}" for label in self.card.classes.tolist()] if counts else []
+        part: dict[str, Any] = {"low": None, "high": None, "values": None, "is_missing": False}
+        parts = {name + end: own for end in _ENDS for name, own in part.items()}
+        empty = {"feature": None, "cell": "base", **parts, "is_unseen": False, "points": self.base}
+        lines: list[dict[str, Any]] = [{}]
+        for k in self.card.by_importance.tolist():
+            lines += self._of_feature(self.card.features[k], names)
+        return polars_frame([empty | dict.fromkeys(names) | line for line in lines], infer_schema_length=None)
+
+    def _of_feature(self, feature: Feature, counts: list[str]) -> Iterator[dict[str, Any]]:
+        words, cells, points = Wording.of(self.card), feature.cells, self.points[feature.name]
+        grid, rows = points[:-1], feature.counts
+        if isinstance(cells, PairLevels):
+            grid, rows = points[cells._level_of_codes[:-1, :-1]], cells.cells
+        names = [words.named(part) for part in cells.by_column]
+        for texts, bounds, value, sums in _combined(cells.by_column, _ENDS, grid, rows, words):
+            text = texts[0] if len(names) == 1 else " & ".join(map(": ".join, zip(names, texts, strict=True)))
+            line = {"feature": feature.name, "cell": text, "points": value}
+            yield line | bounds | dict(zip(counts, sums, strict=False))
+        never = zip(_ENDS, cells.by_column, strict=False)
+        missing = {f"is_missing{end}": part.missing_code is None for end, part in never}
+        yield {"feature": feature.name, "cell": UNSEEN, "is_unseen": True, "points": int(points[-1]), **missing}
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {name: getattr(self, name) for name in ("base", "slope", "offset", "rounding_error")}
+        for line in [] if self.loss_of_rows is None else self.loss_of_rows.to_dicts():
+            facts |= {f"{name}_{line['model']}": line[name] for name in ("auc", "log_loss")}
+        return facts
+
+
+def _combined(
+    parts: Sequence[FeatureLevels], ends: Sequence[str], grid: np.ndarray, rows: np.ndarray, words: Wording
+) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
+    """For each combination of levels of columns their texts and bounds, the points and the rows of each class.
+
+    Neighbouring levels of equal points, (n_levels, ...), are one, unless a text was given to any level of the column.
+    """
+    if not parts:
+        yield [], {}, int(grid), rows.tolist()
+        return
+    level, new = parts[0], np.arange(parts[0].n_levels)
+    if not isinstance(level, IndicatorLevels) and not any(words.given(level)):
+        for k in range(level.n_levels - 1, level.n_apart, -1):
+            if (grid[k] == grid[k - 1]).all():
+                level, line = joined(level, np.array([k - 1, k]))
+                new = line[new]
+    for code, text in enumerate(words.levels(level, full=True)):
+        own, bounds = new == code, {**bounds_of(level, code), "is_missing": code == level.missing_code}
+        named = {name + ends[0]: value for name, value in bounds.items()}
+        rest = _combined(parts[1:], ends[1:], grid[own.argmax()], rows[own].sum(axis=0), words)
+        for texts, more, points, sums in rest:
+            yield [text, *texts], named | more, points, sums
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PointTable(Export):
+    """Table of the points of each cell, for paper, wikis and spreadsheets; see `Points`.
+
+    The head and what a score means stand above the table. What rounding costs is told as AUC and log loss of the exact
+    model and of points if there are rows, else as the root mean square of the error of log odds. Infinite numbers have
+    no score.
+
+    Parameters
+    ----------
+    pdo, base_score, base_odds, max_points, X, y : see `Points`.
+    format : {"csv", "html", "markdown"}, default="csv"
+        By the ending of the file, if it has one of these. CSV has the columns of `Points.to_frame`, values as JSON, and
+        begins with lines of comment after ``#``. Texts that a spreadsheet would take for formulas get an apostrophe.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+    >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+    >>> model.export(to="points", max_points=5).splitlines()[-2]
+    '"age","> 32.5",32.5,inf,,"false",,,,"false","false",1'
+    """
+
+    name = "points"
+    suffixes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        ".csv": {"format": "csv"},
+        ".html": {"format": "html"},
+        ".md": {"format": "markdown"},
+    }
+    title = "table of whole points: CSV, HTML or Markdown"
+    format: str = "csv"
+    pdo: float = 20
+    base_score: float = 600
+    base_odds: float = 30
+    max_points: int | None = None
+    X: Any = None
+    y: Any = None
+
+    def __post_init__(self) -> None:
+        check_allowed(vars(self), _ALLOWED)
+
+    def write(self, plan: Plan) -> str:
+        points = Points(plan.card, **vars(self))
+        facts = dict(plan.head)
+        facts["score"] = "points of the base and of one cell of each feature"
+        facts[f"log odds of {plan.classes[-1]}"] = f"{points.offset!r} + {points.slope!r} * score"
+        facts["error of log odds by rounding (root mean square)"] = format_number(points.rounding_error, 4)
+        for line in [] if points.loss_of_rows is None else points.loss_of_rows.to_dicts():
+            facts[f"{line['model']} on rows"] = f"AUC {line['auc']:.4f}, log loss {line['log_loss']:.4f}"
+        frame = points.to_frame(plan.with_counts)
+        if self.format == "csv":
+            return _csv(frame, facts)
+        loader, escaped = PackageLoader("bayesieve.scorecard.export"), select_autoescape(["html"])
+        texts = Environment(loader=loader, autoescape=escaped, trim_blocks=True, finalize=visible)
+        texts.filters |= {"plain": _plain, "count": format_count}
+        counts = [name for name in frame.columns if name.startswith("rows_")]
+        told = {"facts": facts, "lines": frame.to_dicts(), "card": plan.card, "words": plan.words, "counts": counts}
+        return texts.get_template(f"points.{self.format}").render(told)
+
+
+def _plain(text: str) -> str:
+    """A text without markup, for Markdown."""
+    return re.sub(r"([\\`*_\[\]<>#|~&])", r"\\\1", text)
+
+
+def _csv(frame: Any, facts: Mapping[str, str]) -> str:
+    import polars as pl
+
+    comments = [f"# {visible(name)}: {visible(text)}" for name, text in facts.items()]
+    head = "".join(re.sub(r"[,;|\"]", " ", comment) + "\n" for comment in comments)  # one cell of a spreadsheet each
+    lists = pl.col(pl.List(pl.String))
+    texts = lists.map_elements(lambda own: json.dumps(own.to_list(), ensure_ascii=False), return_dtype=pl.String)
+    return head + str(guarded(frame.with_columns(texts)).write_csv(quote_style="non_numeric"))

@@ -1,0 +1,220 @@
+"""Models as programs: one file of plain Python or JavaScript, with the data of the model as readable literals."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from importlib import resources
+from textwrap import fill
+from typing import Any, ClassVar
+
+from bayesieve.parts import Allowed, check_allowed
+from bayesieve.scorecard.export import Export
+from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
+from bayesieve.scorecard.reasons import class_position, reference_scores
+from bayesieve.scorecard.record import UNSEEN
+
+_ALLOWED = {"against": Allowed.choice("mean", "best"), "texts": Allowed.choice(True, False)}
+_WIDTH = 118
+_LARGEST = 2**53 - 1  # of the whole numbers that JavaScript tells apart
+
+
+class _Program(Export):
+    template: ClassVar[str] = ""
+
+    def __init__(self, *, against: Against = "mean", target_class: Any = None, texts: bool = True) -> None:
+        check_allowed({"against": against, "texts": texts}, _ALLOWED)
+        self.against, self.target_class, self.texts = against, target_class, texts
+
+    def write(self, plan: Plan) -> str:
+        folder = resources.files("bayesieve.scorecard.export").joinpath("templates")
+        before, after = folder.joinpath(self.template).read_text(encoding="utf-8").split("__MODEL__")
+        return before + _written(self._model(plan), self.scalar) + after
+
+    @staticmethod
+    def scalar(value: Any) -> str:
+        """The literal of a plain value."""
+        raise NotImplementedError
+
+    def _model(self, plan: Plan) -> dict[str, Any]:
+        card = plan.card
+        at = 1 if len(plan.classes) == 2 else None
+        if self.target_class is not None:
+            at = class_position(card, self.target_class)
+        references = reference_scores(card, self.against, 1.0 if at is not None else -1.0).tolist()
+        readers = [_reader(own) for own in plan.readers]
+        columns = []
+        for name, (told, texts) in plan.reason_texts().items():
+            own = _reader(told)
+            if self.texts and own not in readers:
+                readers.append(own | {"finite": False})  # terms have refused infinite numbers by then
+                own = readers[-1]
+            told_by = {"reader": readers.index(own), "texts": texts} if self.texts else {"reader": None, "texts": None}
+            title, type_ = plan.words.name(name), plan.columns[name]
+            columns.append({"name": name, "title": title, "type": type_, **told_by})
+        return {
+            "head": dict(plan.head),
+            "classes": plan.classes,
+            "reasons_against": at,
+            "intercept": (card.intercept[1:] - card.intercept[0]).tolist(),
+            "columns": columns,
+            "readers": readers,
+            "terms": [_term(plan, *own) for own in zip(plan.terms, references, strict=True)],
+        }
+
+
+class Python(_Program):
+    """One file of Python, 3.8 or later, that needs no package: ``score(row)`` or ``python scoring.py rows.csv``.
+
+    The result of ``score(row, reasons=4)`` is a dictionary: ``probabilities`` by label, the ``predicted`` label, for
+    two classes the ``score``, which is the log odds of the second one in nats, and ``reasons``, each with ``column``,
+    ``text`` and ``contribution``, as `SelectiveNB.reasons` tells them. A row maps names of columns to numbers,
+    booleans, texts, dates, times and durations; None and NaN are missing. Texts are read as the type of the column,
+    dates and times in ISO 8601. Text that cannot be read counts as never seen in training, or as missing if the column
+    is part of a sum. An infinite number, or a row without one of the columns, is a ValueError.
+
+    Parameters
+    ----------
+    against : {"mean", "best"}, default="mean"
+        What reasons compare with, as in `SelectiveNB.reasons`.
+    target_class : label, default=None
+        The class that reasons speak against. None: the second of two classes; of more, reasons speak for the class
+        that is predicted.
+    texts : bool, default=True
+        Whether reasons have texts; the file is smaller without.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+    >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+    >>> program = {}
+    >>> exec(model.export(to="python"), program)
+    >>> program["score"]({"age": 30})["predicted"]
+    'no'
+    """
+
+    name = "python"
+    suffixes: ClassVar[Mapping[str, Any]] = {".py": {}}
+    title = "plain Python, without any package"
+    template = "score.py.txt"
+
+    @staticmethod
+    def scalar(value: Any) -> str:
+        return repr(value)
+
+
+class JavaScript(_Program):
+    """One file of JavaScript without dependencies, for browsers and Node: ``score(row)``, and the ``model`` as data.
+
+    A script assigns both to ``globalThis.scoring``; ``require`` and ``import`` of Node return them. The result of
+    ``score(row, {reasons: 4})`` has ``probabilities`` in the order of ``model.classes``, and ``predicted``, ``score``
+    and ``reasons`` as the export to Python has them. Its ``contributions``, in nats, are to the score of one class: the
+    second of two; of more the predicted one, or the target. The ``intercept`` and those of all ``features`` add up to
+    ``total``; those of all ``columns`` are compared with the reference of the reasons. Forms can be made from
+    ``model.columns`` and ``model.readers``, which hold types, values, cut points and texts.
+
+    Values of rows are those of JSON, BigInt and Date. Whole numbers beyond 2**53 are BigInt or texts. Dates, datetimes
+    and times are texts in ISO 8601, exact to the microsecond; or milliseconds since 1970, or since midnight. Dates and
+    datetimes may be Date objects, too. Durations are milliseconds, or texts such as "-2d 12:00:00.5". What cannot be
+    read, and errors, are as in the export to Python. The file can stand between script tags as it is, and runs in pages
+    that forbid eval.
+
+    Parameters
+    ----------
+    against, target_class, texts
+        As for `Python`.
+    module : bool, default=False
+        Whether the file ends with an export of ``score`` and ``model``, which makes it a module and nothing else, as
+        files ``.mjs`` are.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+    >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+    >>> "function score(row" in model.export(to="javascript")
+    True
+    """
+
+    name = "javascript"
+    suffixes: ClassVar[Mapping[str, Any]] = {".js": {}, ".mjs": {"module": True}}
+    title = "plain JavaScript, for browsers and Node"
+    template = "score.js"
+
+    def __init__(
+        self, *, against: Against = "mean", target_class: Any = None, texts: bool = True, module: bool = False
+    ) -> None:
+        super().__init__(against=against, target_class=target_class, texts=texts)
+        check_allowed({"module": module}, {"module": Allowed.choice(True, False)})
+        self.module = module
+
+    def write(self, plan: Plan) -> str:
+        return super().write(plan) + "export const { score, model } = globalThis.scoring;\n" * self.module
+
+    @staticmethod
+    def scalar(value: Any) -> str:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            whole = float(value).is_integer() and abs(value) > _LARGEST
+            return f"{int(value)}n" if whole else json.dumps(value)
+        text = json.dumps(value, ensure_ascii=not str(value).isprintable())
+        return re.sub("<(?=[!/sS])", r"\\u003c", text)  # no tag ends the script that holds the file
+
+
+def _reader(reader: Reader) -> dict[str, Any]:
+    """The arguments of ``reader`` in the templates; values by code."""
+    kind = reader.type if reader.is_moment else "number"
+    values: list[list[Any]] = [[] for _ in range(1 + max(reader.keys.values(), default=-1))]
+    for value, code in reader.keys.items():
+        values[code].append(value)
+    if reader.cuts is None and any(isinstance(value, str) for value in reader.keys):
+        kind = "text" if reader.is_text else "mixed"
+    return {
+        "columns": list(reader.columns),
+        "kind": kind,
+        "cuts": None if reader.cuts is None else list(reader.cuts),
+        "values": values,
+        "first": reader.first,
+        "missing": reader.missing,
+        "unseen": reader.unseen,
+        "finite": reader.refuses_infinite,
+    }
+
+
+def _term(plan: Plan, term: Term, reference: list[float]) -> dict[str, Any]:
+    """What a feature adds: for each of its cells the label, log odds of the other classes against the first and, if
+    asked for, the training rows.
+    """
+    feature = term.feature
+    parts = [[*plan.words.levels(feature.cells), UNSEEN], (term.table[:, 1:] - term.table[:, :1]).tolist()]
+    if plan.with_counts:
+        parts.append([*feature.counts.tolist(), [0] * len(plan.classes)])
+    return {
+        "feature": feature.name,
+        "columns": list(feature.columns),
+        "readers": list(term.readers),
+        "grid": None if term.cell is None else term.cell.tolist(),
+        "reference": reference,
+        "cells": [list(cell) for cell in zip(*parts, strict=True)],
+    }
+
+
+def _written(value: Any, scalar: Callable[[Any], str], indent: str = "") -> str:
+    """A literal: on one line if it is short, numbers filled into lines, anything else entry by entry."""
+    if not isinstance(value, (dict, list)):
+        return scalar(value)
+    names = [f"{scalar(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
+    inner, (opening, closing) = indent + "    ", "{}" if isinstance(value, dict) else "[]"
+    own = list(value.values()) if isinstance(value, dict) else value
+    parts = [name + _written(one, scalar, inner) for name, one in zip(names, own, strict=True)]
+    line = f"{opening}{', '.join(parts)}{closing}"
+    if "\n" not in line and len(indent) + len(line) <= _WIDTH:
+        return line
+    if all(isinstance(one, (int, float)) for one in own):
+        body = fill(", ".join(parts), _WIDTH, initial_indent=inner, subsequent_indent=inner)
+    else:
+        body = ",\n".join(inner + part for part in parts)
+    return f"{opening}\n{body},\n{indent}{closing}"

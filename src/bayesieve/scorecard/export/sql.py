@@ -1,0 +1,106 @@
+"""SQL: one query, or a view, in any dialect that sqlglot writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from bayesieve.parts import Allowed, check_allowed
+from bayesieve.scorecard.export import Export
+from bayesieve.scorecard.export.plan import Against, Plan
+
+TESTED = "bigquery, clickhouse, databricks, duckdb, mysql, oracle, postgres, redshift, snowflake, spark, sqlite, tsql"
+_ALSO = {"mariadb": "mysql", "postgresql": "postgres", "sqlserver": "tsql"}
+_ALLOWED = {"reasons": Allowed.count(low=0), "against": Allowed.choice("mean", "best")}
+
+
+class Sql(Export):
+    """A query that scores the rows of a table.
+
+    The result has the columns in ``keep``; ``p_<class>``, the probability of each class; ``predicted``, the class with
+    the highest, as a number or a text; for two classes ``score``, the log odds of the second class in nats;
+    and ``reason_1`` to ``reason_<reasons>``, names of columns. A name that is taken, in upper or lower case, gets a
+    number: ``score_2``, or ``p_a_2`` after ``p_A``.
+
+    Parameters
+    ----------
+    dialect : str, default="duckdb"
+        Any dialect of sqlglot. Queries for DuckDB, SQLite, PostgreSQL and MariaDB (``"mariadb"`` or ``"mysql"``) are
+        compared with ``predict_proba`` in these engines; those for BigQuery, ClickHouse, Databricks, Oracle, Redshift,
+        Snowflake, Spark and SQL Server (``"tsql"``) are parsed only. SQLite needs the version 3.35 with its functions
+        of mathematics, SQL Server the version 2022.
+    table : str, default="data"
+        The table, with its schema before a dot if it has one. Names of tables and columns are written in quotation
+        marks, exactly as they are: in Oracle and Snowflake a table that was created as ``data`` is ``"DATA"``.
+    view : str or None, default=None
+        Create a view of this name.
+    reasons : int, default=0
+        The strongest reasons for a low score, the strongest first; NULL if a row has fewer. The same as those of
+        `SelectiveNB.reasons`.
+    against : {"mean", "best"}, default="mean"
+        What reasons compare a row with, the average training row or the best value of each column.
+    target_class : label or None, default=None
+        The class that reasons speak against; needed if there are more than two, otherwise the second by default.
+    keep : str, sequence of str or None, default=None
+        Columns of the table in the result, such as a key to join by. None: all that the model reads.
+
+    Raises
+    ------
+    ValueError
+        If an option is wrong, or the dialect cannot hold part of the model: columns of values of several types,
+        durations outside of DuckDB and PostgreSQL, times where there are none, names that differ in case only.
+
+    Notes
+    -----
+    NULL and NaN are missing values. A number that is infinite makes all new columns of its row NULL.
+    Texts are compared to the letter and without surrounding blanks, whatever the collation of the column; a boolean may
+    also be 0 or 1. Columns of moments hold dates or timestamps without time zone, in UTC. SQLite has no such types: it
+    reads texts ``2021-03-01``, ``2021-03-01 12:00:00`` or ``2021-03-01T12:00:00``, and ``12:00:00``, all with
+    up to six decimals of seconds. Whole numbers beyond 2**53 that are categories need a column of whole numbers.
+
+    PostgreSQL, SQLite, MySQL and MariaDB score the whole table even if a query of the view asks for one row, as they
+    would otherwise compute sums again for each use; to score some rows, make them a view and name it as ``table``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"id": range(40), "age": [20, 25, 40, 60] * 10})
+    >>> model = SelectiveNB().fit(frame.drop("id"), ["no", "no", "yes", "yes"] * 10)
+    >>> query = model.export(to="sql", dialect="postgres", table="shop.customers", view="scored", keep="id")
+    >>> 'CREATE VIEW "scored"' in query
+    True
+    """
+
+    name = "sql"
+    suffixes: ClassVar[Mapping[str, Any]] = {".sql": {}}
+    title = "a query or a view, in many dialects"
+
+    def __init__(
+        self,
+        dialect: str = "duckdb",
+        table: str = "data",
+        view: str | None = None,
+        reasons: int = 0,
+        against: Against = "mean",
+        target_class: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> None:
+        from sqlglot import Dialects
+
+        check_allowed({"reasons": reasons, "against": against}, _ALLOWED)
+        self.dialect = _ALSO.get(dialect, dialect)
+        if self.dialect not in {own.value for own in Dialects}:
+            raise ValueError(f"dialect must be a dialect of sqlglot, such as {TESTED}; got {dialect!r}.")
+        if not all(isinstance(own, str) and all(own.split(".")) for own in (table, view or table)):
+            raise ValueError(f"table and view must be names, or names with dots between them, got {table!r}, {view!r}.")
+        self.table, self.view = table, view
+        self.reasons, self.against, self.target_class = reasons, against, target_class
+        self.keep = [keep] if isinstance(keep, str) else keep
+
+    def write(self, plan: Plan) -> str:
+        """The query, after comments about the model."""
+        from bayesieve.scorecard.export.sql_query import Query
+
+        sql = Query(plan, self).whole().sql(self.dialect, pretty=True)
+        return "".join(f"-- {fact}\n" for fact in plan.facts()) + sql + ";\n"

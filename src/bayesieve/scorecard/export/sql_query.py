@@ -1,0 +1,272 @@
+"""A scorecard as one query of sqlglot, in stages: values, codes, sums, what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from bayesieve.scorecard.export.plan import Key, Plan, Reader
+from bayesieve.scorecard.reasons import DECIMALS
+from bayesieve.table.values import BLANKS, MICROSECONDS_PER_DAY
+from bayesieve.words import named
+
+_TYPES: dict[str, dict[str, str]] = {
+    "clickhouse": {"timestamp": "Nullable(DateTime64(6))", "time": ""},
+    "mysql": {"timestamp": "DATETIME(6)", "time": "TIME(6)"},
+    "oracle": {"double": "BINARY_DOUBLE", "time": ""},
+    **{name: {"time": ""} for name in ("databricks", "hive", "spark")},
+    **{name: {"duration": "INTERVAL"} for name in ("duckdb", "postgres")},
+}
+"""Types that are not what sqlglot makes of the usual name; "" if there is none."""
+_REGEXP_REPLACE = {"clickhouse": "replaceRegexpAll", "mysql": "REGEXP_REPLACE", "oracle": "REGEXP_REPLACE"}
+_table: Any = exp.table_  # whose signature knows no names of unknown length
+
+
+class Query:
+    """Stages of sub-selects, of which each computes columns from those of the one before.
+
+    Scores are log P(class) - log P(first class): for two classes, the log odds.
+    """
+
+    def __init__(self, plan: Plan, options: Any) -> None:
+        self.plan, self.options, self.dialect = plan, options, options.dialect
+        self.kept = list(plan.columns) if options.keep is None else [*options.keep]
+        self.taken = {name.casefold() for name in self.kept}
+        self.selects: list[Any] = []
+        self._check()
+
+    def _check(self) -> None:
+        """Raise ValueError if the dialect cannot hold the model."""
+        names = {*self.plan.columns, *self.kept}
+        tells_case_apart = self.dialect in ("clickhouse", "oracle", "postgres", "snowflake")
+        if not tells_case_apart and len({name.casefold() for name in names}) < len(names):
+            raise self.plan.refuse(self.dialect, "names that differ in case only", "rename columns before the fit")
+        if self.dialect == "sqlite" and len(self.plan.columns) > 2000:
+            raise self.plan.refuse("sqlite", "more than 2,000 columns in a table", "fit the model with fewer features")
+        for reader in self.plan.readers:
+            texts = [key for key in reader.keys if isinstance(key, str)]
+            large = reader.is_large and any(type(key) is not int for key in reader.keys)
+            faults = {
+                "values of several types": reader.type == "mixed" or (texts and not reader.is_text) or large,
+                "empty texts": self.dialect == "oracle" and reader.keys.get("", reader.missing) != reader.missing,
+                "blanks at the end of texts": self.dialect == "tsql" and any(key != key.rstrip() for key in texts),
+                f"the type {reader.type}": reader.is_moment and not self.type_of(reader.type),
+            }
+            for what in (f"{fault} in column {named(reader.columns)}" for fault in faults if faults[fault]):
+                raise self.plan.refuse(self.dialect, what, "convert them to other texts or numbers before the fit")
+
+    def column(self, name: str) -> Any:
+        """A column of the only table of a SELECT; qualified, as a name in quotation marks may be a text to SQLite."""
+        return exp.column(exp.to_identifier(name, quoted=True), table="t")
+
+    def number(self, value: float | int) -> Any:
+        """A literal; of a float with an exponent, without which engines read a decimal."""
+        text = repr(abs(value))
+        literal = exp.Literal.number(text if isinstance(value, int) or "e" in text else f"{text}e0")
+        return exp.Neg(this=literal) if value < 0 else literal
+
+    def text(self, value: str) -> Any:
+        """A literal."""
+        return exp.National(this=value) if self.dialect == "tsql" else exp.Literal.string(value)
+
+    def call(self, function: str, *values: Any) -> Any:
+        """A function as it is named, which sqlglot leaves alone."""
+        return exp.Anonymous(this=function, expressions=list(values))
+
+    def type_of(self, name: str) -> str:
+        """The dialect's type for "timestamp", "double" and the like; "" if it has none."""
+        return {"duration": "", **_TYPES.get(self.dialect, {})}.get(name, name)
+
+    def cast(self, value: Any, name: str) -> Any:
+        """A value as a type that `type_of` knows."""
+        name = "timestamp" if name in ("date", "datetime") else name  # so that a column may be of either type
+        is_own = name in _TYPES.get(self.dialect, {})
+        return exp.Cast(this=value, to=exp.DataType.build(self.type_of(name), udt=is_own))
+
+    def double(self, value: Any) -> Any:
+        """A number that is not NaN but NULL, if it is missing."""
+        value, nan = self.cast(value, "double"), self.cast(self.text("NaN"), "double")
+        if self.dialect in ("bigquery", "clickhouse"):  # where NaN is not equal to itself
+            return self.case([(value.eq(value), value)])
+        return value if self.dialect in ("mysql", "sqlite", "tsql") else exp.Nullif(this=value, expression=nan)
+
+    def exact(self, value: Any) -> Any:
+        """A text to be compared with upper and lower case, accents and blanks told apart."""
+        if self.dialect == "tsql":
+            return exp.Collate(this=value, expression=exp.var("Latin1_General_100_BIN2"))
+        return exp.cast(value, "binary") if self.dialect == "mysql" else value
+
+    def bare(self, value: Any) -> Any:
+        """A text without blanks around it."""
+        if self.dialect not in _REGEXP_REPLACE:
+            return exp.Trim(this=value, expression=self.text(BLANKS))
+        pattern = self.text(f"^[{BLANKS}]+|[{BLANKS}]+$")
+        return self.call(_REGEXP_REPLACE[self.dialect], value, pattern, self.text(""))
+
+    def moment(self, value: Any, type_: str) -> Any:
+        """A date, datetime, time or duration; in SQLite, which has texts, with all digits."""
+        if self.dialect != "sqlite":
+            return self.cast(value, type_)
+        zeros = self.text("00:00:00.000000" if type_ == "time" else "0000-00-00 00:00:00.000000")
+        rest = self.call("SUBSTR", zeros, self.call("LENGTH", value) + self.number(1))
+        return exp.DPipe(this=self.call("REPLACE", value, self.text("T"), self.text(" ")), expression=rest)
+
+    def key(self, value: Key, reader: Reader) -> Any:
+        """The literal of a key or cut of a reader; moments are rounded down to microseconds."""
+        if isinstance(value, str):
+            return self.text(value)
+        if not reader.is_moment:
+            return self.number(value if reader.is_large else float(value))
+        microseconds = int(value * (MICROSECONDS_PER_DAY if reader.type == "date" else 1) // 1)
+        text = str(np.datetime64(microseconds, "us")).replace("T", " ")
+        text = f"{microseconds} microseconds" if reader.type == "duration" else text
+        literal = self.text(text[-15:] if reader.type == "time" else text)
+        if self.dialect == "oracle":  # reads texts by the settings of the session
+            return self.call("TO_TIMESTAMP", literal, self.text("YYYY-MM-DD HH24:MI:SS.FF6"))
+        return literal if self.dialect == "sqlite" else self.cast(literal, reader.type)
+
+    def case(self, pairs: Iterable[tuple[Any, Any]], default: Any = None, of: Any = None) -> Any:
+        """CASE of WHEN ... THEN ... ELSE default END."""
+        whens = [exp.If(this=when, true=then) for when, then in pairs]
+        return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
+
+    def look_up(self, code: Any, table: np.ndarray) -> Any:
+        """The number of a code, as a double; NULL without a code."""
+        pairs = [(self.number(k), self.number(value)) for k, value in enumerate(table.ravel().tolist())]
+        return self.cast(self.case(pairs, of=code), "double")
+
+    def total(self, terms: Sequence[Any]) -> Any:
+        """A sum, in brackets."""
+        return _in_groups(terms, lambda own: exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), own)))
+
+    def extreme(self, function: str, numbers: Sequence[Any], known: Any) -> Any:
+        """LEAST or GREATEST of numbers, which pass over NULL in some engines; NULL if ``known`` is."""
+        name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
+        found = _in_groups(numbers, lambda own: self.call(name, *own))
+        return self.case([(known.is_(exp.null()), exp.null())], found)
+
+    def values(self, reader: Reader) -> list[Any]:
+        """What the code of a reader is computed from: its value, then a text with its blanks, or the terms of a sum."""
+        columns = [self.column(name) for name in reader.columns]
+        if reader.is_text:
+            text = self.cast(columns[0], "char") if self.dialect == "mysql" else columns[0]
+            return [self.exact(self.bare(text)), self.exact(text)]
+        if reader.is_moment:
+            return [self.moment(columns[0], reader.type)]
+        if reader.type == "boolean" or reader.is_large:
+            return [self.cast(columns[0], "int" if reader.type == "boolean" else "bigint")]
+        terms = [*map(self.double, columns)]
+        return [self.total(terms), *terms]
+
+    def code(self, reader: Reader, value: Any, *others: Any) -> Any:
+        """The code of a reader, from the columns of its `values`; NULL for a number that is infinite."""
+        pairs = [(value.is_(exp.null()), self.number(reader.missing))]
+        if reader.refuses_infinite and not reader.is_moment:
+            most = self.cast(self.text("1.7976931348623157e308"), "double")
+            infinite = [exp.Abs(this=number) > most for number in dict.fromkeys((value, *others))]
+            pairs.insert(0, (exp.or_(*infinite, copy=False), exp.null()))
+        groups: dict[tuple[bool, int], list[Any]] = {}
+        for key, code in reader.keys.items():
+            is_bare = not isinstance(key, str) or key == key.strip()
+            groups.setdefault((is_bare, code), []).append(self.key(key, reader))
+        for (is_bare, code), keys in sorted(groups.items()):
+            pairs.append((exp.In(this=value if is_bare else others[0], expressions=keys), self.number(code)))
+        if reader.is_text and "" not in reader.keys:
+            pairs.append((value.eq(self.text("")), self.number(reader.missing)))
+        cuts = reader.cuts or ()
+        pairs += [(value <= self.key(cut, reader), self.number(k)) for k, cut in enumerate(cuts, reader.first)]
+        return self.case(pairs, self.number(reader.unseen if reader.cuts is None else reader.first + len(cuts)))
+
+    def new(self, name: str) -> str:
+        """The name, or with the first number that makes it new."""
+        every = [name, *(f"{name}_{k}" for k in range(2, len(self.taken) + 3))]
+        found = next(own for own in every if own.casefold() not in self.taken)
+        self.taken.add(found.casefold())
+        return found
+
+    def stage(self, new: Mapping[str, Any], carried: Iterable[str] = ()) -> list[Any]:
+        """Add a select of the columns that are kept, of others of the stage before, and of new ones; return these."""
+        old = {name: self.column(name) for name in (*self.kept, *carried)}
+        made = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in {**old, **new}.items()]
+        source = [f"bayesieve_{len(self.selects)}"] if self.selects else self.options.table.split(".")[::-1]
+        select = exp.select(*made, copy=False).from_(_table(*source, quoted=True, alias="t"), copy=False)
+        # Without a limit, MySQL and MariaDB compute a sub-select again for every use of its columns.
+        self.selects.append(select.limit(2**64 - 1, copy=False) if self.dialect == "mysql" else select)
+        return [self.column(name) for name in new]
+
+    def whole(self) -> Any:
+        """The query."""
+        labels, is_binary = self.plan.classes, len(self.plan.classes) == 2
+        # Names of results come first: others get the numbers.
+        chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
+        scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]
+        reasons = [self.new(f"reason_{k + 1}") for k in range(self.options.reasons)]
+        told = self._sums(scores, reasons)
+        columns, low = [self.number(0.0), *map(self.column, scores)], self.number(-700.0)
+        top, *_ = self.stage({self.new("top"): self.extreme("GREATEST", columns, columns[-1]), **told}, scores)
+        texts = [self.number(own) if type(own) in (int, float) else self.text(str(own)) for own in labels]
+        # EXP of lower numbers is an error in some engines.
+        weights = {self.new("weight"): exp.Exp(this=self.case([(own - top < low, low)], own - top)) for own in columns}
+        others = [*(scores if is_binary else []), *reasons]
+        *found, _ = self.stage({**weights, predicted: self.case(zip(columns, texts, strict=True), of=top)}, others)
+        shares = {name: weight / self.total(found) for name, weight in zip(chances, found, strict=True)}
+        self.stage({**shares, **{name: self.column(name) for name in (predicted, *others)}})
+        *before, query = self.selects
+        for k, select in enumerate(before, 1):
+            once = self.dialect in ("postgres", "sqlite") or None
+            name = exp.to_identifier(f"bayesieve_{k}", quoted=True)
+            query = query.with_(name, as_=select, materialized=once, copy=False)
+        if self.options.view is None:
+            return query
+        view = _table(*self.options.view.split(".")[::-1], quoted=True)
+        return exp.Create(this=view, kind="VIEW", expression=query)
+
+    def _codes(self) -> list[Any]:
+        """Add stages for values and for codes; return what the tables of each term are looked up by."""
+        names, codes = dict[Any, str](), dict[str, Any]()
+        for reader in self.plan.readers:
+            values = self.values(reader)
+            names |= {value: self.new("value") for value in values if value not in names}
+            codes[self.new("code")] = self.code(reader, *(self.column(names[value]) for value in values))
+        self.stage({name: value for value, name in names.items()})
+        columns, found = self.stage(codes), []
+        for term in self.plan.terms:
+            first, *second = (columns[k] for k in term.readers)
+            found.append(first if term.cell is None else first * self.number(term.cell.shape[1]) + second[0])
+        return found
+
+    def _sums(self, scores: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
+        """Add stages for scores and for reasons as numbers; return reasons as texts."""
+        plan, codes, sums = self.plan, self._codes() if self.plan.terms else [], {}
+        for k, name in enumerate(scores, 1):
+            intercept = self.number(float(plan.card.intercept[k] - plan.card.intercept[0]))
+            tables = [term.by_code[..., k] - term.by_code[..., 0] for term in plan.terms]
+            sums[name] = self.total([self.cast(intercept, "double"), *map(self.look_up, codes, tables)])
+        parts = plan.reason_parts(self.options.target_class, self.options.against) if reasons else {}
+        by_term = {k: table for own in parts.values() for k, table in own}
+        names = {k: self.new("part") for k in by_term}
+        self.stage({**sums, **{names[k]: self.look_up(codes[k], table) for k, table in by_term.items()}})
+        keys = {}
+        for i, own in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
+            units = self.total([self.column(names[k]) for k, _ in own]) * self.number(10.0**DECIMALS) + self.number(0.5)
+            keys[self.new("key")] = exp.Floor(this=units) * self.number(len(parts) + 1) + self.number(i)
+        zero, columns = self.number(0.0), self.stage(keys, scores) if reasons else []
+        left = columns
+        for k, reason in enumerate(reasons):
+            lowest = self.extreme("LEAST", [zero, *left], known=self.column(scores[0]))
+            last, *_ = self.stage({reason: lowest}, [*scores, *reasons[:k], *keys])
+            left = [self.case([(column > last, column)], zero) for column in columns]
+        texts = [self.text(plan.words.name(name)) for name in parts]
+        return {name: self.case(zip(columns, texts, strict=True), of=self.column(name)) for name in reasons}
+
+
+def _in_groups(terms: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
+    """Join terms by joining groups of them, as parsers descend into each term of a sum."""
+    if len(terms) == 1:
+        return terms[0]
+    groups = [terms[first : first + 30] for first in range(0, len(terms), 30)]
+    return _in_groups([join(own) if len(own) > 1 else own[0] for own in groups], join)
