@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import re
-import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import Any
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 
@@ -62,9 +65,11 @@ def read(html: str) -> list[Element]:
     return reader.elements
 
 
-def drawings(html: str) -> list[ElementTree.Element]:
-    """The inline SVG drawings, read as XML."""
-    return [ElementTree.fromstring(text) for text in re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)]
+def payload(html: str) -> dict[str, Any]:
+    """The charts and the data that the scripts of a page read."""
+    (packed,) = re.findall(r'<script type="text/plain" id="page-data">(.*?)</script>', html)
+    data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return data
 
 
 def texts(elements: list[Element], tag: str, class_: str | None = None) -> list[str]:
@@ -73,24 +78,3 @@ def texts(elements: list[Element], tag: str, class_: str | None = None) -> list[
         e for e in elements if e.tag == tag and (class_ is None or class_ in e.attributes.get("class", "").split())
     )
     return [" ".join(e.text.split()) for e in wanted]
-
-
-def inside(svg: ElementTree.Element) -> None:
-    """Everything lies in the view box, moved groups too."""
-    _, _, width, height = map(float, svg.attrib["viewBox"].split())
-
-    def check(element: ElementTree.Element, down: float) -> None:
-        at = element.attrib
-        moved = re.match(r"translate\(0 ([\d.]+)\)", at.get("transform", ""))
-        down += float(moved[1]) if moved else 0.0
-        points = [pair.split(",") for pair in at.get("points", "").split()]
-        places = [*(at[key] for key in ("x", "x1", "x2", "cx") if key in at), *(x for x, _ in points)]
-        heights = [*(at[key] for key in ("y", "y1", "y2", "cy") if key in at), *(y for _, y in points)]
-        assert all(0 <= float(x) <= width for x in places)
-        assert all(0 <= float(y) + down <= height for y in heights)
-        if "width" in at and "x" in at:
-            assert float(at["x"]) + float(at["width"]) <= width + 0.01
-        for child in element:
-            check(child, down)
-
-    check(svg, 0.0)

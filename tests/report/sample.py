@@ -11,10 +11,10 @@ import numpy as np
 from bayesieve.evaluation import Comparison, FixedSplit, RepeatedFolds
 from bayesieve.evaluation.folds import NUMBERS
 from bayesieve.report.data import (
+    CellRow,
     Contribution,
     ExplainedRow,
     FeatureSummary,
-    LevelRow,
     PathStep,
     Performance,
     ReportData,
@@ -41,22 +41,21 @@ def compared(rows: list[dict[str, Any]], seed: int = 0, *, complete: bool = True
     return Comparison(data, methods, split, tuple(rows), complete)
 
 
-def level_rows(counts: list[tuple[str, bool, tuple[float, ...]]], weight: float) -> tuple[LevelRow, ...]:
-    """Levels with smoothed probabilities and evidence, from (label, is missing, class counts)."""
+def cell_rows(counts: list[tuple[str, bool, tuple[float, ...]]], weight: float) -> tuple[CellRow, ...]:
+    """Cells with evidence and contributions, from (label, is missing, class counts)."""
     table = np.array([per_class for *_, per_class in counts])
-    n_rows, smoothed = table.sum(), table + 1 / table.sum()
-    logs = weight * np.log(smoothed / table.sum(axis=0))
-    evidence, chances = logs - logs.mean(axis=1, keepdims=True), smoothed / smoothed.sum(axis=1, keepdims=True)
-    rows = zip(counts, table.sum(axis=1).tolist(), chances.tolist(), evidence.tolist(), strict=True)
+    logs = np.log((table + 1 / table.sum()) / table.sum(axis=0))
+    evidence = logs - logs.mean(axis=1, keepdims=True)
+    rows = zip(counts, table.sum(axis=1).tolist(), evidence.tolist(), (weight * evidence).tolist(), strict=True)
     return tuple(
-        LevelRow(label, is_missing, count, count / n_rows, per_class, tuple(chance), tuple(own))
-        for (label, is_missing, per_class), count, chance, own in rows
+        CellRow(label, label, None, None, missing, n, per_class, tuple(own), tuple(added), (0.1,) * len(added))
+        for (label, missing, per_class), n, own, added in rows
     )
 
 
 def with_importance(features: list[FeatureSummary]) -> tuple[FeatureSummary, ...]:
     """Importances from the mean absolute evidence, and the most important first."""
-    raw = [sum(level.share * max(map(abs, level.evidence)) for level in f.levels) for f in features]
+    raw = [sum(cell.rows * max(map(abs, cell.contributions)) for cell in f.cells) for f in features]
     total = sum(raw) or 1.0
     features = [replace(f, importance=value / total) for f, value in zip(features, raw, strict=True)]
     return tuple(sorted(features, key=lambda f: (-f.weight, -f.importance, f.name)))
@@ -99,13 +98,17 @@ def synthetic(
             )
             for i in range(n_levels)
         ]
-        levels = level_rows(counts, weight)
+        cells = cell_rows(counts, weight)
         kind, type_ = ("numeric", "number") if k % 2 else ("categorical", "text")
-        features.append(FeatureSummary(name, kind, type_, weight, 0.3 * weight, len(levels), 0.0, None, levels))
+        features.append(
+            FeatureSummary(name, kind, type_, weight, 0.3 * weight, len(cells), 0.0, None, cells, (0.0,) * n_classes)
+        )
     class_counts = tuple(float(400 - 9 * (j % 30)) for j in range(n_classes))
     n_rows = int(sum(class_counts))
     prior = tuple(math.log(n / n_rows) for n in class_counts)
-    parts = tuple(Contribution(f.name, "a value", f.levels[0].label, f.weight, f.levels[0].evidence) for f in features)
+    parts = tuple(
+        Contribution(f.name, "a value", f.cells[0].label, f.weight, f.cells[0].contributions) for f in features
+    )
     bins = tuple(Bin(p / 10 + 0.05, min(1.0, p / 10 + 0.08), 10 + 5 * p, 0.0, 1.0, 1.0) for p in range(10))
     curve = tuple((x / 20, (x / 20) ** 0.4) for x in range(21))
     path = [
@@ -146,4 +149,5 @@ def synthetic(
         settings=(("selector", "map"),),
         version="0.1.0",
         created="2025-11-20",
+        intercept=prior,
     )

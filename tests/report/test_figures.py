@@ -1,183 +1,118 @@
-"""Positions of charts: everything keeps to its plot area, whatever the numbers, and stands where it should."""
+"""`Figure`: one specification for pages, notebooks, pictures and other programs."""
 
 from __future__ import annotations
 
-import itertools
-import math
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
-from bayesieve.report import sections
-from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.drawing import (
-    Scale,
-    bar_width,
-    diverging_bar,
-    evidence_limit,
-    spaced,
-    stacked_segments,
-    thinned,
-    tick_values,
-    waterfall,
-)
-from bayesieve.report.search import MAX_LINES, best_start, path_chart
-from bayesieve.report.sections import reliability_chart, roc_area, roc_points
-from bayesieve.statistics.metrics import Bin
+from bayesieve import DependenceClusterSelector, calibration_summary, gains_curve, profit_curve
+from bayesieve.report import Figure, gains_figure, profit_figure, reliability_figure
+from bayesieve.report.charts import chart, layer, number, theme
+from bayesieve.report.clusters_figure import clusters_figure
 
-anything = st.floats(allow_nan=True, allow_infinity=True)
-finite = st.floats(-1e6, 1e6)
+RNG = np.random.default_rng(5)
+SCORE = RNG.random(2000)
+Y = (RNG.random(2000) < SCORE**2).astype(int)
+PROFIT = profit_curve(Y, SCORE, benefit=[[0, 0], [-1, 1]], n_bootstrap=30)
 
 
-@given(anything, finite, finite, st.floats(1e-6, 1e6))
-def test_scales_and_ticks_stay_in_the_plot_area(value, low, high, span):
-    assert 0 <= Scale(min(low, high), max(low, high))(value) <= 100
-    ticks = tick_values(low, low + span)
-    assert len(ticks) <= 7
-    assert all(low - 1e-6 * span - 1e-6 <= tick <= low + span + 1e-6 * span + 1e-6 for tick in ticks)
-    assert ticks == sorted(ticks)
+def small() -> Figure:
+    drawn = chart(layer("point", x=number("x", "seconds"), y=number("y", "rows")))
+    return Figure("Rows by time", "A caption.", drawn, {"rows": {"x": [1.0, float("nan")], "y": [3, 4]}})
 
 
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=500).map(sorted), st.integers(2, 300))
-def test_thinning_and_spacing_keep_the_ends(positions, limit):
-    for kept, most in ((thinned(len(positions), limit), limit), (spaced(positions, limit), limit + 2)):
-        assert (kept[0], kept[-1]) == (0, len(positions) - 1)
-        assert kept == sorted(set(kept))
-        assert len(kept) <= most
+def test_the_specification_is_whole_and_plain() -> None:
+    spec = small().spec
+    assert spec["$schema"].endswith("/vega-lite/v6.json")
+    assert spec["title"]["text"] == "Rows by time"
+    assert spec["datasets"] == {"rows": [{"x": 1.0, "y": 3}, {"x": None, "y": 4}]}
+    assert spec["config"] == theme()
+    assert json.loads(json.dumps(spec)) == spec
+    assert small().data["y"].to_list() == [3, 4]
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40))
-def test_stacked_segments_fill_the_bar_without_gaps(shares):
-    segments = stacked_segments(shares)
-    if sum(shares) <= 0:
-        assert segments == []
-        return
-    assert sum(s.width for s in segments) == pytest.approx(100, abs=0.05)
-    for left, right in itertools.pairwise(segments):
-        assert left.start + left.width == pytest.approx(right.start, abs=0.01)
-    for s in segments:
-        assert 0 <= s.start <= s.start + s.width <= 100.01
-        if s.index is not None:
-            assert s.share == pytest.approx(shares[s.index] / sum(shares))
+def test_a_figure_is_saved_as_its_name_says(tmp_path: Path) -> None:
+    figure = small()
+    for suffix in (".html", ".json", ".svg", ".png"):
+        figure.save(tmp_path / f"figure{suffix}")
+    assert json.loads((tmp_path / "figure.json").read_text()) == figure.spec
+    svg = ElementTree.fromstring((tmp_path / "figure.svg").read_text())
+    assert "Rows by time" in "".join(svg.itertext())
+    labels = [e.get("aria-label", "") for e in svg.iter()]
+    assert any("seconds: 1; rows: 3" in label for label in labels)
+    assert (tmp_path / "figure.png").read_bytes()[:4] == b"\x89PNG"
+    with pytest.raises(ValueError, match="change the extension"):
+        figure.save(tmp_path / "figure.pdf")
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        figure.save(tmp_path / "absent" / "figure.json")
+    assert figure.to_altair().to_dict()["datasets"] == figure.spec["datasets"]
+    assert figure._repr_html_().startswith("<iframe srcdoc=")
+    assert repr(figure) == "<Figure: Rows by time. A caption.>"
 
 
-def test_many_classes_are_ranked_and_the_rest_joined():
-    assert [s.index for s in stacked_segments([0.1, 0.0, 0.5, 0.4])] == [0, 2, 3]  # few keep their order
-    segments = stacked_segments([1.0] * 20 + [5.0, 9.0] + [0.0] * 4)
-    assert [s.index for s in segments] == [21, 20, 0, 1, 2, None]
-    assert (segments[-1].n_classes, segments[-1].share) == (21, pytest.approx(17 / 34))
+def test_pictures_ask_for_their_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(ImportError, match="pip install vl-convert-python"):
+        small().save(tmp_path / "figure.svg")
+    small().save(tmp_path / "figure.html")
 
 
-def test_bars_are_proportional():
-    assert [bar_width(*pair) for pair in ((1, 4), (8, 4), (-1, 4), (math.nan, 4), (1, 0))] == [25, 100, 0, 0, 0]
-    small, large = diverging_bar(0.5, 2), diverging_bar(1.5, 2)
-    assert large.width == pytest.approx(3 * small.width)
+def test_light_and_dark_name_the_same_styles() -> None:
+    light, dark = theme(), theme(dark=True)
+    assert light.keys() == dark.keys()
+    assert light["style"].keys() == dark["style"].keys()
+    assert light["background"] != dark["background"]
 
 
-@given(anything, st.floats(1e-3, 1e3))
-def test_diverging_bars_stay_on_their_side(value, limit):
-    bar = diverging_bar(value, limit)
-    assert 0 <= bar.start <= bar.start + bar.width <= 100.001
-    if value > 0:
-        assert bar.start == 50
-    if value < 0:
-        assert bar.start + bar.width == pytest.approx(50, abs=0.002)
-    assert not bar.clipped or abs(value) > limit
+def test_the_largest_profit_is_marked_and_the_band_is_in_the_data() -> None:
+    figure = profit_figure(PROFIT, unit="$")
+    assert figure.frames["best"] == {"share": [PROFIT.share[PROFIT.best]], "profit": [PROFIT.profit[PROFIT.best]]}
+    assert f"${PROFIT.profit.max():.2f}" in figure.caption
+    assert max(figure.frames["curve"]["profit"]) == PROFIT.profit.max()
+    assert all(a <= b for a, b in zip(figure.frames["curve"]["low"], figure.frames["curve"]["high"], strict=True))
+    bare = profit_figure(profit_curve(Y, SCORE, benefit=[[0, 0], [-1, 1]], n_bootstrap=0))
+    assert "band" not in bare.caption
 
 
-def test_one_extreme_level_does_not_flatten_the_others():
-    usual = [[-0.5, 0.4], [0.6, -0.2], [0.3, 0.5]]
-    assert evidence_limit(usual) == 0.6
-    assert evidence_limit([*usual, [-30.0, 0.1]]) == pytest.approx(4 * 0.55)
-    assert evidence_limit([]) == evidence_limit([[0.0], [math.nan]]) == 1.0
+def test_gains_run_from_nobody_to_everybody() -> None:
+    data = gains_figure(gains_curve(Y, SCORE)).data
+    assert (data["share"][0], data["gain"][0], data["lift"][0]) == (0, 0, None)
+    assert (data["share"][-1], data["gain"][-1], data["lift"][-1]) == (1, 1, 1)
 
 
-def search(*starts, null=100.0, best=60.0):
-    steps = (
-        PathStep(s, i, "add" if i else "start", None, i, c) for s, own in enumerate(starts) for i, c in enumerate(own)
-    )
-    return SearchSummary("map", "", 1, 1, 0.1, null, best, True, tuple(steps))
+def test_bins_of_reliability() -> None:
+    summary = calibration_summary(Y, SCORE)
+    figure = reliability_figure({"all features": summary, "selected": calibration_summary(Y, SCORE**2)})
+    first = figure.data.filter(figure.data["model"] == "all features")
+    np.testing.assert_array_equal(first["predicted"], summary.predicted)
+    np.testing.assert_array_equal(first["observed"], summary.observed)
+    assert f"{summary.expected_calibration_error:.4f}" in figure.caption
+    with pytest.raises(ValueError, match="needs at least one calibration"):
+        reliability_figure({})
 
 
-def test_path_chart_emphasises_the_start_that_reached_the_best_criterion():
-    summary = search([100, 90, 80], [100, 70, 60], [100, 95])
-    chart = path_chart(summary)
-    assert best_start(summary) == 1
-    (panel,) = chart.panels
-    assert [line.kind for line in panel.lines] == ["start", "start", "best"]
-    best_line = panel.lines[-1].points
-    assert [mark.point for mark in panel.marks] == [best_line[-1]]
-    assert [p.x for p in best_line] == [0, 50, 100]
-    assert panel.reference_y == best_line[0].y < best_line[-1].y
-    assert path_chart(search()) is None
-
-
-@given(st.lists(st.lists(anything, min_size=1, max_size=6), min_size=1, max_size=5), anything, anything)
-def test_path_chart_stays_in_the_plot_area(starts, null, best):
-    chart = path_chart(search(*starts, null=null, best=best))
-    if not any(abs(c) < 1e300 for c in itertools.chain(*starts)):
-        assert chart is None
-        return
-    for point in [*(p for line in chart.panels[0].lines for p in line.points), chart.panels[0].marks[0].point]:
-        assert 0 <= point.x <= 100
-        assert 0 <= point.y <= 100
-    assert all(0 <= tick.position <= 100 for tick in chart.x_ticks + chart.panels[0].y_ticks)
-
-
-def test_long_searches_are_thinned():
-    starts = [[100 - s / 10, *(90 - s / 10 - i / 1000 for i in range(400))] for s in range(MAX_LINES + 9)]
-    chart = path_chart(search(*starts, best=0.0))
-    lines = chart.panels[0].lines
-    assert len(lines) == MAX_LINES
-    assert chart.n_hidden == 9
-    assert max(len(line.points) for line in lines) <= 300
-    assert lines[-1].points[-1].y == max(line.points[-1].y for line in lines)
-
-
-def binned(predicted, observed, rows):
-    return Bin(predicted, observed, rows, 0.1, 0.9, 1.0)
-
-
-def test_reliability_positions():
-    chart = reliability_chart([binned(0.25, 0.5, 10), binned(0.75, 1.0, 40), binned(0.5, 0.5, 0)])
-    assert [(p.x, p.y) for p in chart.points] == [(25, 50), (75, 0)]
-    assert [bar.height for bar in chart.bars] == [25, 100]
-    assert chart.error == pytest.approx(0.25)
-    assert [[(p.x, p.y) for p in ends] for ends in chart.intervals] == [[(x, 90), (x, 10)] for x in (25, 75)]
-    assert reliability_chart([]) is reliability_chart([binned(math.nan, math.nan, 0)]) is None
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(0, 1000)), max_size=30))
-def test_reliability_stays_in_the_plot_area(bins):
-    chart = reliability_chart([binned(*b) for b in bins])
-    for bar in chart.bars if chart else ():
-        assert 0 <= bar.x <= bar.x + bar.width <= 100.01
-        assert 0 <= bar.height <= 100
-
-
-def test_roc_positions_and_area():
-    curve = [(0.0, 0.0), (0.0, 0.5), (0.5, 1.0), (1.0, 1.0)]
-    assert [(p.x, p.y) for p in roc_points(curve)] == [(0, 100), (0, 50), (50, 0), (100, 0)]
-    assert roc_area(curve) == pytest.approx(0.875)
-    assert math.isnan(roc_area([]))
-    assert len(roc_points([(i / 5000, (i / 5000) ** 0.5) for i in range(5001)])) == sections.MAX_POINTS
-
-
-@given(finite, st.lists(anything, max_size=20))
-def test_waterfall_bars_meet_and_add_up(prior, amounts):
-    chart = waterfall(prior, amounts)
-    used = [a for a in amounts if math.isfinite(a) and abs(a) < 1e300]
-    assert len(chart.bars) == len(amounts) + 2
-    if all(abs(a) < 1e9 for a in used):
-        assert chart.total == pytest.approx(prior + sum(used), rel=1e-9, abs=1e-6)
-    for bar in chart.bars:
-        assert 0 <= bar.start <= 100
-        assert bar.start + bar.width <= 100.01
-
-
-def test_waterfall_by_hand():
-    chart, unit = waterfall(1.0, [2.0, -4.0]), 96 / 4
-    assert (chart.total, chart.zero) == (-1.0, pytest.approx(2 + unit))
-    places = [(2 + unit, unit), (2 + 2 * unit, 2 * unit), (2, 4 * unit), (2, unit)]
-    assert [(bar.start, bar.width) for bar in chart.bars] == [pytest.approx(place) for place in places]
-    assert [bar.value for bar in chart.bars] == [1.0, 2.0, -4.0, -1.0]
+def test_clusters_hold_tree_matrix_and_candidates() -> None:
+    X = np.stack([SCORE, SCORE + 0.01 * RNG.random(2000), RNG.random(2000)], axis=1)
+    selector = DependenceClusterSelector().fit(X, Y)
+    figure = clusters_figure(selector)
+    assert figure.data["kind"].to_list().count("chosen") == 1
+    chosen = figure.data.filter(figure.data["kind"] == "chosen")
+    assert chosen["number"][0] == selector.support_.sum()
+    tree: Any = figure.frames["tree"]
+    n = selector.clustered_.size
+    assert len(tree["x"]) == 4 * (n - 1)
+    np.testing.assert_allclose(sorted({y for y in tree["y"] if y}), np.unique(selector.linkage_[:, 2]))
+    cells: Any = figure.frames["cells"]
+    assert len(cells["x"]) == n * (n - 1)
+    order = selector._candidates.clusters.order
+    matrix = selector.dependence_[np.ix_(order, order)]
+    for x, y, value in zip(cells["x"], cells["y"], cells["dependence"], strict=True):
+        assert value == matrix[y, x]
+    with pytest.raises(ValueError, match="needs a DependenceClusterSelector"):
+        clusters_figure(3)

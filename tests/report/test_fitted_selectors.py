@@ -26,19 +26,19 @@ X, Y = load_iris(return_X_y=True, as_frame=True)
 def test_the_subset_selected_is_the_one_marked(direction, evaluation):
     selector = WrapperSelector("log_loss", direction=direction, evaluation=evaluation).fit(X, Y)
     figure = path_figure(selector)
-    assert figure.drawing.chosen_x is not None
     size = selector.n_features_selected_
     assert f"The chosen subset has {size} feature" in figure.caption
-    assert figure.drawing.panels[-1].marks[0].label.startswith(f"{size} feature")
-    assert path_figure(selector.trace_).drawing == figure.drawing  # it is the best of the path
+    assert figure.data.filter(figure.data["chosen"])["features"].to_list() == [size]
+    assert path_figure(selector.trace_).frames == figure.frames  # it is the best of the path
     read(figure.to_html())
 
 
 def test_folds_of_a_stability_study_are_drawn_together():
     stability = selection_stability(WrapperSelector(direction="forward"), X, Y, cv=4)
     figure = path_figure(stability, title="Folds")
-    assert figure.caption.startswith("4 searches.")
-    assert [len(panel.bands) for panel in figure.drawing.panels] == [1, 1]
+    assert figure.caption.startswith("4 searches: mean")
+    assert len(figure.chart["vconcat"]) == 2
+    assert max(figure.frames["own"]["search"]) == 4
     sizes = stability.n_selected
     assert f"{sizes.min()}" in figure.caption
     assert f"{sizes.max()}" in figure.caption
@@ -47,21 +47,17 @@ def test_folds_of_a_stability_study_are_drawn_together():
 @pytest.mark.parametrize(
     ("selector", "title"),
     [
-        (MRMRSelector(), "mRMR score of the feature added, in nats"),
-        (MRMRSelector(2, form="quotient"), "mRMR score of the feature added"),
-        (InformationGainSelector(), "Information gain of the feature added, in nats"),
-        (ImpreciseInformationGainSelector(), "Imprecise information gain of the feature added, in nats"),
+        (MRMRSelector(), "mRMR score, nats"),
+        (MRMRSelector(2, form="quotient"), "mRMR score"),
+        (InformationGainSelector(), "Information gain, nats"),
+        (ImpreciseInformationGainSelector(), "Imprecise information gain, nats"),
     ],
 )
 def test_scores_of_features_begin_with_the_first_feature(selector, title):
-    drawing = path_figure(selector.fit(X, Y)).drawing
-    scores = drawing.panels[0]
-    assert scores.heading == title
-    assert min(point.x for line in scores.lines for point in line.points) == 25  # percent, of 0 to 4 features
-    start = drawing.strips[0].text
-    assert start.startswith("0 features at the start")
-    assert "score" not in start
-    assert "gain" not in start
+    figure = path_figure(selector.fit(X, Y))
+    assert figure.heads["criterion"] == title
+    assert figure.data["features"][0] == 0
+    assert figure.data["criterion"].is_null().to_list()[:2] == [True, False]
 
 
 @pytest.mark.parametrize("positive", [[0, 1], [1, 2], [0, 1, 2]])
@@ -76,7 +72,7 @@ def test_reports_describe_boosting(positive, tmp_path):
     assert f"{model.selector_.n_features_selected_} feature" in html
     assert f"chosen in {rounds} rounds and " in html
     assert f"The search ended {model.trace_.ended}." in html
-    assert "Edge of the feature added" in html
+    assert '<th scope="col" class="right">Edge</th>' in html
     assert "models evaluated" not in html
     assert "adds nothing to the other features" not in html
 
@@ -84,13 +80,13 @@ def test_reports_describe_boosting(positive, tmp_path):
 def test_the_subset_that_others_beat_and_weights_of_all_models():
     chosen = WrapperSelector(direction="forward", evaluation="train", n_features_to_select=3).fit(X, Y)
     assert "The chosen subset has 3 features" in path_figure(chosen).caption
-    assert path_figure(chosen).drawing.chosen_x == 100
-    averaged = path_figure(CompressionAveraging(n_starts=4, exhaustive=False, encoder="modl").fit(X, Y)).drawing
-    assert averaged.chosen_x is None
-    assert len(averaged.panels) == 1
+    assert path_figure(chosen).data["chosen"][-1]
+    averaged = path_figure(CompressionAveraging(n_starts=4, exhaustive=False, encoder="modl").fit(X, Y))
+    assert not averaged.data["chosen"].any()
+    assert "vconcat" not in averaged.chart
     trace = MAPSelector(exhaustive=True).fit(X, Y).trace_  # marks its best only if its path met it
     gone_through = trace.best_criterion in trace.path()["criterion"]
-    assert (path_figure(trace).drawing.chosen_x is not None) == gone_through
+    assert path_figure(trace).data["chosen"].any() == gone_through
 
 
 @pytest.mark.parametrize(

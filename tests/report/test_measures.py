@@ -29,7 +29,8 @@ def test_values_show_as_many_decimals_as_they_need(name, values, text):
 
 def test_measures_in_words_and_their_standard_error():
     assert Measure("log_loss").heading == "Log loss, nats per row"
-    assert Measure("map").panel_heading == "MAP cost on the rows that guide the search, in nats"
+    assert Measure("map").heading == "MAP cost, nats"
+    assert Measure("error", on_validation=True).heading == "Validation: error rate"
     assert Measure("auc").title == "AUC"
     assert Measure("my_own_loss").heading == "My own loss"
     assert Measure("").title == "criterion"

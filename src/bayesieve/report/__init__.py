@@ -1,20 +1,17 @@
-"""Plain data in, one self-contained HTML file out."""
+"""Plain data in; charts as specifications and self-contained pages out."""
 
 from __future__ import annotations
 
+from bayesieve.report.curves import gains_figure, profit_figure, reliability_figure
 from bayesieve.report.data import ReportData
-from bayesieve.report.figure import (
-    Figure,
-    gains_figure,
-    path_figure,
-    profit_figure,
-    reliability_figure,
-    stability_figure,
-)
-from bayesieve.report.render import render_card, render_report
+from bayesieve.report.figure import Figure
+from bayesieve.report.page import Report
+from bayesieve.report.paths import path_figure, stability_figure
+from bayesieve.report.report import render_card, render_report
 
 __all__ = [
     "Figure",
+    "Report",
     "ReportData",
     "gains_figure",
     "path_figure",

@@ -1,59 +1,18 @@
-"""The tree of dependent features over the matrix of their dependences, next to the candidates drawn from it."""
+"""The tree of dependent features over the matrix of their dependences, and the candidates drawn from it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
 from typing import Any
 
 import numpy as np
 
-from bayesieve.report.drawing import Box, Head, Point, Scale, TextTable, Tick, drawable, value_ticks
+from bayesieve.report import charts as draw
 from bayesieve.report.figure import Figure
 from bayesieve.report.search import measures_of, summarise_trace
-from bayesieve.words import format_number
 
-_LEFT, _RIGHT, _GAP = 150, 930, 90
-_SIDE = 430.0  # of the matrix
-_TOP, _TREE = 36.0, 150.0
-_MOST_CELLS = 72  # on a side of the matrix; of more features several share a cell
-_MOST_NAMES = 30
-_SHADES = 5
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A feature next to its row of the matrix; `chosen` if the search chose it, `named` if there is room to name it."""
-
-    y: float
-    x: float
-    label: str
-    chosen: bool
-    named: bool
-
-
-@dataclass(frozen=True)
-class ClusterDrawing:
-    """The tree, the matrix under it, and the cloud of candidates to the right, in pixels.
-
-    `x` and `y` are the axes of the matrix, `sizes` and `values` those of the cloud. `cells` are boxes by their shade,
-    from 1 (weak) to 5; `cut_y` is the height of the cut that drew the chosen subset. A candidate has a place, a kind
-    ("dot", "hollow" if it misses a constraint, or "chosen") and a text to hover over.
-    """
-
-    x: Scale
-    y: Scale
-    sizes: Scale
-    values: Scale
-    branches: tuple[tuple[Point, ...], ...]
-    cells: tuple[tuple[int, Box], ...]
-    leaves: tuple[Leaf, ...]
-    cut_y: float | None
-    height_ticks: tuple[Tick, ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    y_title: str
-    candidates: tuple[tuple[Point, str, str], ...]
-    height: float
+_SIDE = 430  # pixels of the matrix
+_MOST_CELLS, _MOST_NAMES = 72, 40  # on a side of the matrix; of more features several share a cell
 
 
 def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
@@ -69,7 +28,7 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     Returns
     -------
     Figure
-        With ``to_html()``, ``to_svg()`` and ``save(path)``; notebooks show it.
+        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
 
     Raises
     ------
@@ -88,125 +47,99 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     candidates = getattr(selector, "_candidates", None)
     if candidates is None:
         raise ValueError("clusters_figure needs a DependenceClusterSelector that was fitted, not loaded from a file.")
-    n_features, frame = len(candidates.trace.names), selector.candidates_
-    n_missed = frame.height - int(frame["feasible"].sum())
-    caption = (
-        f"{int(selector.support_.sum())} of {n_features} features chosen from {frame.height:,} candidates; "
-        f"{'all' if not n_missed else f'{frame.height - n_missed:,}'} of them satisfy the constraints. Shades show the "
-        "strongest dependence within a class."
-    )
-    return Figure(
-        title=title or "Clusters of dependent features",
-        caption=caption if selector.constraints else caption.replace("; all of them satisfy the constraints", ""),
-        drawing=cluster_drawing(selector),
-        table=_table(frame),
-        template="picture",
-        parts="_clusters.svg",
-    )
-
-
-def _table(frame: Any) -> TextTable:
-    measured = [name for name in frame.columns if name not in ("cut", "features", "n_features", "feasible")]
-    best = frame.sort("violation", frame.columns[3], descending=[False, True]).head(12)
-    return TextTable(
-        title="Candidates",
-        columns=(Head("Features", False), Head("Number", True), *(Head(name, True) for name in measured)),
-        rows=tuple(
-            (", ".join(row["features"]), str(row["n_features"]), *(format_number(row[name], 4) for name in measured))
-            for row in best.iter_rows(named=True)
-        ),
-    )
-
-
-def cluster_drawing(selector: Any) -> ClusterDrawing:
-    """The positions of everything, for a fitted `DependenceClusterSelector` that was not loaded from a file."""
     names, frame = [str(name) for name in selector.trace_.names], selector.candidates_
-    order, n = selector._candidates.clusters.order, selector.clustered_.size
-    right, top = _LEFT + _SIDE, _TOP + _TREE
-    x, y = Scale(0.0, max(n, 1), _LEFT, right), Scale(0.0, max(n, 1), top, top + _SIDE)
-    merges = selector.linkage_[:, 2]
-    lowest, highest = float(merges.min(initial=1.0)), float(merges.max(initial=1.0))
-    tree = Scale(max(lowest - max(0.15 * (highest - lowest), 0.005), 0.0), highest, top, _TOP)
-    named = set(np.linspace(0, n - 1, _MOST_NAMES).astype(int).tolist()) if n > _MOST_NAMES else set(range(n))
     chosen = [name for name, is_in in zip(names, selector.support_, strict=True) if is_in]
     at = next(k for k, features in enumerate(frame["features"].to_list()) if features == chosen)
-    cut = frame["cut"][at]
-    values = frame[selector.trace_.criterion_name].to_numpy()
-    known = [v for v in values if drawable(v)]
-    room = 0.06 * (max(known) - min(known)) or 0.5
-    across = Scale(0.0, max(float(frame["n_features"].max()), 1.0) * 1.04, right + _GAP, _RIGHT)
-    up = Scale(min(known) - room, max(known) + room, top + _SIDE, _TOP)
-    return ClusterDrawing(
-        x=x,
-        y=y,
-        sizes=across,
-        values=up,
-        branches=_branches(selector.linkage_, selector.clustered_, order, x, tree),
-        cells=_cells(selector.dependence_[np.ix_(order, order)], x, y),
-        leaves=tuple(
-            Leaf(y(k + 0.5), x(k + 0.5), names[feature], bool(selector.support_[feature]), k in named)
-            for k, feature in enumerate(order.tolist())
-        ),
-        cut_y=None if cut is None else tree(cut),
-        height_ticks=tuple(tick for tick in value_ticks(tree) if tick.position < top - 10),
-        x_ticks=value_ticks(across),
-        y_ticks=value_ticks(up),
-        y_title=measures_of(summarise_trace(selector.trace_))[0].title,
-        candidates=_candidates(frame, values, at, across, up),
-        height=top + _SIDE + 56,
-    )
+    measure = selector.trace_.criterion_name
+    lines = {
+        "features": [", ".join(features) for features in frame["features"].to_list()],
+        "number": frame["n_features"].to_list(),
+        "value": [value if draw.drawable(value) else None for value in frame[measure].to_list()],
+        "kind": ["chosen" if k == at else "dot" if ok else "hollow" for k, ok in enumerate(frame["feasible"])],
+    }
+    order = candidates.clusters.order
+    frames = {"candidates": lines, "tree": _branches(selector.linkage_, selector.clustered_, order)}
+    frames["cells"] = _cells(selector.dependence_[np.ix_(order, order)])
+    labels = [names[k] for k in order.tolist()]
+    frames["names"] = {
+        "at": [k + 0.5 for k in range(len(labels))],
+        "name": labels,
+        "chosen": [n in chosen for n in labels],
+    }
+    heading = measures_of(summarise_trace(selector.trace_))[0].title
+    drawing = _chart(heading, len(labels), frame["cut"][at])
+    heads = {"features": "features", "number": "number", "value": heading}
+    return Figure(title or "Clusters of dependent features", _caption(selector, frame, names), drawing, frames, heads)
 
 
-def _candidates(
-    frame: Any, values: np.ndarray, chosen: int, across: Scale, up: Scale
-) -> tuple[tuple[Point, str, str], ...]:
-    """The chosen one last, over the others."""
-    lines = list(zip(frame["n_features"].to_list(), values.tolist(), frame["feasible"], strict=True))
-    return tuple(
-        (
-            Point(across(float(lines[k][0])), up(lines[k][1])),
-            "chosen" if k == chosen else "dot" if lines[k][2] else "hollow",
-            f"{lines[k][0]} features, {format_number(lines[k][1], 4)}",
+def _caption(selector: Any, frame: Any, names: list[str]) -> str:
+    n_fitting = int(frame["feasible"].sum())
+    text = f"{int(selector.support_.sum())} of {len(names)} features chosen from {frame.height:,} candidates"
+    if selector.constraints:
+        text += f"; {'all' if n_fitting == frame.height else f'{n_fitting:,}'} of them satisfy the constraints"
+    return f"{text}. Shades show the strongest dependence within a class."
+
+
+def _chart(heading: str, n: int, cut: float | None) -> draw.Spec:
+    """The tree, the matrix in its order below, and the candidates."""
+    across = draw.number("x", None, domain=[0, n]) | {"axis": None}
+    height = draw.number("y", "dissimilarity at which clusters merge", zero=False)
+    tree = [
+        draw.layer(
+            "line", "faint", data="tree", x=across, y=height, detail={"field": "merge"}, order={"field": "corner"}
         )
-        for k in sorted(range(len(lines)), key=lambda k: k == chosen)
-        if drawable(lines[k][1])
+    ]
+    tree += [] if cut is None else [draw.line_at("y", cut)]
+    x, y = (draw.number(name, None, domain=domain) for name, domain in (("x", [0, n]), ("y", [n, 0])))
+    box: draw.Spec = {"x": x | {"axis": None}, "x2": {"field": "x2"}, "y": y | {"axis": None}, "y2": {"field": "y2"}}
+    matrix = [
+        draw.layer("rect", "tile", data="cells", **box, color=draw.colour("dependence", "dependence within a class"))
+    ]
+    if n <= _MOST_NAMES:
+        at = draw.number("at", None, domain=[n, 0]) | {"axis": None}
+        text: draw.Spec = {"x": {"value": _SIDE + 8}, "y": at, "text": {"field": "name"}}
+        beside: draw.Spec = {"align": "left", "limit": 180}
+        matrix.append(draw.layer("text", "note", data="names", where="!datum.chosen", more=beside, **text))
+        matrix.append(draw.layer("text", "label", data="names", where="datum.chosen", more=beside, **text))
+    sizes, values = draw.number("number", "number of features", zero=True), draw.number("value", heading)
+    rows = draw.tips("features", "number", "value")
+    cloud = [
+        draw.layer("point", style, where=f"datum.kind === '{kind}'", x=sizes, y=values, **rows)
+        for kind, style in (("hollow", "hollow"), ("dot", "main"), ("chosen", "dot"))
+    ]
+    return draw.below(
+        draw.chart(*tree, width=_SIDE, height=150),
+        draw.chart(*matrix, width=_SIDE, height=_SIDE),
+        draw.chart(*cloud, width=_SIDE, height=220),
     )
 
 
-def _branches(
-    linkage: np.ndarray, features: np.ndarray, order: np.ndarray, x: Scale, y: Scale
-) -> tuple[tuple[Point, ...], ...]:
-    """A bracket for every merge."""
+def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> dict[str, list[Any]]:
+    """A bracket of four corners for every merge."""
     place = {int(feature): k + 0.5 for k, feature in enumerate(order)}
     middle, height = [place[int(feature)] for feature in features], [0.0] * features.size
-    brackets = []
-    for left, right, merged, _ in linkage.tolist():
+    tree: dict[str, list[Any]] = {"merge": [], "corner": [], "x": [], "y": []}
+    for merge, (left, right, merged, _) in enumerate(linkage.tolist()):
         a, b = int(left), int(right)
-        corners = ((middle[a], height[a]), (middle[a], merged), (middle[b], merged), (middle[b], height[b]))
-        brackets.append(tuple(Point(x(at), y(top)) for at, top in corners))
+        tree["merge"] += [merge] * 4
+        tree["corner"] += range(4)
+        tree["x"] += [middle[a], middle[a], middle[b], middle[b]]
+        tree["y"] += [height[a], merged, merged, height[b]]
         middle.append((middle[a] + middle[b]) / 2)
         height.append(merged)
-    return tuple(brackets)
+    return tree
 
 
-def _cells(matrix: np.ndarray, x: Scale, y: Scale) -> tuple[tuple[int, Box], ...]:
-    """Boxes by shade, the runs of a row together; each has the strongest of its entries."""
+def _cells(matrix: np.ndarray) -> dict[str, list[Any]]:
+    """Boxes of the matrix; each has the strongest of its entries, those on the diagonal none."""
     n = len(matrix)
-    edges = np.unique(np.linspace(0, n, min(n, _MOST_CELLS) + 1).astype(int))
-    off = matrix[~np.eye(n, dtype=bool)]
-    strongest = float(off.max(initial=0.0))
-    shades = np.zeros((edges.size - 1, edges.size - 1), dtype=int)
-    for i in range(edges.size - 1):
-        for j in range(edges.size - 1):
-            part = matrix[edges[i] : edges[i + 1], edges[j] : edges[j + 1]]
-            share = min(float(part.max()) / strongest, 1.0) if strongest > 0 else 0.0
-            shades[i, j] = _SHADES if i == j else min(_SHADES, int(np.ceil(share * _SHADES - 0.5)))
-    boxes = []
-    for i, line in enumerate(shades):
-        starts = np.flatnonzero(np.diff(line, prepend=-1))
-        for begin, end in zip(starts.tolist(), [*starts[1:].tolist(), line.size], strict=True):
-            if line[begin]:
-                corner, other = Point(x(edges[begin]), y(edges[i])), Point(x(edges[end]), y(edges[i + 1]))
-                box = Box(corner.x, corner.y, round(other.x - corner.x, 3), round(other.y - corner.y, 3))
-                boxes.append((int(line[begin]), box))
-    return tuple(boxes)
+    edges = np.unique(np.linspace(0, n, min(n, _MOST_CELLS) + 1).astype(int)).tolist()
+    boxes: dict[str, list[Any]] = {"x": [], "x2": [], "y": [], "y2": [], "dependence": []}
+    for top, bottom in itertools.pairwise(edges):
+        for left, right in itertools.pairwise(edges):
+            if left == top and bottom - top == 1:
+                continue
+            for name, value in zip(boxes, (left, right, top, bottom), strict=False):
+                boxes[name].append(value)
+            boxes["dependence"].append(float(matrix[top:bottom, left:right].max()))
+    return boxes

@@ -6,45 +6,23 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from bayesieve import statistics as tests_of, words
+from bayesieve.report.charts import ROWS, chart, drawable, layer, names, number, tips
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
-from bayesieve.report.drawing import Head, Point, Scale, TextTable, Tick, drawable, value_ticks
 from bayesieve.report.figure import Figure
-from bayesieve.report.render import fill
+from bayesieve.report.page import page
 from bayesieve.report.search import Measure
-from bayesieve.statistics import (
-    PairedTest,
-    average_ranks,
-    corrected_resampled_t,
-    critical_difference,
-    friedman,
-    paired_t,
-    wilcoxon_holm,
-)
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
-from bayesieve.words import (
-    format_number,
-    format_percent,
-    format_seconds,
-    format_signed,
-    not_blank,
-    p_text,
-    plural,
-    shorten,
-)
 
 ALPHA = 0.05
 """Level of all tests."""
-EFFORTS = ("n_features", "fit_seconds", "predict_seconds")
-MAX_STRIP_DATA = 40
+EFFORTS = {"n_features": "Features", "fit_seconds": "Fit", "predict_seconds": "Predict"}
+MAX_STRIP_DATA, MAX_DOTS, MAX_PAIRS, FIRST_MEASURES = 40, 100, 60, 3
 _SAME = 1e-12
-MAX_DOTS = 100
-MAX_PAIRS = 60
-FIRST_MEASURES = 3
 
 
 def render_comparison(
@@ -74,39 +52,69 @@ def render_comparison(
     ValueError
         If there is no method `reference` or measure `measure`.
     """
-    from bayesieve.version import __version__
-
     if measure not in MEASURES:
         raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(MEASURES)}.")
-    names = comparison.methods
-    if reference is not None and reference not in names:
-        raise ValueError(f"There is no method {reference!r} to compare with; there are {', '.join(names)}.")
+    methods = comparison.methods
+    if reference is not None and reference not in methods:
+        raise ValueError(f"There is no method {reference!r} to compare with; there are {', '.join(methods)}.")
     compared = Compared(comparison, measure, reference)
     measures, several = compared.measures, len(compared.data) > 1
     shown = compared.data[:MAX_STRIP_DATA]
-    return fill(
+    ranks = rank_parts(compared)
+    strips = [
+        (name, f"folds-{i}", figure) for i, name in enumerate(shown) if (figure := fold_figure(compared, i)).chart
+    ]
+    drawn = {f"ranks-{k}": part.figure for k, part in enumerate(ranks)} | {id: figure for _, id, figure in strips}
+    if len(methods) > 1 and measures:
+        drawn["tradeoff"] = tradeoff_figure(compared)
+    return page(
         "comparison.html",
+        drawn,
         title=title,
         comparison=comparison,
         split=comparison.protocol,
         headline=headline(compared) if measures else "No method has a value on any fold.",
         means=means_table(compared) if measures else None,
-        tests=difference_table(compared) if measures and len(names) > 1 else None,
-        reference=names[compared.reference],
+        tests=difference_table(compared) if measures and len(methods) > 1 else None,
+        reference=methods[compared.reference],
         is_best=compared.reference == compared.order[0] and len(measures) > 0,
         first=measures[0].title if measures else "",
         no_ranks=why_no_ranks(compared),
-        ranks=rank_parts(compared),
+        ranks=ranks,
         n_open=FIRST_MEASURES,
         tables=data_tables(compared) if several else [],
-        strips=[(name, strips) for i, name in enumerate(shown) if (strips := fold_strips(compared, i))],
+        strips=strips,
         n_strips_hidden=len(compared.data) - len(shown),
         several=several,
         failures=comparison.errors(),
-        level=format_percent(ALPHA, 0),
-        version=__version__,
-        created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        level=words.format_percent(ALPHA, 0),
     )
+
+
+def tradeoff_figure(folds: Compared) -> Figure:
+    """Methods by quality and effort: the mean over data sets of the first measure, features and seconds."""
+    tables = [folds.means(name).T for name in (folds.measures[0].name, *EFFORTS)]
+    means = [[float(own[np.isfinite(own)].mean()) if np.isfinite(own).any() else None for own in t] for t in tables]
+    frame: dict[str, list[Any]] = {"method": list(map(_shown, folds.methods))}
+    frame |= dict(zip(("quality", *EFFORTS), means, strict=True))
+    y = number("quality", folds.measures[0].capitalised)
+    x = number("fit_seconds", "seconds to fit a fold (logarithmic)") | {"scale": {"type": "log"}}
+    size = {
+        "field": "n_features",
+        "type": "quantitative",
+        "title": "features",
+        "scale": {"zero": True, "range": [20, 400]},
+    }
+    known = tips(*frame)
+    timed = "datum.fit_seconds > 0"
+    drawing = chart(
+        layer("point", where=timed, x=x, y=y, size=size, **known),
+        layer("text", "note", where=timed, more={"dy": -12}, x=x, y=y, text={"field": "method"}),
+        height=260,
+    )
+    heads = {"method": "Method", "quality": folds.measures[0].capitalised, **EFFORTS}
+    timed_at_all = any(value is not None and value > 0 for value in frame["fit_seconds"])
+    return Figure("Quality, features and seconds", "", drawing if timed_at_all else {}, {"methods": frame}, heads)
 
 
 def headline(folds: Compared) -> str:
@@ -118,15 +126,15 @@ def headline(folds: Compared) -> str:
         return f"{_shown(folds.methods[0])}: mean {measure.title} {mean}."
     if np.isnan(matrix).all():
         return "No method finished the folds that others did, so none can be called best."
-    ranks = average_ranks(matrix, measure.higher_is_better)
+    ranks = tests_of.average_ranks(matrix, measure.higher_is_better)
     tied = [j for j in range(len(ranks)) if ranks[j] <= ranks.min() + 1e-9]
     if len(tied) > 3:
-        subject = f"{len(tied)} of {plural(len(ranks), 'method')} have"
+        subject = f"{len(tied)} of {words.plural(len(ranks), 'method')} have"
     else:
         subject = " and ".join(_shown(folds.methods[j]) for j in tied) + (" has" if len(tied) == 1 else " have")
     n_sets = int((~np.isnan(matrix).all(axis=1)).sum())
     if len(folds.data) > 1:
-        sentence = f"{subject} the best average rank by {measure.title} over {plural(n_sets, 'data set')}."
+        sentence = f"{subject} the best average rank by {measure.title} over {words.plural(n_sets, 'data set')}."
         return sentence + (_critical_finding(ranks, n_sets) if len(tied) == 1 and n_sets > 1 else "")
     extreme = "highest" if measure.higher_is_better else "lowest"
     sentence = f"{subject} the {extreme} mean {measure.title}, {measure.text(float(matrix[0, best]))}."
@@ -137,11 +145,11 @@ def headline(folds: Compared) -> str:
 
 
 def _shown(method: str) -> str:
-    return shorten(not_blank(method), 60)
+    return words.shorten(words.not_blank(method), 60)
 
 
 def _critical_finding(ranks: np.ndarray, n_data: int) -> str:
-    difference = critical_difference(len(ranks), n_data, ALPHA)
+    difference = tests_of.critical_difference(len(ranks), n_data, ALPHA)
     n_worse = int((ranks - ranks.min() >= difference - 1e-9).sum())
     return f" By the critical difference it is significantly better than {_some_of(n_worse, len(ranks) - 1)}."
 
@@ -149,7 +157,7 @@ def _critical_finding(ranks: np.ndarray, n_data: int) -> str:
 def _some_of(number: int, n_others: int) -> str:
     if number == 0:
         return "no other method"
-    return f"{'all' if number == n_others > 1 else number} of {plural(n_others, 'other method')}"
+    return f"{'all' if number == n_others > 1 else number} of {words.plural(n_others, 'other method')}"
 
 
 @dataclass(frozen=True)
@@ -163,17 +171,13 @@ class GridCell:
 
 
 @dataclass(frozen=True)
-class GridLine:
-    name: str
-    cells: tuple[GridCell, ...]
-    is_reference: bool = False
-
-
-@dataclass(frozen=True)
 class Grid:
+    """Lines of a name and its cells; ``reference`` is the name of the line that others are compared with."""
+
     title: str
     head: tuple[str, ...]
-    lines: tuple[GridLine, ...]
+    lines: tuple[tuple[str, Sequence[GridCell]], ...]
+    reference: str | None = None
 
 
 class Compared:
@@ -199,13 +203,13 @@ class Compared:
         self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3, of_methods=True) for name in known]
         self.order = self._order()
         self.reference = self.order[0] if reference is None else self.methods.index(reference)
-        self._tests: dict[tuple[str, int, int], PairedTest] = {}
+        self._tests: dict[tuple[str, int, int], tests_of.PairedTest] = {}
 
     def _order(self) -> list[int]:
         for measure in self.measures:
             matrix = self.matrix(measure.name)
             if not np.isnan(matrix).all():
-                ranks = average_ranks(matrix, measure.higher_is_better)
+                ranks = tests_of.average_ranks(matrix, measure.higher_is_better)
                 return sorted(range(len(self.methods)), key=lambda j: (ranks[j], j))
         return list(range(len(self.methods)))
 
@@ -225,16 +229,16 @@ class Compared:
         """(n_data, n_methods) standard deviation over folds (n - 1); NaN for fewer than two."""
         return _over_known(self.values(name), 2, lambda own: own.std(ddof=1) if np.isfinite(own).all() else np.nan)
 
-    def corrected(self, name: str, i: int, j: int) -> PairedTest:
+    def corrected(self, name: str, i: int, j: int) -> tests_of.PairedTest:
         """Method `j` against the reference on data set `i`, corrected for overlapping training sets."""
         if (name, i, j) not in self._tests:
             values = self.values(name)[i]
-            self._tests[name, i, j] = corrected_resampled_t(values[j], values[self.reference], self.test_share)
+            self._tests[name, i, j] = tests_of.corrected_resampled_t(values[j], values[self.reference], self.test_share)
         return self._tests[name, i, j]
 
-    def student(self, name: str, i: int, j: int) -> PairedTest:
+    def student(self, name: str, i: int, j: int) -> tests_of.PairedTest:
         values = self.values(name)[i]
-        return paired_t(values[j], values[self.reference])
+        return tests_of.paired_t(values[j], values[self.reference])
 
     def mark(self, measure: Measure, i: int, j: int) -> str:
         if j == self.reference:
@@ -258,11 +262,9 @@ def means_table(folds: Compared) -> Grid:
     single = len(folds.data) == 1
     columns = [_own_cells(measure, folds, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
     columns += [_effort_cells(folds, name) for name in EFFORTS]
-    head = ("Method", *(m.capitalised for m in folds.measures), "Features", "Fit", "Predict")
-    lines = tuple(
-        GridLine(folds.methods[j], tuple(own[j] for own in columns), j == folds.reference) for j in folds.order
-    )
-    return Grid("Methods", head, lines)
+    head = ("Method", *(m.capitalised for m in folds.measures), *EFFORTS.values())
+    lines = tuple((folds.methods[j], [own[j] for own in columns]) for j in folds.order)
+    return Grid("Methods", head, lines, folds.methods[folds.reference])
 
 
 def difference_table(folds: Compared) -> Grid:
@@ -270,11 +272,8 @@ def difference_table(folds: Compared) -> Grid:
     reference, by the corrected test and below by Student's.
     """
     make = _difference_cell if len(folds.data) == 1 else _wins_cell
-    lines = tuple(
-        GridLine(folds.methods[j], tuple(make(measure, folds, j) for measure in folds.measures))
-        for j in folds.order
-        if j != folds.reference
-    )
+    others = [j for j in folds.order if j != folds.reference]
+    lines = tuple((folds.methods[j], [make(measure, folds, j) for measure in folds.measures]) for j in others)
     return Grid("Tests", ("Method", *(m.capitalised for m in folds.measures)), lines)
 
 
@@ -310,14 +309,14 @@ def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
     matrix = folds.matrix(measure.name)
     matrix = matrix[~np.isnan(matrix).all(axis=1)]
     if not len(matrix):
-        return [GridCell(format_number(None)) for _ in folds.methods]
+        return [GridCell(words.format_number(None)) for _ in folds.methods]
     lacking = np.isnan(matrix).sum(axis=0)
     means = np.array([row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in matrix.T])
     best = _best(np.where(lacking > 0, np.nan, means), measure)
-    ranks = average_ranks(matrix, measure.higher_is_better)
+    ranks = tests_of.average_ranks(matrix, measure.higher_is_better)
     cells = []
     for j, mean in enumerate(means):
-        under = f"rank {format_number(ranks[j], 2)}"
+        under = f"rank {words.format_number(ranks[j], 2)}"
         if lacking[j]:
             under += f"\n{len(matrix) - lacking[j]} of {len(matrix)} sets"
         cells.append(GridCell(measure.text(mean), under, bool(best[j])))
@@ -336,7 +335,7 @@ def _effort_cells(folds: Compared, name: str) -> list[GridCell]:
 def _difference_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
     test = folds.corrected(measure.name, 0, j)
     return GridCell(
-        format_signed(test.difference, measure.digits), p_text(test.p_value), mark=folds.mark(measure, 0, j)
+        words.format_signed(test.difference, measure.digits), words.p_text(test.p_value), mark=folds.mark(measure, 0, j)
     )
 
 
@@ -350,8 +349,8 @@ def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
 
 
 def _by_data(title: str, folds: Compared, rows: Sequence[Sequence[GridCell]]) -> Grid:
-    lines = [GridLine(name, tuple(row[j] for j in folds.order)) for name, row in zip(folds.data, rows, strict=True)]
-    return Grid(title, ("Data set", *(folds.methods[j] for j in folds.order)), tuple(lines))
+    lines = tuple((name, [row[j] for j in folds.order]) for name, row in zip(folds.data, rows, strict=True))
+    return Grid(title, ("Data set", *(folds.methods[j] for j in folds.order)), lines)
 
 
 def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
@@ -365,64 +364,55 @@ def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
 
 
 def _effort_text(value: float, name: str) -> str:
-    return format_number(value, 1 if value < 1000 else 0) if name == "n_features" else format_seconds(value)
+    return words.format_number(value, 1 if value < 1000 else 0) if name == "n_features" else words.format_seconds(value)
 
 
-@dataclass(frozen=True)
-class FoldStrip:
-    """The folds of one method: its dots, at the same height in every strip; `mean` is a position, None if no fold has a
-    value; `n_out` dots have no place on the axis.
-    """
-
-    name: str
-    dots: tuple[Point, ...]
-    mean: float | None
-    mean_text: str
-    n_out: int
-
-
-@dataclass(frozen=True)
-class FoldStrips:
-    """FoldStrips of one measure on one data set, in the order of the methods."""
-
-    title: str
-    rows: tuple[FoldStrip, ...]
-    ticks: tuple[Tick, ...]
-
-
-def fold_strips(folds: Compared, i: int, most: int = 3) -> list[FoldStrips]:
-    """The folds by the first measures on data set `i`, without those of which nothing can be drawn.
-
-    Of more than `MAX_DOTS` folds the first are drawn; means are of all.
-    """
-    drawn = []
+def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
+    """The folds of data set ``i`` as dots by the first measures, and their means as ticks; of many folds the first."""
+    frame: dict[str, list[Any]] = {"measure": [], "method": [], "fold": [], "value": []}
+    means: dict[str, list[Any]] = {"measure": [], "method": [], "value": []}
     for measure in folds.measures[:most]:
-        values, means = folds.values(measure.name)[i], folds.means(measure.name)[i]
-        known = [v for v in values.ravel().tolist() if drawable(v)]
-        if known:
-            low, high = min(known), max(known)
-            pad = 0.04 * (high - low) if high > low else max(abs(high) * 0.01, 1e-6)
-            scale = Scale(low - pad, high + pad)
-            rows = (_strip(folds.methods[j], values[j].tolist(), measure.text(means[j]), scale) for j in folds.order)
-            drawn.append(FoldStrips(measure.capitalised, tuple(rows), value_ticks(scale)))
-    return drawn
-
-
-def _strip(name: str, values: Sequence[float], mean: str, scale: Scale) -> FoldStrip:
-    shown = values[:MAX_DOTS]
-    pitch = 70 / max(len(shown) - 1, 1)
-    dots = [Point(scale(v), round(15 + pitch * i, 2)) for i, v in enumerate(shown) if drawable(v)]
-    own = [v for v in values if drawable(v)]
-    out = sum(math.isinf(v) for v in values)
-    return FoldStrip(name, tuple(dots), scale(sum(own) / len(own)) if own and not out else None, mean, out)
+        values = folds.values(measure.name)[i]
+        for j in folds.order:
+            for fold, value in enumerate(values[j].tolist()[:MAX_DOTS], start=1):
+                if drawable(value):
+                    for column, one in zip(
+                        frame.values(), (measure.capitalised, _shown(folds.methods[j]), fold, value), strict=True
+                    ):
+                        column.append(one)
+            mean = float(folds.means(measure.name)[i, j])
+            for column, one in zip(means.values(), (measure.capitalised, _shown(folds.methods[j]), mean), strict=True):
+                column.append(one)
+    y = names("method", None)
+    panels = [
+        chart(
+            layer(
+                "point",
+                "faint",
+                data="folds",
+                where=f"datum.measure === {measure.capitalised!r}",
+                more={"size": 50},
+                x=x,
+                y=y,
+            ),
+            layer("tick", "main", where=f"datum.measure === {measure.capitalised!r}", more={"thickness": 3}, x=x, y=y),
+            height=ROWS,
+        )
+        for measure in folds.measures[:most]
+        for x in (number("value", measure.capitalised),)
+        if measure.capitalised in frame["measure"]
+    ]
+    return Figure("Folds", "", {"vconcat": panels} if panels else {}, {"means": means, "folds": frame})
 
 
 @dataclass(frozen=True)
 class RankPart:
+    """Ranks by a measure, and the tests of pairs of methods: a frame whose columns are named as they are shown."""
+
     title: str
     figure: Figure
     friedman: str
-    pairs: TextTable
+    pairs: dict[str, Any]
     note: str
 
 
@@ -466,33 +456,33 @@ def _part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankP
     n, k = matrix.shape
     figure = critical_difference_figure(
         methods,
-        average_ranks(matrix, measure.higher_is_better).tolist(),
-        critical_difference(k, n, ALPHA),
+        tests_of.average_ranks(matrix, measure.higher_is_better).tolist(),
+        tests_of.critical_difference(k, n, ALPHA),
         n_data=n,
         alpha=ALPHA,
         title=measure.capitalised,
     )
-    test = friedman(matrix, measure.higher_is_better)
+    test = tests_of.friedman(matrix, measure.higher_is_better)
     differ = test.f_p_value <= ALPHA
-    f_value = format_number(test.f, 2) if math.isfinite(test.f) else "infinite, as all data sets agree"
+    f_value = words.format_number(test.f, 2) if math.isfinite(test.f) else "infinite, as all data sets agree"
     friedman_text = (
-        f"Friedman: chi-square {format_number(test.chi2, 2)}, {p_text(test.p_value)}; Iman and Davenport: F "
-        f"{f_value}, {p_text(test.f_p_value)}. "
+        f"Friedman: chi-square {words.format_number(test.chi2, 2)}, {words.p_text(test.p_value)}; Iman and Davenport: "
+        f"F {f_value}, {words.p_text(test.f_p_value)}. "
         + ("Average ranks differ significantly." if differ else "Average ranks do not differ significantly.")
     )
     fewest = fewest_data_sets(k, ALPHA)
     note = ""
     if n < fewest:
         note = (
-            f"With {plural(n, 'data set')} signed ranks cannot show any pair of {plural(k, 'method')} to differ; "
-            f"this takes {fewest}."
+            f"With {words.plural(n, 'data set')} signed ranks cannot show any pair of {words.plural(k, 'method')} to "
+            f"differ; this takes {fewest}."
         )
-    pairs = wilcoxon_holm(matrix, methods, measure.higher_is_better)
+    pairs = sorted(tests_of.wilcoxon_holm(matrix, methods, measure.higher_is_better), key=lambda pair: pair.p_value)
     rows = [
-        (p.first, p.second, f"{p.wins}/{p.ties}/{p.losses}", p_text(p.p_value), p_text(p.adjusted))
-        for p in sorted(pairs, key=lambda pair: pair.p_value)[:MAX_PAIRS]
+        (p.first, p.second, f"{p.wins}/{p.ties}/{p.losses}", words.p_text(p.p_value), words.p_text(p.adjusted))
+        for p in pairs[:MAX_PAIRS]
     ]
-    table = _pairs_table(measure, ("Better/equal/worse", "p", "p after Holm"), rows, len(pairs))
+    table = _pairs_table(("Better/equal/worse", "p", "p after Holm"), rows, len(pairs))
     return RankPart(measure.capitalised, figure, friedman_text, table, note)
 
 
@@ -501,10 +491,10 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
     values, methods = folds.values(measure.name)[0].T, folds.methods
     values = values[~np.isnan(values).all(axis=1)]
     pairs = list(itertools.combinations(range(len(methods)), 2))
-    tests = {(i, j): corrected_resampled_t(values[:, i], values[:, j], folds.test_share) for i, j in pairs}
+    tests = {(i, j): tests_of.corrected_resampled_t(values[:, i], values[:, j], folds.test_share) for i, j in pairs}
     figure = fold_rank_figure(
         methods,
-        average_ranks(values, measure.higher_is_better).tolist(),
+        tests_of.average_ranks(values, measure.higher_is_better).tolist(),
         [pair for pair, test in tests.items() if test.sign(ALPHA)],
         n_folds=len(values),
         alpha=ALPHA,
@@ -512,20 +502,23 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
     )
     shown = sorted(pairs, key=lambda pair: (math.isnan(tests[pair].p_value), tests[pair].p_value))[:MAX_PAIRS]
     rows = [
-        (methods[i], methods[j], format_signed(test.difference, measure.digits), p_text(test.p_value))
+        (methods[i], methods[j], words.format_signed(test.difference, measure.digits), words.p_text(test.p_value))
         for i, j in shown
         for test in (tests[i, j],)
     ]
-    table = _pairs_table(measure, ("Difference of means", "p"), rows, len(pairs))
+    table = _pairs_table(("Difference of means", "p"), rows, len(pairs))
     return RankPart(measure.capitalised, figure, "", table, "")
 
 
-def _pairs_table(measure: Measure, titles: Sequence[str], rows: Sequence[tuple[str, ...]], n_pairs: int) -> TextTable:
+def _pairs_table(titles: Sequence[str], rows: Sequence[tuple[str, ...]], n_pairs: int) -> dict[str, Any]:
     """Pairs of methods with the lowest p-values; of each their names, then what ``titles`` say."""
-    columns = (Head("Method", False), Head("against", False), *(Head(title, True) for title in titles))
-    cells = tuple(
-        (*(shorten(not_blank(name), 60) for name in row[:2]), row[2], *(text.removeprefix("p ") for text in row[3:]))
+    cells = [
+        (
+            *(words.shorten(words.not_blank(name), 60) for name in row[:2]),
+            row[2],
+            *(text.removeprefix("p ") for text in row[3:]),
+        )
         for row in rows
-    )
-    cap = f"The {len(rows)} lowest p-values of {plural(n_pairs, 'pair')}." if len(rows) < n_pairs else None
-    return TextTable(f"Pairs of methods by {measure.title}", columns, cells, cap=cap)
+    ]
+    numbers = [False, False, *(True for _ in titles)]
+    return {"heads": ("Method", "against", *titles), "numbers": numbers, "rows": cells, "n_rows": n_pairs}

@@ -1,71 +1,47 @@
 """The contents of a report, as plain frozen data.
 
-The classifier fills these in; `render_report` and `render_card` only draw them. Every field is a number, a text, a
-boolean, None or a tuple of such, so that `json.dumps(dataclasses.asdict(data))` works. Numbers of rows are floats
-because rows may carry weights.
+The classifier fills these in; `render_report` and `render_card` only draw them. Fields are numbers, texts, booleans,
+None or tuples of such. Numbers of rows are floats because rows may carry weights.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bayesieve.statistics.metrics import Bin
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
-    from bayesieve.report.clusters_figure import ClusterDrawing
     from bayesieve.scorecard.edits import Edit
 
 
 @dataclass(frozen=True, repr=False)
-class LevelRow(ShortRepr):
-    """One level (interval or group of values) of a feature.
+class CellRow(ShortRepr):
+    """One cell of a feature: an interval, a group of values, or a part of one that contributions are told apart by.
 
     Attributes
     ----------
-    label : the whole label; the report shortens long ones
-    is_missing : true for a level that holds missing values
-    count : training rows in the level (sum of their weights)
-    share : `count` over all training rows, in [0, 1]
-    class_counts : training rows of each class in the level
-    class_probabilities : P(class | level) with the model's smoothing; sums to 1
-    evidence : what the level adds to the log joint, centred over the classes, in nats
-    counted : weight * log P(level | class), centred likewise, if the evidence was fitted to the rows instead
+    label : the whole label
+    level : label of the level that the cell is part of; the same if levels are not divided
+    low, high : ends of an interval, exclusive and inclusive; None for anything else and beyond the outermost cuts
+    is_missing : true for the cell of missing values
+    rows, counts : training rows of the cell, in all and of each class (sums of their weights)
+    evidence : what counting the rows of the level says of each class: log P(level | class), centred over the classes
+    contributions : what the cell adds to the log joint of each class, in nats
+    errors : standard errors of the contributions
     """
 
     label: str
+    level: str
+    low: float | None
+    high: float | None
     is_missing: bool
-    count: float
-    share: float
-    class_counts: tuple[float, ...]
-    class_probabilities: tuple[float, ...]
+    rows: float
+    counts: tuple[float, ...]
     evidence: tuple[float, ...]
-    counted: tuple[float, ...] | None = None
-
-
-@dataclass(frozen=True)
-class CurvePart:
-    """A part of an interval: its `share` of the rows, and its `evidence` and that `counted` for its level, as in
-    `LevelRow`.
-    """
-
-    share: float
-    evidence: tuple[float, ...]
-    counted: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class ValueRow:
-    """A value whose evidence differs from that of its `group`: its training rows of the fit of the evidence (sum of
-    their weights), and both evidences as in `LevelRow`.
-    """
-
-    label: str
-    group: str
-    count: float
-    evidence: tuple[float, ...]
-    of_group: tuple[float, ...]
+    contributions: tuple[float, ...]
+    errors: tuple[float, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,8 +52,8 @@ class CellGrid(ShortRepr):
     ----------
     names : of both columns
     labels : of the levels of each
-    levels : the level of the pair that each cell belongs to; None without training rows
-    counts : training rows of each cell (sum of their weights)
+    levels : the cell of the pair at each place; None without training rows
+    counts : training rows of each place (sum of their weights)
     """
 
     names: tuple[str, str]
@@ -102,12 +78,10 @@ class FeatureSummary(ShortRepr):
     importance : share of the model's evidence that comes from the feature, in [0, 1]: mean absolute contribution,
         summing to 1 over the features
     note : one sentence that a reader should not miss, for example why the feature has a single level
-    levels : tuple of LevelRow
-    curve : tuple of CurvePart, in the order of the values; empty if levels are not divided
+    cells : tuple of CellRow
+    unseen : what a value that is in no cell adds to each class, in nats
     grid : the cells of a pair of columns
-    values : tuple of ValueRow, those first that differ most on the whole from their group
-    monotone : 1 if the evidence of the second class never falls, -1 if it never rises, 0 otherwise
-    monotone_class : the second class, if ``monotone`` is not 0
+    monotone : 1 if the evidence of the positive class never falls, -1 if it never rises, 0 otherwise
     """
 
     name: str
@@ -118,12 +92,10 @@ class FeatureSummary(ShortRepr):
     n_levels: int
     importance: float
     note: str | None
-    levels: tuple[LevelRow, ...]
-    curve: tuple[CurvePart, ...] = ()
+    cells: tuple[CellRow, ...]
+    unseen: tuple[float, ...] = ()
     grid: CellGrid | None = None
-    values: tuple[ValueRow, ...] = ()
     monotone: int = 0
-    monotone_class: str = ""
 
     @property
     def selected(self) -> bool:
@@ -169,7 +141,7 @@ class SearchSummary(ShortRepr):
     chosen : start and step at which the path met the selected subset; None if weights are read from all models
     measured : where the criterion was measured, and which rows the levels were learnt from, for example ``"on 10
         folds, levels learnt from the rows of the other folds"``
-    clusters : the tree of dependent features and the candidates drawn from it, if the search began with one
+    clusters : the selector, if the search began with the tree of dependent features
     ended : the reason for which the search ended, for example ``"after 20 rounds"``, or None
     """
 
@@ -189,7 +161,7 @@ class SearchSummary(ShortRepr):
     validation_total: float | None = None
     chosen: tuple[int, int] | None = None
     measured: str | None = None
-    clusters: ClusterDrawing | None = None
+    clusters: Any = None
     ended: str | None = None
 
 
@@ -211,6 +183,10 @@ class Performance(ShortRepr):
         class
     measured : `protocol` in a few words, which stand with every figure
     later : the same figures on the last rows, by a model of earlier ones, if the order of the rows matters
+    thresholds : of two classes, (threshold, rows of the positive class, other rows) with at least this probability,
+        from the highest threshold to 0
+    segments : by feature, for each of its levels with rows: its label, its share of the rows and of the training rows,
+        and how well the positive class is predicted there, or of more classes the predicted one
     """
 
     protocol: str
@@ -227,6 +203,8 @@ class Performance(ShortRepr):
     roc: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
     measured: str = ""
     later: Performance | None = None
+    thresholds: tuple[tuple[float, float, float], ...] = ()
+    segments: tuple[tuple[str, tuple[tuple[str, float, float, Bin], ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -334,6 +312,9 @@ class ReportData(ShortRepr):
     created : date and time, ready to print
     decisions : DecisionSummary or None
     edits : tuple of Edit, those made by hand
+    intercept : what every row starts from, for each class, in nats
+    program : the model as JavaScript, which works out the scores of rows typed in; empty if it cannot be written so
+    positive : position of the class that curves and texts are about, of two
     """
 
     title: str
@@ -353,3 +334,6 @@ class ReportData(ShortRepr):
     created: str
     decisions: DecisionSummary | None = None
     edits: tuple[Edit, ...] = ()
+    intercept: tuple[float, ...] = ()
+    positive: int = 1
+    program: str = ""

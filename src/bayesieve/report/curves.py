@@ -1,0 +1,174 @@
+"""Figures of decisions: profit, gains and lift, and reliability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
+from bayesieve.report.charts import SHARE, Spec, below, chart, diagonal, layer, line_at, names, number, thinned
+from bayesieve.report.figure import Figure
+from bayesieve.words import format_money, format_percent
+
+_MOST_POINTS = 400
+_CONTACTED = number("share", "share of rows contacted", format=SHARE, domain=[0, 1])
+
+
+def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "") -> Figure:
+    """Draw the profit against the share of rows contacted, with its bootstrap band; the largest profit is marked.
+
+    Parameters
+    ----------
+    curve : ProfitCurve
+    title : str, optional
+    unit : str, default=""
+        Of the benefits, such as "$".
+
+    Returns
+    -------
+    Figure
+        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
+
+    Examples
+    --------
+    >>> from bayesieve import profit_curve, profit_figure
+    >>> curve = profit_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5], benefit=[[0, 0], [-1, 3]])
+    >>> profit_figure(curve).caption[:67]
+    'The largest profit, 5.00, comes from contacting 75.0% of the rows. '
+    """
+    frame = _shown(curve, ("share", "threshold", "profit", "low", "high"), also=curve.best)
+    share, best = float(curve.share[curve.best]), float(curve.profit[curve.best])
+    label = format_money(best, unit)
+    caption = f"The largest profit, {label}, comes from contacting {format_percent(share)} of the rows. Dashed: rows "
+    caption += "at random." if np.isnan(curve.low).all() else "at random; band: bootstrap of the rows."
+    drawing = profit_chart(f"profit, {unit}" if unit else "profit", (frame["profit"][0], frame["profit"][-1]), label)
+    marked = {"share": [share], "profit": [best]}
+    heads = {
+        "share": "share contacted",
+        "threshold": "score at least",
+        "profit": "profit",
+        "low": "low",
+        "high": "high",
+    }
+    return Figure(
+        title or "Profit of contacting the best rows", caption, drawing, {"curve": frame, "best": marked}, heads
+    )
+
+
+def profit_chart(title: str, ends: tuple[float, float], label: str, x: Spec = _CONTACTED) -> Spec:
+    """The line of a profit with its band, the best point with a ``label``, and rows at random between both ``ends``."""
+    y = number("profit", title)
+    return chart(
+        diagonal((0, 1), ends),
+        layer("area", "band", x=x, y={**y, "field": "low"}, y2={"field": "high"}),
+        layer("line", x=x, y=y),
+        layer("point", data="best", more={"size": 70}, x=x, y=y),
+        layer("text", "label", data="best", more={"dy": -12}, x=x, y=y, text={"value": label}),
+        height=230,
+    )
+
+
+def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
+    """Draw cumulative gains and lift against the share of rows contacted.
+
+    Parameters
+    ----------
+    curve : GainsCurve
+    title : str, optional
+
+    Returns
+    -------
+    Figure
+        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
+
+    Examples
+    --------
+    >>> from bayesieve import gains_curve, gains_figure
+    >>> gains_figure(gains_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5])).data["lift"].to_list()[1]
+    2.0
+    """
+    frame = _shown(curve, ("share", "gain", "lift"))
+    frame["lift"][0] = None  # of no rows
+    best_tenth = float(np.interp(0.1, curve.share, curve.gain))
+    gains = number("gain", "share of all positive rows", format=SHARE, domain=[0, 1])
+    lift = number("lift", "lift: gains over share", zero=True)
+    drawing = below(
+        chart(diagonal(), layer("line", x=_CONTACTED, y=gains)),
+        chart(line_at("y", 1.0), layer("line", x=_CONTACTED, y=lift), height=150),
+    )
+    caption = (
+        f"{format_percent(best_tenth)} of the positive rows are among the best 10% of the rows. Dashed: rows at random."
+    )
+    heads = {"share": "share contacted", "gain": "gains", "lift": "lift"}
+    return Figure(title or "Cumulative gains and lift", caption, drawing, {"curve": frame}, heads)
+
+
+def _shown(curve: Any, columns: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
+    kept = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
+    columns_of = {name: getattr(curve, name)[kept] for name in columns}
+    return {name: np.where(np.isfinite(own), own, np.nan).tolist() for name, own in columns_of.items()}
+
+
+def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:
+    """Draw reliability diagrams, one below the other, such as before and after selection.
+
+    Parameters
+    ----------
+    calibrations : Calibration, or mapping from names to several
+        From `calibration_summary`.
+    title : str, optional
+
+    Returns
+    -------
+    Figure
+        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
+
+    Examples
+    --------
+    >>> from bayesieve import calibration_summary, reliability_figure
+    >>> summary = calibration_summary([0, 1, 1, 1], [0.2, 0.2, 0.8, 0.8])
+    >>> reliability_figure({"before": summary, "after": summary}).data["observed"].to_list()
+    [0.5, 1.0, 0.5, 1.0]
+    """
+    several = {"Observed share": calibrations} if isinstance(calibrations, Calibration) else dict(calibrations)
+    if not several:
+        raise ValueError("reliability_figure needs at least one calibration.")
+    columns = ("predicted", "observed", "low", "high", "count")
+    frame: dict[str, list[Any]] = {"model": [], **{name: [] for name in columns}}
+    notes = []
+    for name, one in several.items():
+        frame["model"] += [name] * one.count.size
+        for column in columns:
+            frame[column] += getattr(one, column).tolist()
+        notes.append(
+            f"{name}: Brier score {one.brier:.4f} (calibration {one.calibration:.4f}, refinement "
+            f"{one.refinement:.4f}), expected calibration error {one.expected_calibration_error:.4f}."
+        )
+    caption = (
+        "Share of rows that turned out to be of the class, against its predicted probability; on the dashed line, "
+        f"probabilities can be taken at their word. Upright lines: 95% confidence. {' '.join(notes)}"
+    )
+    heads = {"model": "model", "predicted": "predicted", "observed": "observed", "low": "low", "high": "high"}
+    frames = {"bins": frame}
+    return Figure(title or "Reliability", caption, reliability_chart("model"), frames, heads | {"count": "rows"})
+
+
+def reliability_chart(by: str | None = None) -> Spec:
+    """Observed shares against predicted probabilities, with confidence intervals; a colour for each value of ``by``."""
+    x = number("predicted", "predicted probability", format=SHARE, domain=[0, 1])
+    y = number("observed", "observed share", format=SHARE, domain=[0, 1])
+    own: Spec = {} if by is None else {"color": names(by, None)}
+    style = "main" if by is None else "plain"
+    rows: Spec = {
+        "tooltip": [{"field": name, "format": ".1%"} for name in ("predicted", "observed")] + [{"field": "count"}]
+    }
+    return chart(
+        diagonal(),
+        layer("rule", "error", x=x, y={**y, "field": "low"}, y2={"field": "high"}, **own),
+        layer("line", style, x=x, y=y, **own),
+        layer("point", style, more={"filled": True}, x=x, y=y, **own, **rows),
+        width=420,
+        height=300,
+    )

@@ -1,0 +1,204 @@
+"""Reports in a real browser: every control answers, nothing of the data runs, and print shows everything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB
+from bayesieve.report import render_report
+from tests.report.sample import synthetic
+from tests.report.test_pages import HOSTILE, report_of
+
+GERMAN = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv")
+Visit = Callable[..., Any]
+
+
+@cache
+def models() -> dict[str, tuple[SelectiveNB, pl.DataFrame, Any]]:
+    rng = np.random.default_rng(2)
+    n = 700
+    X = pl.DataFrame(
+        {
+            "size": rng.integers(0, 40, n),
+            "weight": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+            "kind": rng.choice(["a, b", "c", None, '"d"'], n),
+            "since": pl.Series(rng.integers(0, 4000, n)).cast(pl.Date),
+        }
+    )
+    score = 0.1 * X["size"].to_numpy() + np.nan_to_num(X["weight"].to_numpy()) + rng.normal(size=n)
+    three = np.digitize(score, [1.5, 2.8])
+    hostile = {
+        f"{text} {k}".replace("\ud800", ""): rng.choice([text.replace("\ud800", ""), "x"], n)
+        for k, text in enumerate(HOSTILE)
+    }
+    y = np.where((score > 2) ^ (hostile[next(iter(hostile))] == "x"), HOSTILE[0], HOSTILE[1])
+    found = {
+        "german": (GERMAN.drop("class"), GERMAN["class"]),
+        "three classes": (X, three),
+        "hostile": (pl.DataFrame(hostile), y),
+    }
+    return {name: (SelectiveNB(random_state=0).fit(*data), *data) for name, data in found.items()}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    paths = {}
+    for name, (model, X, y) in models().items():
+        paths[name] = folder / f"{name}.html"
+        model.report(paths[name], X, y, cv=2, rows=2)
+    return paths
+
+
+def text_of(value: Any) -> str:
+    return "" if value is None or value != value else str(value)
+
+
+@pytest.mark.parametrize("name", ["german", "three classes", "hostile"])
+def test_what_if_gives_the_probabilities_of_the_model(name: str, pages: dict[str, Path], visit: Visit) -> None:
+    model, X, _ = models()[name]
+    page = visit(pages[name])
+    expected = model.predict_proba(X[:3])
+    for at in range(3):
+        for field in page.locator("[data-column]").all():
+            value = text_of(X[field.get_attribute("data-column")][at])
+            if field.evaluate("one => one.tagName") == "SELECT":
+                last = (
+                    "(one, value) => { one.selectedIndex = [...one.options].findLastIndex((o) => o.value === value); "
+                )
+                field.evaluate(last + "one.dispatchEvent(new Event('input')); }", value)
+            else:
+                field.fill(value)
+        cells = page.locator("[data-part=what-if] [data-probability]").all()
+        shown = {cell.get_attribute("data-probability"): float(cell.get_attribute("data-v")) for cell in cells}
+        own = dict(zip(map(str, model.classes_), expected[at], strict=True))
+        assert shown == pytest.approx(own, abs=1e-12)
+    page.select_option("#what-if-tools select", index=1)  # an explained row
+    page.locator("#what-if-chart").scroll_into_view_if_needed()
+    page.wait_for_selector("#what-if-chart svg")
+
+
+def test_one_feature_after_the_other(pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["german"])
+    model = models()["german"][0]
+    second = model.selected_features_[1]
+    page.locator("[data-part=features] a", has_text=second).click()
+    assert page.locator("#feature-panel h3").inner_text() == second
+    lines = page.locator("#feature-panel tbody tr").all_inner_texts()
+    feature = model.scorecard_[second]
+    assert len(lines) == feature.cells.n_levels + 1
+    told = [float(line.split("\t")[5].replace("−", "-")) for line in lines]
+    contributions = feature.table[:, 1] - feature.table[:, 0]
+    np.testing.assert_allclose(told, contributions, atol=5e-7)
+    page.wait_for_selector("#feature-panel svg")
+    labels = page.locator("#feature-panel svg [aria-label]").evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert any("contribution, nats" in label for label in labels)
+
+
+def test_tables_sort_and_filter(pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["german"])
+    names = page.locator("#feature-table tbody tr td:nth-child(2)")
+    page.locator("#feature-table th button", has_text="Feature").click()
+    first = names.all_inner_texts()
+    assert first == sorted(first, key=str.lower)
+    page.locator("#feature-table th button", has_text="Importance").click()
+    assert names.first.inner_text() == models()["german"][0].selected_features_[0]
+    page.fill("[data-filter]", "status")
+    assert all("status" in text for text in page.locator("#feature-table tbody tr:visible td.name").all_inner_texts())
+    with page.expect_download() as download:
+        page.locator("[data-part=features] .tools button", has_text="CSV").click()
+    assert "checking_status" in Path(download.value.path()).read_text()
+
+
+def test_the_threshold_moves_everything(pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["german"])
+    page.fill("#gain-false", "-5")
+    page.fill("#per-month", "2000")
+
+    def told() -> tuple[list[int], dict[str, str]]:
+        cells = page.locator("#threshold-matrix td").all_inner_texts()
+        names = page.locator("#threshold-measures dt").all_inner_texts()
+        values = page.locator("#threshold-measures dd").all_inner_texts()
+        return [int(cell.replace(",", "")) for cell in cells if cell], dict(zip(names, values, strict=True))
+
+    seen = []
+    for position in (0, 40, 90):
+        page.locator("#threshold-slider").evaluate(
+            "(one, at) => { one.value = at; one.dispatchEvent(new Event('input')); }", position
+        )
+        (hit, missed, false, rest), measures = told()
+        assert (hit + missed, false + rest) == (700, 300)
+        assert measures["Precision"] == f"{100 * hit / (hit + false):.1f}%"
+        assert measures["Recall (gains)"] == f"{100 * hit / 700:.1f}%"
+        assert float(measures["Profit"].replace(",", "").replace("−", "-")) == hit - 5 * false
+        assert int(measures["Selected a month"].replace(",", "")) == pytest.approx(2 * (hit + false), abs=1)
+        seen.append(hit + false)
+    assert seen == sorted(seen)
+    assert seen[0] < seen[-1]
+
+
+def test_curves_and_features_of_another_class(pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["three classes"])
+    page.locator("#curves").scroll_into_view_if_needed()
+    page.wait_for_selector("[data-chart=roc] svg")
+    before = page.locator("[data-chart=roc] svg").inner_html()
+    page.select_option("#curve-class", index=1)
+    assert page.locator("[data-chart=roc] svg").inner_html() != before
+    table = page.locator("#feature-panel table").inner_text()
+    page.select_option("#feature-class", index=2)
+    assert page.locator("#feature-panel table").inner_text() != table
+
+
+def test_segments_of_another_column(pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["german"])
+    page.locator("#segments").scroll_into_view_if_needed()
+    page.wait_for_selector("#segment-chart svg")
+    page.select_option("#segment-choice", label="housing")
+    assert page.locator("#segment-table tbody tr").count() == 2
+    page.select_option("#segment-choice", label="checking_status")
+    lines = page.locator("#segment-table tbody tr").all_inner_texts()
+    rows = dict(GERMAN["checking_status"].value_counts().iter_rows())
+    assert {line.split("\t")[0]: int(line.split("\t")[1]) for line in lines} == rows
+    assert page.locator("#segments .tools button", has_text="CSV").count() == 1
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_do_nothing(text: str, tmp_path: Path, visit: Visit) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(render_report(report_of(text, 2)), encoding="utf-8")
+    page = visit(path)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("img, iframe, object").count() == 0
+    assert page.locator("script").count() == 4  # the data, the page's own, and what draws charts
+    assert page.locator("#feature-panel h3").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_print_draws_everything_and_narrow_screens_fit(scheme: str, pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["german"], viewport={"width": 420, "height": 800}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    pdf = page.pdf()
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
+    n_features = len(models()["german"][0].selected_features_)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#feature h3").count() == n_features
+    charts = page.locator("figure.chart").evaluate_all("all => all.filter(one => !one.querySelector('svg')).length")
+    assert charts == 0
+    assert page.evaluate("document.querySelectorAll('details:not([open])').length") == 0
+
+
+def test_a_page_of_300_features_is_shown_soon(tmp_path: Path, visit: Visit) -> None:
+    path = tmp_path / "wide.html"
+    path.write_text(render_report(synthetic(n_classes=2, n_features=300, n_levels=15)), encoding="utf-8")
+    assert path.stat().st_size < 2_500_000
+    page = visit(path)
+    page.wait_for_selector("#feature-panel tbody tr")
+    assert page.evaluate("performance.now()") < 4000  # 2 s on a machine that has nothing else to do

@@ -1,0 +1,124 @@
+"""Figures of searches: their data are the steps, means and folds, and their captions say so."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from bayesieve.report import path_figure, stability_figure
+from bayesieve.report.charts import good_end, thinned
+from bayesieve.report.paths import MAX_FOLDS, MAX_ROWS, search_figure
+from bayesieve.report.search import by_size, needs_logarithm, summarise_trace, value_at
+from tests.report.paths import floating_trace, forward_trace, summary, wrapper_trace
+from tests.report.test_pages import stability_of
+
+
+def test_a_forward_search_stands_over_its_sizes() -> None:
+    figure = search_figure(summarise_trace(forward_trace(), [True, True, False, False]), title="Path")
+    data = figure.data
+    assert data["features"].to_list() == [0, 1, 2, 3, 4]
+    assert data["feature"].to_list() == [None, "a", "b", "c", "d"]
+    assert data["criterion"].to_list() == [0.5, 0.3, 0.2, 0.18, 0.17]
+    assert data["chosen"].to_list() == [False, False, True, False, False]
+    errors = [math.sqrt(v * (1 - v) / 400) for v in data["validation"]]
+    np.testing.assert_allclose(data["high"] - data["validation"], errors)
+    np.testing.assert_allclose(data["validation"] - data["low"], errors)
+    guide, held_out = figure.chart["vconcat"]
+    assert [part["mark"]["type"] for part in held_out["layer"]].count("area") == 1
+    assert not any(part["mark"]["type"] == "area" for part in guide["layer"])
+    assert held_out["layer"][-1]["encoding"]["text"] == {"value": "2 features, 0.2000"}
+    assert "The chosen subset has 2 features: error rate 0.2000 ± 0.0200 on the validation rows." in figure.caption
+    assert figure.table()["heads"][-1] == "chosen"
+
+
+def test_phases_have_names_and_starts_lie_over_one_another() -> None:
+    phases = search_figure(summarise_trace(floating_trace(), [True, True, False, False]), title="Phases").data
+    assert phases["walk"].unique(maintain_order=True).to_list() == ["1 dropping", "2 adding"]
+    assert phases["main"].all()
+    walks = [
+        [(0, True, 90.0, math.nan), (1, True, 80.0, math.nan)],
+        [(1, True, 85.0, math.nan), (0, True, 70.0, math.nan)],
+    ]
+    trace = wrapper_trace(walks, starts=[([], 100.0, math.nan)] * 2, criterion="map", validation_total=None)
+    starts = search_figure(summarise_trace(trace), title="Starts").data
+    assert starts.filter(starts["main"])["walk"].unique().to_list() == ["2"]  # the best, drawn last
+    assert "validation" not in starts.columns
+
+
+def test_thousands_of_steps_are_thinned_but_the_chosen_one_stays() -> None:
+    n = 1500
+    values = [0.6 - 0.00009 * i if i < 1321 else 0.49 + 0.00001 * i for i in range(n)]
+    trace = wrapper_trace(
+        [[(i, True, v, v + 0.01) for i, v in enumerate(values)]], names=tuple(f"f{i}" for i in range(n))
+    )
+    figure = path_figure(trace)
+    assert figure.data.height <= 302
+    assert figure.data.filter(figure.data["chosen"])["features"].to_list() == [1321]
+    assert len(figure.table()["rows"]) == 200
+
+
+def test_nothing_to_draw() -> None:
+    figure = path_figure(wrapper_trace([[]], starts=[([], math.nan, math.nan)]))
+    assert figure.chart == {}
+    assert "There is nothing to draw." in figure.to_html()
+
+
+def test_means_over_searches_by_hand() -> None:
+    first = [(0, 0.5, 0.5), (1, 0.3, 0.4), (2, 0.2, 0.2)]
+    second = [(0, 0.5, 0.6), (2, 0.4, 0.4), (3, 0.1, 0.1)]
+    paths = [by_size(summary(steps)) for steps in (first, second)]
+    assert [value_at(paths[1], size, on_validation=False) for size in (0, 1, 2, 3)] == [0.5, 0.5, 0.4, 0.1]
+    assert math.isnan(value_at(paths[0], 3, on_validation=False))
+    figure = path_figure([forward_trace(), forward_trace(0.1)])
+    np.testing.assert_allclose(figure.data["criterion"], [0.5, 0.35, 0.25, 0.23, 0.22])
+    np.testing.assert_allclose(figure.data["criterion_sd"], [0.0] + [0.1 / math.sqrt(2)] * 4)
+    assert figure.caption.startswith("2 searches: mean, and ± one standard deviation. Dots are the subsets chosen")
+    with pytest.raises(ValueError, match="Searches by different criteria"):
+        path_figure([forward_trace(), forward_trace(criterion="log_loss")])
+    with pytest.raises(ValueError, match="path_figure needs"):
+        path_figure([3])
+
+
+@given(st.lists(st.floats(-1e6, 1e6).map(lambda value: round(value, 6)), min_size=1, max_size=40), st.booleans())
+def test_the_axis_holds_the_good_end(values: list[float], lower: bool) -> None:
+    domain = good_end(values, [], lower_is_better=lower)
+    assert domain is not None
+    low, high = domain
+    best = min(values) if lower else max(values)
+    assert low < high
+    assert low <= best <= high
+    kept = sum(low <= v <= high for v in values)
+    assert kept >= 0.7 * len(values)
+
+
+def test_good_ends_thinning_and_logarithms() -> None:
+    assert good_end([math.nan, math.inf], [], lower_is_better=True) is None
+    assert thinned(3, 10) == [0, 1, 2]
+    assert thinned(1000, 3) == [0, 500, 999]
+    assert needs_logarithm([500], [20])
+    assert not needs_logarithm([500], [400])
+
+
+def test_features_and_folds() -> None:
+    figure = stability_figure(stability_of("f", [[1, 1, 0], [1, 0, 0]]), title="Which stay")
+    assert figure.caption == (
+        "2 folds of 3 features. Selected: 1 to 2 features, 1.5 on average. Stability 0.33, 95% interval 0.33 to 0.33 "
+        "(Nogueira et al. 2018): 1 is the same features in every fold, 0 is the value expected by chance. 1 feature "
+        "was selected in no fold."
+    )
+    assert figure.data["feature"].to_list() == ["f", "f'"]
+    assert figure.data["frequency"].to_list() == [1.0, 0.5]
+    cells = figure.frames["folds"]
+    assert list(zip(cells["feature"], cells["fold"], cells["weight"], strict=True)) == [
+        ("f", 1, 1.0), ("f", 2, 1.0), ("f'", 1, 1.0), ("f'", 2, 0.0),
+    ]  # fmt: skip
+    wide = stability_figure(stability_of("f", np.ones((300, 900))))
+    assert len(wide.frames["folds"]["fold"]) == MAX_ROWS * MAX_FOLDS
+    assert "840 further features not drawn." in wide.caption
+    nothing = stability_figure(replace(stability_of("f", np.zeros((3, 2))), complete=False))
+    assert nothing.chart == {}
+    assert "only finished folds are shown" in nothing.caption
