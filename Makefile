@@ -5,15 +5,19 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8
 
-.PHONY: help demo test lint bench ledger clean
+.PHONY: help demo test test-exports test-sql test-pmml test-excel lint bench ledger clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    fit a classifier on examples/data/german_credit.csv and write demo-output/"
 	@echo "make test    run the tests"
+	@echo "make test-exports  compare exports of models of all tables with predict_proba (writes benchmarks/results)"
+	@echo "make test-sql  test queries in PostgreSQL and MariaDB (installs them with apt-get)"
+	@echo "make test-pmml  test exports to PMML by two evaluators (installs them, and Java with apt-get)"
+	@echo "make test-excel  test workbooks in LibreOffice (installs it with apt-get)"
 	@echo "make lint    run ruff, mypy and import-linter"
 	@echo "make bench   run the benchmarks (installs the peers they compare with)"
-	@echo "make ledger  compute docs/papers.md from the results of the studies"
+	@echo "make ledger  compute docs/papers.md and the studies' pages from their results"
 	@echo "make clean   remove .venv and everything built"
 
 demo: $(VENV)/installed
@@ -23,6 +27,24 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS)
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) studies/tests
+
+# DATA is a folder with catalogue.csv and its tables.
+test-exports: $(VENV)/installed-dev
+	PYTHONPATH=. $(BIN)/python benchmarks/check_exports.py --write $(if $(DATA),--data $(DATA))
+
+# The evaluators take part in tests only: JPMML is under the AGPL.
+test-pmml: $(VENV)/installed-dev
+	@command -v java > /dev/null || apt-get install --yes default-jre-headless
+	$(PIP) install --quiet pypmml jpmml_evaluator
+	BAYESIEVE_PMML=1 CI=true $(BIN)/python -m pytest tests/scorecard/test_export_pmml.py
+
+test-sql: $(VENV)/installed-dev
+	CI=true BAYESIEVE_SQL_SERVERS=1 $(BIN)/python -m pytest tests/scorecard/test_export_sql.py
+
+test-excel: $(VENV)/installed-dev
+	@command -v soffice > /dev/null || apt-get install --yes --no-install-recommends libreoffice-calc
+	$(PIP) install --quiet openpyxl
+	BAYESIEVE_LIBREOFFICE=1 CI=true $(BIN)/python -m pytest tests/scorecard/test_export_excel.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

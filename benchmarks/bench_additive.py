@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import ROOT, Report, markdown_table, options
+from measuring import Report, markdown_table, options_with_data
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
@@ -75,11 +75,7 @@ class Generator:
 
 
 def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with pva97nk.parquet"
-    )
-    arguments = parser.parse_args()
+    arguments = options_with_data(__doc__).parse_args()
     warnings.simplefilter("ignore")
     tables = {50: 2, 100: 2, 300: 2} if arguments.quick else TABLES
     report = Report("additive", "Additive tables", arguments)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import polars as pl
-from measuring import Report, markdown_table, options
+from measuring import Report, catalogue, markdown_table, options_with_data
 
 from bayesieve import SelectiveNB
 
@@ -40,9 +39,7 @@ def ratios(X: pl.DataFrame, y: pl.Series, calibrate: str, n_samples: int) -> lis
 
 
 def main() -> None:
-    add = (parser := options(__doc__)).add_argument
-    add("--data", type=Path, default=Path("shared/data"), help="folder with catalogue.csv and its files")
-    arguments = parser.parse_args()
+    arguments = options_with_data(__doc__).parse_args()
     if not (arguments.data / "catalogue.csv").exists():
         print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the files it names.")
         return
@@ -55,13 +52,11 @@ def main() -> None:
         "are fitted again. The median over the features, and their range. 1 is right; below 1, errors leave out how "
         "weights and features depend on the rows."
     )
-    targets = dict(
-        pl.read_csv(arguments.data / "catalogue.csv", infer_schema_length=None)["name", "target"].iter_rows()
-    )
-    lines = []
+    known, lines = catalogue(arguments.data), []
     for name in TABLES[:1] if arguments.quick else TABLES:
         frame = pl.read_parquet(arguments.data / f"{name}.parquet")
-        X, y = frame.drop(targets[name]), frame[targets[name]]
+        target = known[name]["target"]
+        X, y = frame.drop(target), frame[target]
         cells = []
         for calibrate in ("auto", "weights"):
             of_features = ratios(X, y, calibrate, n_samples)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import ROOT, Report, markdown_table, options
+from measuring import Report, catalogue, markdown_table, options_with_data
 
 import bayesieve
 from bayesieve import SelectiveNB
@@ -24,20 +22,16 @@ _SPREAD = 0.7  # of the log odds of a class to be at a site
 
 
 def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", help="catalogue.csv and its files"
-    )
-    arguments = parser.parse_args()
+    arguments = options_with_data(__doc__).parse_args()
     warnings.simplefilter("ignore")
-    with open(arguments.data / "catalogue.csv", encoding="utf-8", newline="") as file:
-        targets = {row["name"]: row["target"] for row in csv.DictReader(file)}
+    known = catalogue(arguments.data)
     report = Report("merge", "Merged and updated models", arguments)
     report.add(
         f"Log loss in nats of held-out rows (a third), mean of {len(SEEDS)} splits. Rows go to {SITES} sites at random "
         "with odds that differ by class. The first site finds the levels, the others keep them. `all rows`: one fit of "
-        "all training rows with these levels, and with levels of its own; `merged` and `site` (mean of the sites) are "
-        f"differences to the first of them. Then the rows come in {MONTHS} months, at random: a model of the first, "
+        "all training rows with these levels, and with levels learnt from all rows; `merged` and `site` (mean of the "
+        f"sites) are differences to the first of them. Then the rows come in {MONTHS} months, at random: a model of "
+        "the first, "
         "updated with the others, against a fit of all rows with its levels. Seconds: of a fit of the rows of the last "
         "month, and of an update with them.\n"
     )
@@ -45,7 +39,7 @@ def main() -> None:
     for name in TABLES[:2] if arguments.quick else TABLES:
         frame = pl.read_parquet(arguments.data / f"{name}.parquet")
         frame = frame.sample(MOST_ROWS, seed=0) if frame.height > MOST_ROWS else frame
-        X, y = frame.drop(targets[name]), frame[targets[name]].cast(pl.String).to_numpy()
+        X, y = frame.drop(known[name]["target"]), frame[known[name]["target"]].cast(pl.String).to_numpy()
         found = np.mean([measured(X, y, seed) for seed in SEEDS], axis=0).tolist()
         lines.append([name, f"{frame.height:,}", *(f"{own:.4f}" for own in found[:2])])
         lines[-1] += [*(f"{own:+.4f}" for own in found[2:6]), *(f"{own:.2f}" for own in found[6:])]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import ROOT, Report, markdown_table, options, verdict
+from measuring import Report, catalogue, markdown_table, options_with_data, verdict
 
 from bayesieve import SelectiveNB
 
@@ -21,14 +19,9 @@ SEEDS, MOST = (1, 2, 3), 0.02
 
 
 def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", help="catalogue.csv and its files"
-    )
-    arguments = parser.parse_args()
+    arguments = options_with_data(__doc__).parse_args()
     warnings.simplefilter("ignore")
-    with open(arguments.data / "catalogue.csv", encoding="utf-8", newline="") as file:
-        targets = {row["name"]: row["target"] for row in csv.DictReader(file)}
+    known = catalogue(arguments.data)
     report = Report("order", "Order of rows and seeds", arguments)
     report.add(
         "Root mean square of the change in the log odds of held-out rows (a fifth) when training rows are permuted and "
@@ -37,7 +30,8 @@ def main() -> None:
     lines = []
     for name in TABLES[:2] if arguments.quick else TABLES:
         frame = pl.read_parquet(arguments.data / f"{name}.parquet")
-        order, seed = changes(frame.drop(targets[name]), frame[targets[name]].cast(pl.String).to_numpy())
+        target = known[name]["target"]
+        order, seed = changes(frame.drop(target), frame[target].cast(pl.String).to_numpy())
         lines.append([name, f"{order:.1e}", f"{seed:.4f}"])
     report.add(markdown_table(["table", "order", "seed"], lines))
     orders, seeds = (np.array([float(line[k]) for line in lines]) for k in (1, 2))

@@ -235,7 +235,7 @@ def main() -> None:
     add("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with catalogue.csv and its files")
     add("--results", type=Path, default=RESULTS / "priors.jsonl", help="finished folds, which are not run again")
     add("--tables", help="run only these, separated by commas")
-    add("--folds", type=int, default=5, help="run only so many of the folds")
+    add("--folds", type=int, default=5, help="number of folds to run")
     arguments = parser.parse_args()
     if not (arguments.data / "catalogue.csv").exists():
         print("The tables are not there: pass --data DIR, a folder with catalogue.csv and the files it names.")

@@ -115,7 +115,7 @@ def _processor_seconds() -> float:
 def main() -> None:
     """Run the folds that the results lack, then write the tables."""
     parser = options(__doc__)
-    parser.add_argument("--folds", type=int, default=FOLDS.n_folds, help="run only so many of the five folds")
+    parser.add_argument("--folds", type=int, default=FOLDS.n_folds, help="number of the five folds to run")
     parser.add_argument("--show", action="store_true", help="print the tables; --write also writes them")
     arguments = run_arguments(parser, "quality", METHODS)
     names = listed(arguments.tables) or (("hepatitis", "german_credit") if arguments.quick else _all_tables())

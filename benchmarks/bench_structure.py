@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import warnings
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import RESULTS, ROOT, Report, markdown_table, options
+from measuring import RESULTS, Report, catalogue, markdown_table, options_with_data
 from scores import scores
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
@@ -131,12 +130,9 @@ def measured(data: Path, row: dict[str, str], variant: str, quick: bool) -> list
 
 def main() -> None:
     """Figures that the stored results have are not measured again."""
-    parser = options(__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with catalogue.csv")
-    arguments, found = parser.parse_args(), dict[tuple[str, str], list[float]]()
+    arguments, found = options_with_data(__doc__).parse_args(), dict[tuple[str, str], list[float]]()
     warnings.simplefilter("ignore")
-    with (arguments.data / "catalogue.csv").open() as lines:
-        known = {row["name"]: row for row in csv.DictReader(lines)}
+    known = catalogue(arguments.data)
     if STORED.exists() and not arguments.quick:
         found = {(d, v): figures for d, v, figures in map(json.loads, STORED.read_text().splitlines())}
     tables = ["sonar"] if arguments.quick else TABLES

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
-from measuring import ROOT, Report, in_fresh_process, markdown_table, options
+from measuring import Report, in_fresh_process, markdown_table, options_with_data
 
 SUMS = """
 import json, resource, sys, time
@@ -31,9 +30,7 @@ print(json.dumps([wall, cpu, gibibytes, tried, len(model.encoder_.levels_), mode
 
 def main() -> None:
     """`SelectiveNB` on SYLVA and random sums of its columns, from the raw table, each in a process of its own."""
-    parser = options(__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with sylva.parquet")
-    arguments = parser.parse_args()
+    arguments = options_with_data(__doc__).parse_args()
     report = Report("random_sums", "Random sums of columns", arguments)
     path = str(arguments.data / "sylva.parquet")
     tried = [(200, 2, 2_000)] if arguments.quick else [(0, 2, 13_086), (10_000, 2, 13_086), (10_000, 3, 13_086)]

@@ -61,7 +61,7 @@ Rows = dict[Key, dict[str, Any]]
 def main() -> None:
     """Run the folds that the results lack, then write both pages."""
     parser = options(__doc__)
-    parser.add_argument("--folds", type=int, default=FOLDS.n_folds, help="run only so many of the five folds")
+    parser.add_argument("--folds", type=int, default=FOLDS.n_folds, help="number of the five folds to run")
     arguments = run_arguments(parser, "terms", METHODS)
     every = dict.fromkeys((*SMALL, *WIDE, *LONGER, *TWO_CLASS_TABLES))
     names = listed(arguments.tables) or (("hepatitis",) if arguments.quick else tuple(every))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import time
 import warnings
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import ROOT, Report, markdown_table, options, verdict
+from measuring import Report, catalogue, markdown_table, options_with_data, verdict
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.describing import order_cautions
@@ -48,15 +47,10 @@ JUDGED = {
 
 
 def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", help="catalogue.csv and its files"
-    )
-    arguments = parser.parse_args()
+    arguments = options_with_data(__doc__).parse_args()
     warnings.simplefilter("ignore")
     report = Report("order_of_rows", "The order of the rows", arguments)
-    with open(arguments.data / "catalogue.csv", encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["file"].endswith(".parquet")]
+    rows = [row for row in catalogue(arguments.data).values() if row["file"].endswith(".parquet")]
     rows = rows[:6] if arguments.quick else rows
     lines = [(name, *figures(X, y), "made to drift") for name, X, y in (campaign(), prices())]
     by_class, silent = [], []
@@ -97,7 +91,7 @@ def figures(X: pl.DataFrame, y: np.ndarray) -> tuple[Any, ...]:
         return (caution.kind,)
     strength = [part.partition(")")[0] for part in caution.sentence.split("(") if part.startswith(("Cramér", "kappa"))]
     strength = [part.replace("Cramér's ", "") for part in strength]
-    measured = report_data(model, X, y, n_explained=0).performance
+    measured = report_data(model, X, y).performance
     later = measured.later
     both = [f"{one.auc:.3f} / {one.log_loss:.3f}" for one in (measured, later)] if later else ["", ""]
     shares = f"{later.class_entropy:.3f}" if later else ""
@@ -128,12 +122,12 @@ def prices(n_rows: int = 40_000) -> tuple[str, pl.DataFrame, np.ndarray]:
 def shuffled(data: Path, names: list[str], n_times: int) -> tuple[int, int]:
     """Cautions in shuffled rows of these tables, and shuffled tables."""
     rng, fired = np.random.default_rng(2), 0
-    with open(data / "catalogue.csv", encoding="utf-8", newline="") as file:
-        targets = {row["name"]: row["target"] for row in csv.DictReader(file)}
+    known = catalogue(data)
     for name in names:
+        target = known[name]["target"]
         frame = pl.read_parquet(data / f"{name}.parquet").head(5000)
         model = SelectiveNB("map", calibrate=False)
-        X, y = frame.drop(targets[name]), frame[targets[name]].cast(pl.String).to_numpy()
+        X, y = frame.drop(target), frame[target].cast(pl.String).to_numpy()
         card = model.fit(X, y).scorecard_
         for _ in range(n_times):
             rows = rng.permutation(y.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib.metadata
 import os
 import platform
@@ -25,6 +26,21 @@ def options(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works, measures nothing")
     parser.add_argument("--write", action="store_true", help="also write benchmarks/results/NAME.md")
     return parser
+
+
+def options_with_data(description: str | None) -> argparse.ArgumentParser:
+    """The same, and the folder of the real tables."""
+    parser = options(description)
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with catalogue.csv and its files"
+    )
+    return parser
+
+
+def catalogue(folder: Path) -> dict[str, dict[str, str]]:
+    """Lines of the catalogue of the real tables, by name."""
+    with open(folder / "catalogue.csv", encoding="utf-8", newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
 
 
 def seconds_of(task: Callable[[], Any]) -> float:

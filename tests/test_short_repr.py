@@ -28,7 +28,7 @@ def public_objects() -> dict[str, Any]:
     model = b.SelectiveNB("map").fit(X, y)
     coded = b.TableEncoder().fit_transform_coded(X, y)
     indicators = b.IndicatorEncoder(thresholds=3).fit_transform_coded(X[:, :60], y)
-    report = report_data(model, X, y, cv=2)
+    report = report_data(model, X, y, cv=2, rows=1)
     stability = b.selection_stability("map", X[:, :40], y, cv=5)
     methods = {name: b.SelectiveNB(name) for name in ("all", "map", "mrmr")}
     comparison = b.compare(methods, X[:, :5], y, b.RepeatedFolds(10))
@@ -42,7 +42,7 @@ def public_objects() -> dict[str, Any]:
             coded.counts,
         ),
         *(indicators, indicators.levels[0], report, report.performance, report.search, report.features[0]),
-        *(report.features[0].levels[0], report.explained[0], report.explained[0].contributions[0]),
+        *(report.features[0].cells[0], report.explained[0], report.explained[0].contributions[0]),
         *(comparison, comparison.protocol, stability, b.path_figure(model.trace_), b.stability_figure(stability)),
         *(as_table(X), as_target(y)),
     ]

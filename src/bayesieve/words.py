@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -110,6 +111,15 @@ def format_seconds(value: float | None) -> str:
         return f"{value:.1f} s"
     minutes, seconds = divmod(round(value), 60)
     return f"{minutes} min {seconds} s"
+
+
+def utc_now() -> str:
+    """The time of day in UTC by ISO 8601, to the second.
+
+    >>> len(utc_now()), utc_now()[-6:]
+    (25, '+00:00')
+    """
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def p_text(p_value: float) -> str:

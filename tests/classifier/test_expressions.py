@@ -15,7 +15,7 @@ import pytest
 
 from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
 from bayesieve.classifier import expressions
-from bayesieve.classifier.expressions import BLANKS
+from bayesieve.table.values import BLANKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -146,8 +146,8 @@ def test_intervals_lie_between_the_thresholds_of_indicators_in_use() -> None:
 def test_without_indicators_features_are_their_own_scores() -> None:
     fitted = fitted_on_columns()
     assert fitted.explain(mixed_frame()[:9], by="score").equals(fitted.explain(mixed_frame()[:9]))
-    with pytest.raises(ValueError, match="by must be 'feature' or 'score', got 'column'"):
-        fitted.explain(mixed_frame(), by="column")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="by must be 'feature', 'score' or 'column', got 'row'"):
+        fitted.explain(mixed_frame(), by="row")  # type: ignore[arg-type]
 
 
 def test_groups_of_a_class_that_is_impossible() -> None:
@@ -175,7 +175,7 @@ def test_scores_of_series() -> None:
 
 
 def test_reports_explain_by_score(tmp_path: Path) -> None:
-    data = report_data(model(), frame(), labels(), cv=3)
+    data = report_data(model(), frame(), labels(), cv=3, rows=3)
     assert data.performance is not None
     assert data.performance.accuracy > 0.5
     assert len(data.explained) == 3
@@ -199,13 +199,13 @@ def test_reports_on_series_call_the_functions_once(tmp_path: Path) -> None:
     fitted = SelectiveNB("map", encoder=IndicatorEncoder({"mean": [1, 2], "spread": 3}, scores=scores))
     fitted.fit(series(), labels())
     calls.clear()
-    data = report_data(fitted, series(), labels(), cv=3)
+    data = report_data(fitted, series(), labels(), cv=3, rows=2)
     assert calls == [N]
     columns = fitted.encoder_.compute_scores(series())
     by_column = {"mean": [1, 2], "spread(w=4)": 3, "spread(w=8)": 3}
     plain = SelectiveNB("map", encoder=IndicatorEncoder(by_column)).fit(columns, labels())
     np.testing.assert_array_equal(plain.predict_proba(columns), fitted.predict_proba(series()))
-    expected = report_data(plain, columns, labels(), cv=3)
+    expected = report_data(plain, columns, labels(), cv=3, rows=2)
     assert data.performance == expected.performance
     assert data.explained == expected.explained
     fitted.report(tmp_path / "report.html", series(), labels(), cv=2)

@@ -19,7 +19,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy.special import softmax
 
 import bayesieve
-from bayesieve import IndicatorEncoder, MODLGrouper, SelectiveNB, TableEncoder
+from bayesieve import IndicatorEncoder, MODLGrouper, RandomSums, SelectiveNB, TableEncoder
+from bayesieve.parts import arguments
 from bayesieve.selection import CodedSelector
 from bayesieve.table.derived_levels import PairLevels
 from tests.classifier.mixed_data import data, fitted, frame, labels
@@ -205,6 +206,9 @@ def test_files_of_every_version_predict_the_same(file: Path, tmp_path: Path) -> 
     options, before = (content.get("parameters", {}).get("selector_options", {}) for content in (again, written))
     for option in set(options) - set(before):  # came after the file, which means its default
         assert options.pop(option) == defaults[option]
+    sums = [(content.get("encoder", {}).get("sums") or {}).get("options", {}) for content in (again, written)]
+    for option in set(sums[0]) - set(sums[1]):
+        assert sums[0].pop(option) == arguments(RandomSums)[option]
     for key in set(written) - changed:
         assert again[key] == written[key], key
     reread = bayesieve.load(tmp_path / "model.json")

@@ -25,7 +25,7 @@ def test_the_file_is_one_whole_page_without_outside_requests(tmp_path: Path) -> 
     model = fitted()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        performance = model.report(tmp_path / "report.html", frame(), labels(), title="<i>x</i>")
+        performance = model.report(tmp_path / "report.html", frame(), labels(), title="<i>x</i>", rows=3)
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert html.lower().startswith("<!doctype html>")
     assert html.rstrip().endswith("</html>")
@@ -34,7 +34,7 @@ def test_the_file_is_one_whole_page_without_outside_requests(tmp_path: Path) -> 
     assert performance is not None
     for raw in ("<script>alert(1)", "<b>moyenne</b>", "<i>x</i>"):
         assert raw not in html
-    for escaped in ("&lt;script&gt;alert(1)&lt;/script&gt;", "&lt;b&gt;moyenne&lt;/b&gt;", "&amp; co"):
+    for escaped in ("&lt;script&gt;alert(1)&lt;/script&gt;", "&lt;b&gt;moyenne&lt;/b&gt;"):
         assert escaped in html
     assert os.listdir(tmp_path) == ["report.html"]
 
@@ -104,7 +104,7 @@ def test_figures_on_other_rows_are_those_of_this_very_model(tmp_path: Path, n_cl
     assert held_out.protocol == "Measured on held-out rows that the model was not trained on."
     assert held_out.log_loss == performance.log_loss
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    n_figures = 4 + 2 * (1 if n_classes == 2 else 3) + 1  # tiles, charts, confusion matrix
+    n_figures = 4 + 2 + 2 + (n_classes == 2)  # tiles, curves, confusion matrix and segments, thresholds
     assert html.count(f"this model on {y.size} rows") == n_figures
 
 
@@ -173,7 +173,7 @@ def test_rows_labels_weights_and_options_are_checked() -> None:
         ((X.filter(two), y[two]), {"cv": 5}, "classes of y are not those of the model"),
         ((X, y), {"cv": 5, "held_out": True}, "give one of them"),
         *((given, {}, "pass y together with X") for given in ((None, y), (X,))),
-        *(((X, y), {"n_explained": wrong}, "n_explained must be") for wrong in ("a", -1, 1.5)),
+        *(((X, y), {"rows": wrong}, "rows must be") for wrong in ("a", -1, 1.5)),
         ((X, y), {"title": 1.5}, "title must be"),
     ]
     for rows, options, match in refused:
@@ -185,7 +185,7 @@ def test_a_report_without_figures_where_no_fold_can_be_learnt_from(tmp_path: Pat
     X, y = np.arange(12.0)[:, None], np.array(["a"] * 6 + ["b"] * 6)
     few = SelectiveNB(WrapperSelector(validation_size=0.1, evaluation="holdout")).fit(X, y)
     with pytest.warns(UserWarning, match="without figures of performance: a model of the other folds fails .*too few"):
-        assert few.report(tmp_path / "report.html", X, y) is None
+        assert few.report(tmp_path / "report.html", X, y, rows=1) is None
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "without figures of performance" in html
     assert "explained</h2>" in html
@@ -214,19 +214,17 @@ def test_without_rows_the_model_is_shown() -> None:
     assert (report.performance, report.explained, report.headline) == (None, (), fitted().describe())
     assert [feature.name for feature in report.features][: fitted().n_features_selected_] == fitted().selected_features_
     for feature in report.features:
-        assert sum(level.count for level in feature.levels) == N
-        assert sum(level.share for level in feature.levels) == pytest.approx(1.0)
-        assert feature.n_levels == len(feature.levels)
-        for level in feature.levels:
-            assert sum(level.class_counts) == level.count
-            assert sum(level.class_probabilities) == pytest.approx(1.0)
-            assert sum(level.evidence) == pytest.approx(0.0, abs=1e-9)
-            assert level.is_missing == ("missing" in level.label)
+        assert feature.selected == bool(feature.cells)
+        assert not feature.cells or sum(cell.rows for cell in feature.cells) == N
+        for cell in feature.cells:
+            assert sum(cell.counts) == cell.rows
+            assert sum(cell.evidence) == pytest.approx(0.0, abs=1e-9)
+            assert cell.is_missing == ("missing" in cell.label)
     notes = {feature.name: feature.note for feature in report.features}
     assert notes["vide"] == notes["bruit"] == "One level: no cut point pays for itself."
     report = report_data(fitted(), frame(), labels(), cv=0)
     assert report.performance is None
-    assert len(report.explained) == 3
+    assert report.explained == ()
 
 
 def test_features_of_one_level_are_not_said_to_be_without_information() -> None:
@@ -244,7 +242,7 @@ def test_features_of_one_level_are_not_said_to_be_without_information() -> None:
 
 
 def test_explained_rows() -> None:
-    report = report_data(fitted("map"), frame(), labels(), cv=0, n_explained=5)
+    report = report_data(fitted("map"), frame(), labels(), cv=0, rows=5)
     assert len(report.explained) == 5
     assert len({row.row for row in report.explained}) == 5
     proba = fitted("map").predict_proba(frame())
@@ -260,8 +258,8 @@ def test_explained_rows() -> None:
     assert titles[:3] == ["A clear case, predicted rightly", "A close call", "The most confident mistake"]
     assert report.explained[0].truth == report.explained[0].predicted
     assert report.explained[2].truth != report.explained[2].predicted
-    assert report_data(fitted("map"), frame(), labels(), cv=0, n_explained=0).explained == ()
-    assert len(report_data(fitted("map"), frame()[:2], labels()[:2], cv=0, n_explained=9).explained) == 2
+    assert report_data(fitted("map"), frame(), labels(), cv=0, rows=0).explained == ()
+    assert len(report_data(fitted("map"), frame()[:2], labels()[:2], cv=0, rows=9).explained) == 2
 
 
 @pytest.mark.parametrize("dtype", [object, None])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +12,17 @@ from sklearn.linear_model import LinearRegression
 
 from bayesieve import BenefitClassifier, SelectiveNB, total_benefit
 from bayesieve.classifier.report_data import report_data
-from tests.report.markup import drawings, read
+from tests.report.markup import payload, read
 
 TABLE = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv")
 X, Y = TABLE.drop("class"), TABLE["class"]
 MODEL = SelectiveNB("all", pairs=0, calibrate=False).fit(X[:600], Y[:600])
 TEST, TRUTH = X[600:], Y[600:]
 COSTS = [[0, -1], [-5, 0]]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def summary_of(benefit: Any, **options: Any) -> Any:
-    return report_data(MODEL, TEST, TRUTH, benefit=benefit, n_explained=0, **options).decisions
+    return report_data(MODEL, TEST, TRUTH, benefit=benefit, **options).decisions
 
 
 def test_lines_are_sums_over_rows() -> None:
@@ -76,7 +72,7 @@ def test_rows_have_the_shares_of_the_population() -> None:
 
 
 def test_training_rows_are_predicted_by_cross_validation() -> None:
-    data = report_data(MODEL, X[:600], Y[:600], benefit=COSTS, cv=3, n_explained=0)
+    data = report_data(MODEL, X[:600], Y[:600], benefit=COSTS, cv=3)
     assert data.decisions is not None
     assert data.decisions.measured == "3-fold cross-validation of the 600 training rows"
     assert sum(sum(line.class_counts) for line in data.decisions.lines) == 600
@@ -102,54 +98,16 @@ def test_one_clear_sentence(tmp_path: Path) -> None:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     classifier = BenefitClassifier(MODEL, benefit=COSTS, decisions=["<refuse>", "grant & pay"])
-    MODEL.report(path, TEST, TRUTH, benefit=classifier, n_explained=0)
+    MODEL.report(path, TEST, TRUTH, benefit=classifier)
     return path
 
 
 def test_the_page_is_well_formed(page: Path) -> None:
     html = page.read_text(encoding="utf-8")
-    elements = read(html)
-    drawings(html)
-    slider = next(e for e in elements if e.attributes.get("id") == "decision-slider")
-    steps = [e for e in elements if "data-text" in e.attributes]
-    assert int(slider.attributes["max"]) == len(steps) - 1
+    parts = [e.attributes["data-part"] for e in read(html) if "data-part" in e.attributes]
+    assert "decisions" in parts
     assert "<refuse>" not in html
-
-
-def in_browser(page: Path) -> str:
-    assert CHROMIUM is not None
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={page.parent / 'profile'}"]
-    done = subprocess.run([*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120)
-    return done.stdout
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
-def test_the_slider_works_in_a_browser(page: Path) -> None:
-    dom = in_browser(page)  # with the content security policy of the page
-    steps = re.findall(r'data-x="([^"]*)" data-y="([^"]*)" data-text="([^"]*)"', dom)
-    at = int(re.search(r'max="\d+" value="(\d+)"', dom)[1])  # type: ignore[index]
-    assert shown_in(dom) == (*steps[at][:2], steps[at][2])
-    # Without the policy a script may move the slider as a hand would.
-    html = page.read_text(encoding="utf-8")
-    moved = html.replace("Content-Security-Policy", "x-nothing").replace(
-        "</body>",
-        "<script>const s = document.getElementById('decision-slider'); s.value = 3; "
-        "s.dispatchEvent(new Event('input'))</script></body>",
-    )
-    other = page.with_name("moved.html")
-    other.write_text(moved, encoding="utf-8")
-    dom = in_browser(other)
-    assert shown_in(dom) == steps[3]
-    chosen = [row for row in re.findall(r"<tr[^>]*data-x[^>]*>", dom) if 'class="chosen"' in row]
-    assert len(chosen) == 1
-    assert f'data-x="{steps[3][0]}"' in chosen[0]
-
-
-def shown_in(dom: str) -> tuple[str, str, str]:
-    """Where the mark stands, and the sentence under the slider."""
-    figure = dom[dom.index('id="decision-figure"') :]
-    dot = re.search(r'<line class="dot" x1="([^"]*)" x2="[^"]*" y1="([^"]*)"', figure)
-    text = re.search(r'<output id="decision-output"[^>]*>([^<]*)</output>', dom)
-    assert dot is not None
-    assert text is not None
-    return dot[1], dot[2], text[1]
+    frames = payload(html)["charts"]["decisions"]["frames"]
+    assert frames["curve"]["share"][0] == 0
+    assert frames["curve"]["share"][-1] == 1
+    assert frames["best"]["profit"][0] in frames["curve"]["profit"]

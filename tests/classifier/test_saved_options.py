@@ -259,8 +259,8 @@ def values(kind: Any, name: str, labels: Any) -> st.SearchStrategy[Any]:
     return st.sampled_from(VALUES[name]) if found is None else found
 
 
-of_models = (s.MultiStart, s.ClusterSearch)
-SEARCHES = (s.GreedySearch, s.BestFirst, s.MultiStart, s.ExhaustiveSearch, s.ClusterSearch)
+of_models = (s.MultiStart, s.RankedPath, s.ClusterSearch)
+SEARCHES = (s.GreedySearch, s.BestFirst, s.MultiStart, s.RankedPath, s.ExhaustiveSearch, s.ClusterSearch)
 CODERS = {MODLDiscretizer, MDLPDiscretizer, EqualFrequencyDiscretizer, EqualWidthDiscretizer, MODLGrouper}
 MODEL = set(inspect.signature(SelectiveNB).parameters) - NOT_SAVED
 

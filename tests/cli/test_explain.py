@@ -32,7 +32,7 @@ def test_the_frame_adds_up(succeeds: Run, model: Path, german: pl.DataFrame) -> 
     result = succeeds("explain", model, GERMAN, "--rows", "3,999", "-o", "e.parquet")
     assert result.stdout == "2 rows explained in e.parquet\n"
     frame = pl.read_parquet("e.parquet")
-    of_sum = ["row", "class", "feature", "value", "level", "weight", "contribution", "prior"]
+    of_sum = ["row", "class", "feature", "value", "level", "cell", "weight", "contribution", "prior"]
     assert frame.columns == [*of_sum, "standard_error", "probability", "low", "high"]
     assert frame.select(
         ((pl.col("low") < pl.col("probability")) & (pl.col("probability") < pl.col("high"))).all()

@@ -63,6 +63,23 @@ def test_every_combination_is_as_likely(order: int) -> None:
     assert sum((n - expected) ** 2 / expected for n in counts.values()) < 60  # chi squared of 14 or 19 degrees
 
 
+@pytest.mark.parametrize("order", [2, 3])
+def test_sums_drawn_at_random_come_again(order: int) -> None:
+    X, n = np.zeros((2, 6)), 4000
+    parts = RandomSums(n, order=order, distinct=False).fit(X).parts_
+    assert (np.diff(parts, axis=1) > 0).all()
+    kinds, counts = np.unique(parts, axis=0, return_counts=True)
+    assert parts.shape == (n, order)
+    assert len(kinds) == comb(6, order)
+    assert ((counts - n / len(kinds)) ** 2 / (n / len(kinds))).sum() < 60
+    encoder = TableEncoder(sums=RandomSums(50, distinct=False), n_jobs=1)
+    frame, y = mixed()
+    names = encoder.fit_transform_coded(frame, y).names
+    assert any(name.startswith("a + d (") for name in names)  # the informative sum, several times
+    with pytest.raises(ValueError, match="distinct"):
+        RandomSums(3, distinct="no").fit(X)
+
+
 def test_the_seed_decides() -> None:
     X = np.zeros((2, 30))
     one, same = RandomSums(10).fit(X).parts_, RandomSums(10, random_state=0).fit(X).parts_

@@ -365,7 +365,7 @@ def test_page(fitted: SelectiveNB, tmp_path: Path, labelled: bool) -> None:
     assert "&lt;b&gt;May" in page
     assert "<b>May" not in page
     assert "Whole score" in page
-    assert page.count("<h2") == 2
+    assert page.count("<h2") == 3 + labelled
     assert not re.search(r"(src|href)=\"https?:", page)
     assert ("Measures" in page and "auc" in page) or not labelled
     assert result._repr_html_().startswith("<iframe srcdoc=")

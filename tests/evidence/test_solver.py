@@ -20,6 +20,7 @@ from bayesieve.evidence import calibration, shapes, solver
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import EvidenceProblem, solve
 from tests.reference.evidence import optimum, penalised_loss
+from tests.report.markup import payload
 
 APART = Shape.apart_only(5)
 CURVE = Shape.of(np.random.default_rng(3).normal(size=(6, 5)), np.array([0, 0, 1, 1, 1]))
@@ -225,7 +226,7 @@ def test_contributions_add_up_and_evidence_is_that_of_the_levels(tmp_path: Any) 
     assert model.predict_log_proba(X)[at].mean() > counted.predict_log_proba(X)[at].mean()
     model.report(tmp_path / "report.html", X, y, cv=0)
     text = (tmp_path / "report.html").read_text("utf-8")
-    assert 'class="counted"' in text
+    assert "Weight of evidence" in text
     assert "fitted to the rows, all features together" in text
 
 
@@ -301,7 +302,8 @@ def test_cells_are_nested_in_levels_and_contributions_add_up(tmp_path: Any) -> N
     with pytest.raises(ValueError, match="predicts by parts of levels"):
         model.predict(coded.with_rows(weights=None))
     model.report(tmp_path / "report.html", X, y, cv=0)
-    assert 'class="curve"' in (tmp_path / "report.html").read_text("utf-8")
+    shown = payload((tmp_path / "report.html").read_text("utf-8"))["more"]["features"]
+    assert any("level" in one["cells"] for one in shown)  # which is told where cells are not the levels
 
 
 def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
@@ -411,24 +413,19 @@ def _interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_the_report_shows_single_values_that_differ_from_their_group(tmp_path: Any) -> None:
+def test_the_report_shows_every_cell_of_a_group() -> None:
     from bayesieve.classifier.report_data import report_data
 
     X, y = smooth(9, 6000)
     model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X, y)
-    values = next(f for f in report_data(model).features if f.name == "id").values
-    assert values
-    cells, level = model.scorecard_.features[3].cells, model.encoder_.levels_[3]  # type: ignore[index]
-    for value in values:
-        rows = X["id"] == value.label
-        assert value.count == rows.sum()
-        assert value.label in level.groups[level.all_labels.index(value.group)]  # type: ignore[index]
-        own = model.scorecard_.features[3].contributions[cells.all_labels.index(value.label)]
-        np.testing.assert_allclose(value.evidence, own - own.mean(), atol=1e-12)
-    differences = [value.count * np.abs(np.subtract(value.evidence, value.of_group)).max() for value in values]
-    assert differences == sorted(differences, reverse=True)
-    model.report(tmp_path / "report.html", X, y, cv=0)
-    assert "Single values with evidence of their own" in (tmp_path / "report.html").read_text("utf-8")
+    shown = next(f for f in report_data(model).features if f.name == "id").cells
+    feature = model.scorecard_["id"]
+    assert feature.cells is not feature.levels
+    assert [cell.label for cell in shown] == list(feature.cells.all_labels)
+    for cell, own in zip(shown, feature.contributions, strict=True):
+        assert cell.rows == (X["id"] == cell.label).sum()
+        assert cell.label in feature.levels.groups[feature.levels.all_labels.index(cell.level)]  # type: ignore[index]
+        np.testing.assert_array_equal(cell.contributions, own)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

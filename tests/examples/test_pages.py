@@ -39,10 +39,11 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("levels-by-hand.md", 4),
         ("own-selector.md", 2),
         ("own-dependence.md", 4),
-        ("reasons.md", 8),
+        ("reasons.md", 9),
         ("privacy.md", 2),
         ("update-and-merge.md", 6),
         ("watching-a-model.md", 15),
+        ("deployment.md", 8),
     ],
 )
 def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from sklearn.base import clone
@@ -47,12 +48,17 @@ def one_by_one(case: Case, model: Any, X: Any, p: np.ndarray) -> None:
     case.same(joined, p, "rows in batches")
 
 
+def polars_of(frame: Any) -> pl.DataFrame:
+    """Results come in the library of the rows."""
+    return nw.from_native(frame, eager_only=True).to_polars()
+
+
 def explained(case: Case, model: Any, X: Any) -> None:
     """Prior and contributions add up to the log joint, exactly."""
     with case.step("explain", must=True):
         explanation = model.explanation(X)
         joint = model.predict_joint_log_proba(X)
-        frame = model.explain(X)
+        frame = polars_of(model.explain(X))
         by_score = model.explanation(X, by="score").joint_log_proba()
     case.same(explanation.joint_log_proba(), joint, "contributions add up to the log joint")
     height = len(joint) * len(model.classes_) * len(explanation.features)
@@ -72,8 +78,8 @@ def told(case: Case, model: Any, X: Any) -> None:
     position = case.integer(0, n_classes - 1)
     with case.step("reasons", must=True):
         joint = model.predict_joint_log_proba(X)
-        shown = [model.reasons(X, None, "mean", label) for label in model.classes_.tolist()]
-        best = model.reasons(X, case.integer(1, 5), "best")
+        shown = [polars_of(model.reasons(X, None, "mean", label)) for label in model.classes_.tolist()]
+        best = polars_of(model.reasons(X, case.integer(1, 5), "best"))
         model.reasons(X)
     if n_classes == 2:
         sums = np.zeros(len(joint))
@@ -88,8 +94,8 @@ def told(case: Case, model: Any, X: Any) -> None:
     fixed = [name for columns in summed for name in columns]
     label = model.classes_.tolist()[position]
     with case.step("counterfactuals", must=True):
-        changes = model.counterfactuals(
-            X, case.integer(1, 3), max_changes=case.integer(1, 2), target=label, fixed=fixed
+        changes = polars_of(
+            model.counterfactuals(X, case.integer(1, 3), max_changes=case.integer(1, 2), target=label, fixed=fixed)
         )
     others = np.delete(joint, position, axis=1)
     already = np.flatnonzero((joint[:, [position]] > others + 1e-6).all(axis=1))

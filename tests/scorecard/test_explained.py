@@ -102,3 +102,12 @@ def test_a_model_without_features_has_no_lines() -> None:
     model, frame = case("nothing")
     assert isinstance(model, SelectiveNB)
     assert model.explain(frame[:4], by="column").height == 0
+
+
+def test_rows_without_reasons_keep_the_types_of_columns() -> None:
+    frame = pl.DataFrame({"a": [1.0, 2.0] * 30})
+    model = SelectiveNB().fit(frame, ["no", "yes"] * 30)
+    best = model.reasons(frame[1:2].to_pandas())
+    assert len(best) == 0
+    assert best["row"].dtype.kind in "iu"
+    assert best["contribution"].dtype == float

@@ -21,6 +21,7 @@ from bayesieve.search import (
     GreedySearch,
     MultiStart,
     Objective,
+    RankedPath,
     ScoredRows,
     Search,
     SearchState,
@@ -42,6 +43,7 @@ SEARCHES: tuple[Any, ...] = (
     MultiStart(n_starts=9, n_jobs=2),
     ExhaustiveSearch(),
     ClusterSearch(),
+    RankedPath(),
 )
 each = pytest.mark.parametrize("search", SEARCHES, ids=repr)
 SUBSETS = np.array(list(itertools.product([False, True], repeat=7)))
@@ -197,7 +199,7 @@ def test_other_errors_come_through(search: Search, small_pieces: None, monkeypat
         raise MemoryError("no room")
 
     problem = problem_of("weights")
-    for owner, method in ((SearchState, "candidates"), (Objective, "of_subsets")):
+    for owner, method in ((SearchState, "candidates"), (SearchState, "flip"), (Objective, "of_subsets")):
         monkeypatch.setattr(owner, method, broken)
     with pytest.raises(MemoryError, match="no room"):
         search.run(problem)

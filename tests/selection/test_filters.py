@@ -59,6 +59,15 @@ def test_thresholds_and_numbers_of_features() -> None:
         assert selector.support_.tolist() == [True, False, False, False, True]
     assert InformationGainSelector(n_features_to_select=1).fit(FRAME, Y).support_.tolist() == [True] + [False] * 4
     assert not InformationGainSelector(alpha=1.0).fit(FRAME, Y).support_.any()
+    at_the_gain = gains[2] / np.log(2)
+    assert InformationGainSelector(alpha=at_the_gain).fit(FRAME, Y).support_.tolist() == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert InformationGainSelector(threshold=gains[2]).fit(FRAME, Y).support_.tolist() == [True, *[False] * 3, True]
     assert ImpreciseInformationGainSelector(threshold=-1.0).fit(FRAME, Y).support_.all()
 
 

@@ -37,7 +37,7 @@ def walked(trace: Any) -> list[float]:
 def report(cv: Any) -> Any:
     from bayesieve.classifier.report_data import report_data
 
-    return report_data(SelectiveNB("map").fit(FRAME, Y), FRAME, Y, cv=cv, n_explained=0).performance.log_loss
+    return report_data(SelectiveNB("map").fit(FRAME, Y), FRAME, Y, cv=cv).performance.log_loss
 
 
 PLACES: dict[str, Callable[[Any], Any]] = {

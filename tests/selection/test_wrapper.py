@@ -8,20 +8,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from bayesieve import (
     AccuracySelector,
     AUCSelector,
+    DiscreteNB,
     IndicatorEncoder,
+    InformationGainSelector,
     MAPSelector,
     SelectiveNB,
     TableEncoder,
     WrapperSelector,
 )
 from bayesieve.criteria import AUC, Criterion, ExpectedCost, Precision, Recall, RowLoss, Scorer
-from bayesieve.search import MultiStart, SubsetProblem
+from bayesieve.search import MultiStart, RankedPath, SubsetProblem
 
 
 def mixed_frame(n_rows: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -240,6 +242,36 @@ def test_accuracy_and_auc_are_forward_wrappers_on_training_rows() -> None:
         selector = kind().fit(frame, y)
         np.testing.assert_array_equal(selector.weights_, wrapper.weights_)
         assert selector.trace_.to_frame().drop("seconds").equals(wrapper.trace_.to_frame().drop("seconds"))
+
+
+def test_accuracy_stops_once_it_does_not_rise() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    wrapper = WrapperSelector("error", direction="forward", evaluation="train", tol=0.0).fit(X, y)
+    selector = AccuracySelector(tol=0.0).fit(X, y)
+    np.testing.assert_array_equal(selector.weights_, wrapper.weights_)
+    errors = selector.trace_.to_frame()["criterion"].to_numpy()
+    assert 1 < errors.size < AccuracySelector().fit(X, y).trace_.to_frame().height
+    assert (np.diff(errors) < 0).all()
+
+
+def test_a_ranked_path_is_the_leave_one_out_of_nested_subsets() -> None:
+    X, y = load_iris(return_X_y=True)
+    options = {"search": RankedPath(), "evaluation": "loo", "recode": False}
+    selector = WrapperSelector("log_loss", **options).fit(X, y)
+    ranking = InformationGainSelector().fit(X, y).ranking_
+    assert selector.trace_.walk_moves(0).feature.tolist() == ranking.tolist()
+    codes = selector.encoder_.fit_transform_coded(X, y).codes_of(range(4)).T
+    losses = []
+    for size in range(1, 5):
+        proba = [
+            DiscreteNB()
+            .fit(np.delete(codes, row, 0)[:, ranking[:size]], np.delete(y, row))
+            .predict_proba(codes[[row]][:, ranking[:size]])[0, y[row]]
+            for row in range(y.size)
+        ]
+        losses.append(-np.log(proba).mean())
+    np.testing.assert_allclose(selector.trace_.walk_moves(0).cost, losses, rtol=0.03)
+    assert selector.n_features_selected_ == int(np.argmin(losses)) + 1
 
 
 @pytest.mark.parametrize(

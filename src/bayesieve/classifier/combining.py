@@ -13,11 +13,12 @@ from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.measuring import known_labels
 from bayesieve.classifier.predicting import read
 from bayesieve.decision.benefits import refuse_scan
+from bayesieve.discretize.pairs import cells_of_pair
 from bayesieve.scorecard import combining
 from bayesieve.scorecard.combining import Note
 from bayesieve.scorecard.look_up import RowReader
 from bayesieve.scorecard.record import Scorecard
-from bayesieve.table import Table
+from bayesieve.table import Rows, Table
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name
 
@@ -86,28 +87,24 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
     every = np.arange(len(card.features))
     reader = RowReader.of([feature.cells for feature in card.features], every, card.columns)
     cells, _ = reader.code(table, model.n_jobs)
-    grids = _grids(card, reader, table, codes, weights)
+    grids = _grids(card, reader, table, Rows(codes, card.classes, weights))
     made = combining.updated(card, cells, grids, codes, weights)
     return with_card(model, _noted(made, "updated", (Note.now(codes.size),)))
 
 
-def _grids(
-    card: Scorecard, reader: RowReader, table: Table, classes: np.ndarray, weights: np.ndarray | None
-) -> dict[int, np.ndarray]:
+def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict[int, np.ndarray]:
     """For each pair, by its position, the rows (or weight) of the cells of its grid by class."""
     pairs = {k: f.levels for k, f in enumerate(card.features) if isinstance(f.levels, PairLevels)}
     if not pairs:
         return {}
-    own, n_classes = reader.with_sums(table), card.classes.size
+    own = reader.with_sums(table)
     position = {name: i for i, name in enumerate(own.names)}
     parts = {id(part): part for pair in pairs.values() for part in pair.parts}
     codes = {key: part.code(own.column(position[part.name]), []) for key, part in parts.items()}
     grids = {}
     for k, pair in pairs.items():
-        (first, second), (n, m) = (codes[id(part)].astype(np.int64) for part in pair.parts), pair.grid.shape
-        at = (np.minimum(first, n) * (m + 1) + np.minimum(second, m)) * n_classes + classes
-        counts = np.bincount(at, weights, (n + 1) * (m + 1) * n_classes).reshape(n + 1, m + 1, n_classes)
-        grids[k] = counts[:n, :m].astype(float)
+        first, second = (codes[id(part)] for part in pair.parts)
+        grids[k] = cells_of_pair(first, second, (pair.grid.shape[0], pair.grid.shape[1]), rows)
     return grids
 
 

@@ -6,7 +6,6 @@ import getpass
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
 from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.levels import TableLevels
-from bayesieve.words import named, plural, similar
+from bayesieve.words import named, plural, similar, utc_now
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -203,7 +202,7 @@ class ModelEditor:
 
     def _add(self, what: str, feature: str | None, card: Scorecard, before: str, after: str) -> ModelEditor:
         self._card = card
-        self._steps.append((Edit(what, feature, "", _now(), "", before, after), card))
+        self._steps.append((Edit(what, feature, "", utc_now(), "", before, after), card))
         return self
 
 
@@ -232,7 +231,7 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
     intercept[counted] += np.log(prior[counted]) - np.log(old[counted])
     texts = [[f"{label}: {own:.6g}" for label, own in zip(labels, of, strict=True)] for of in (old, prior)]
     before, after = map("; ".join, texts)
-    edit = Edit("prior", None, _login() if who is None else who, _now(), note, before, after)
+    edit = Edit("prior", None, _login() if who is None else who, utc_now(), note, before, after)
     provenance = {**card.provenance, "prior": tuple(prior.tolist()), "edits": (*model.edits_, edit)}
     return with_card(model, replace(card, intercept=intercept, provenance=provenance))
 
@@ -262,7 +261,3 @@ def _login() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a machine without users
         return "unknown"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -20,7 +20,7 @@ from bayesieve.table.backends import type_of_dtype
 from bayesieve.table.columns import ALL_WHOLE, Categories
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.text_types import number_of
-from bayesieve.table.values import MICROSECONDS_PER_DAY, TEMPORAL, canonical_text, canonical_value, parse_number
+from bayesieve.table.values import BLANKS, MICROSECONDS_PER_DAY, TEMPORAL, canonical_text, canonical_value, parse_number
 from bayesieve.words import listed
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 OUTPUTS = ("all", "prediction", "probabilities")
 _OWN = "__bayesieve_"  # begins the names of columns that come and go
 _MOST_NODES = 5_000  # levels in expressions of narwhals that cannot share what they have in common
-BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
-"""What `str.strip` removes."""
-
 _LEAF_VALUES = 128  # of a group, compared one after another at the end of a search by halves
 _MOST_VALUES = 1000  # of a group in engines where each costs a pass over the rows
 _HASHED = ("polars", "pandas", "modin", "cudf", "pyarrow")  # engines that look values up

@@ -16,6 +16,8 @@ from bayesieve.decision.benefits import Benefits, decision_names
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.folds import log_proba_of_splits, time_splits
 from bayesieve.report.data import DecisionLine, DecisionSummary, Performance, ThresholdStep
+from bayesieve.scorecard.record import UNSEEN
+from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.table import Table, Target, as_sample_weight, as_target
@@ -31,6 +33,7 @@ TIME = "time"
 """As ``cv``: blocks of rows in the order of time."""
 _N_STEPS = 101
 _N_FOLDS = 5  # unless ``cv`` gives another number
+_MOST_SEGMENTED, _MOST_SEGMENTS = 60, 50  # features, and levels of one, by which rows are told apart
 _SAME = 1e-9  # sums of weights in another order differ by rounding
 
 
@@ -51,6 +54,7 @@ class JudgedRows:
     coded: CodedTable
     joint: np.ndarray
     benefits: np.ndarray | None = None  # of decisions, for each row
+    positive: int = 1  # the class that curves are about, of two
     moments: np.ndarray | None = None  # that order the rows; None: they are in order
 
     @property
@@ -287,9 +291,13 @@ def _performance(
     entropy = metrics.class_entropy(codes, n_classes, weights)
     loss = metrics.log_loss(log_proba, codes, weights)
     shares = np.bincount(codes, weights=weights, minlength=n_classes)
-    # With two classes the curves of both say the same: the second is shown. A class without rows, or with all of them,
-    # has none.
-    classes = [1] if n_classes == 2 else [j for j in range(n_classes) if 0 < np.count_nonzero(codes == j) < codes.size]
+    # With two classes the curves of both say the same: those of the positive one are shown. A class without rows, or
+    # with all of them, has none.
+    classes = (
+        [rows.positive]
+        if n_classes == 2
+        else [j for j in range(n_classes) if 0 < np.count_nonzero(codes == j) < codes.size]
+    )
     curves = [j for j in classes if 0 < np.count_nonzero(codes == j) < codes.size]
     labels = [str(label) for label in model.classes_]
     performance = Performance(
@@ -308,8 +316,49 @@ def _performance(
         confusion=tuple(tuple(row) for row in metrics.confusion(log_proba, codes).tolist()),
         roc=tuple((labels[j], tuple(metrics.roc_points(probability[:, j], codes == j, weights))) for j in curves),
         measured=measured,
+        thresholds=_thresholds(probability[:, rows.positive], codes == rows.positive, weights)
+        if n_classes == 2
+        else (),
+        segments=_segments(model, rows, codes, weights, probability),
     )
     return MeasuredRows(rows, predicted, performance)
+
+
+def _segments(
+    model: SelectiveNB, rows: JudgedRows, codes: np.ndarray, weights: np.ndarray | None, probability: np.ndarray
+) -> tuple[tuple[str, tuple[tuple[str, float, float, metrics.Bin], ...]], ...]:
+    """How rows of each level are predicted, feature by feature, the most important first; ``codes``, ``weights`` and
+    ``probability`` are of the rows that count.
+    """
+    card, two = model.scorecard_, probability.shape[1] == 2
+    score = probability[:, rows.positive] if two else probability.max(axis=1)
+    hit = codes == (rows.positive if two else probability.argmax(axis=1))
+    counted = slice(None) if codes.size == rows.n_rows or rows.weights is None else rows.weights > 0
+    words, found = Wording.of(card), []
+    for k in card.by_importance[:_MOST_SEGMENTED].tolist():
+        level = card.features[k].levels
+        if level.kind == "pair" or not 1 < level.n_levels <= _MOST_SEGMENTS:
+            continue
+        groups = np.asarray(rows.coded.codes_at([k], slice(None))[0])[counted]
+        labels = [*words.levels(level), UNSEEN]
+        training = np.append(np.asarray(level.counts).sum(axis=1), 0.0) / card.class_counts.sum()
+        bins = metrics.by_group(score, hit, groups, weights)
+        total = sum(one.weight for _, one in bins)
+        lines = tuple((labels[code], one.weight / total, float(training[code]), one) for code, one in bins)
+        found.append((words.named(level), lines))
+    return tuple(found)
+
+
+def _thresholds(
+    score: np.ndarray, positive: np.ndarray, weights: np.ndarray | None
+) -> tuple[tuple[float, float, float], ...]:
+    """Rows of the positive class, and others, with at least the score of each of about `_N_STEPS` groups of rows."""
+    order = np.argsort(-score, kind="stable")
+    score, weights = score[order], np.ones(score.size) if weights is None else weights[order]
+    hits, others = np.cumsum(weights * positive[order]), np.cumsum(weights * ~positive[order])
+    last = np.flatnonzero(np.append(np.diff(score) != 0, True))  # of equal scores
+    shown = last[np.unique(np.linspace(0, last.size - 1, min(last.size, _N_STEPS)).astype(int))]
+    return tuple(zip(score[shown].tolist(), hits[shown].tolist(), others[shown].tolist(), strict=True))
 
 
 class Deciding:

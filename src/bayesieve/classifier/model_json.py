@@ -83,7 +83,7 @@ _PARTS: dict[str, dict[str, type]] = {
             discretize,
             "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper RandomSums",
         ),
-        ("search", search, "BestFirst ClusterSearch ExhaustiveSearch GreedySearch MultiStart"),
+        ("search", search, "BestFirst ClusterSearch ExhaustiveSearch GreedySearch MultiStart RankedPath"),
         (
             "splitter",
             model_selection,

@@ -12,9 +12,11 @@ import numpy as np
 
 from bayesieve.classifier.model_json import model_from_json, model_to_json
 from bayesieve.classifier.selective import SelectiveNB
+from bayesieve.discretize import IndicatorEncoder
 from bayesieve.plain_values import Damaged
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import refuse_other_format, write_atomically
+from bayesieve.words import format_count, utc_now
 
 FORMAT = "bayesieve.SelectiveNB"
 VERSION = 3
@@ -28,10 +30,8 @@ _REMEDY = "restore the file or fit the model again"
 
 def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as JSON, whole or not at all, after reading it back."""
-    from bayesieve.version import __version__
-
     refuse_other_format(path, "a model as JSON", ".json")
-    data = {"format": FORMAT, "version": VERSION, "written_by": __version__, **model_to_json(model)}
+    data = _content(model)
     try:
         text = _to_text(data)
         again = model_from_json(data, VERSION)
@@ -41,6 +41,39 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
         if not np.array_equal(ours, read):
             raise ValueError("This model cannot be saved as JSON: its numbers contradict each other; pickle it.")
     write_atomically(path, text)
+
+
+def _content(model: SelectiveNB) -> dict[str, Any]:
+    from bayesieve.version import __version__
+
+    return {"format": FORMAT, "version": VERSION, "written_by": __version__, **model_to_json(model)}
+
+
+def facts_of(model: SelectiveNB, name: str | None = None) -> dict[str, str]:
+    """What every export of a model tells about it; the checksum is that of its file.
+
+    Raises
+    ------
+    ValueError
+        If an export cannot hold the model, as Python functions compute its scores.
+    """
+    from bayesieve.version import __version__
+
+    if getattr(model.encoder_, "scores", None) is not None and isinstance(model.encoder_, IndicatorEncoder):
+        raise ValueError(
+            "The model computes scores by Python functions, which no export can hold; fit it to columns of the scores."
+        )
+    try:
+        content = checksum(_content(model))
+    except (Damaged, TypeError, ValueError):
+        content = "none, as a file cannot hold the model"
+    return {
+        "model": name or model.target_name_ or "SelectiveNB",
+        "exported": utc_now(),
+        "bayesieve": __version__,
+        "rows": format_count(model.n_rows_),
+        "checksum": content,
+    }
 
 
 def load(path: str | os.PathLike[str]) -> SelectiveNB:

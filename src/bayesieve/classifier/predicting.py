@@ -27,6 +27,7 @@ from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
+from bayesieve.scorecard.reasons import explained_by_column
 from bayesieve.scorecard.record import (
     UNSEEN,
     Explanation,
@@ -41,15 +42,17 @@ from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, issue, silenced
 from bayesieve.table.columns import Categories, rows_from
 from bayesieve.table.derived_levels import scores_of
-from bayesieve.table.frames import is_scan, new_table, whole_frame
+from bayesieve.table.frames import in_library_of, is_scan, new_table, whole_frame
 from bayesieve.table.levels import columns_of
 from bayesieve.table.scanned import scanned_rows
 from bayesieve.table.sources import Source, scan, scan_to_score
 from bayesieve.table.values import canonical_text
+from bayesieve.table.writing import write_atomically
 from bayesieve.words import listed, quoted_text
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
+    from bayesieve.scorecard.export.point_card import Points
 
 _NEARLY_ALL = 0.9  # of the rows have values that were never seen
 _FEWEST_UNSEEN = 5  # rows, so that one odd row among few makes no noise
@@ -148,27 +151,45 @@ class Predicting(ClassifierMixin, BaseEstimator):
         rightly = labelled.among(self.predict(X)) == labelled.target.classes[labelled.target.codes]
         return float(np.average(rightly, weights=labelled.weights))
 
-    def explain(self: Any, X: Any, *, by: Literal["feature", "score"] = "feature") -> Any:
+    def explain(
+        self: Any, X: Any, *, by: Literal["feature", "score", "column"] = "feature", against: Any = None
+    ) -> Any:
         """What each feature in the model adds to the log joint probability of each class, beyond an average row.
 
         Parameters
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_features)
             Or what `bayesieve.scan` takes, which is read into memory, as the result is: choose some of its rows.
-        by : {"feature", "score"}, default="feature"
+        by : {"feature", "score", "column"}, default="feature"
             ``"score"``: the indicators of one score are added up, and their levels read as one interval of the score.
-            Features that are no indicators stay as they are.
+            Features that are no indicators stay as they are. ``"column"``: one line for each column of the table; pairs
+            and sums are divided equally between theirs, as in `reasons`.
+        against : label, default=None
+            A class: contributions to the others are log odds against this one, which adding a number to all classes
+            leaves alone. None: contributions to each class.
 
         Returns
         -------
-        polars.DataFrame
-            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``weight``,
-            ``contribution`` (nats) and ``prior`` (intercept of the class); values as the model reads them, moments in
-            ISO 8601. They add up to ``predict_joint_log_proba``: exactly by feature, to the last digit by score.
-        """
-        return self.explanation(X, by=by).to_frame()
+        dataframe of the library of ``X`` (polars for others), with the index of pandas
+            One row per row, class and feature: ``row``, ``class``, ``feature``, ``value``, ``level``, ``cell`` (the
+            part of the level that the contribution is that of), ``weight``, ``contribution`` (nats) and ``prior``
+            (intercept of the class); values as the model reads them, moments in ISO 8601; ``standard_error`` of the
+            contribution, ``probability`` of the class and its 90 % interval from ``low`` to ``high``. They add up to
+            ``predict_joint_log_proba``: exactly by feature, otherwise to the last digit.
 
-    def explanation(self: Any, X: Any, *, by: Literal["feature", "score"] = "feature") -> Explanation:
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> model.explain(frame[:1], by="column", against="no").select("feature", "class", "value").rows()
+        [('age', 'yes', '20')]
+        """
+        found = self.explanation(X, by=by)
+        return in_library_of(X, (found if against is None else found.against(against)).to_frame())
+
+    def explanation(self: Any, X: Any, *, by: Literal["feature", "score", "column"] = "feature") -> Explanation:
         """The arrays behind `explain`."""
         check_is_fitted(self, "scorecard_")
         return explain_rows(self, rows_in_memory(self, X), by)
@@ -197,7 +218,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        polars.DataFrame
+        dataframe of the library of ``X`` (polars for others), with the index of pandas
             ``row``, ``rank`` (from 1), ``column``, ``text`` (readable name and level, see `with_labels`) and
             ``contribution``: what the column adds to the log odds of the class (of several, against the mean of the
             others) less what it adds in the reference, in nats.
@@ -214,7 +235,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         from bayesieve.scorecard.reasons import reasons_of
 
         check_is_fitted(self, "scorecard_")
-        return reasons_of(self.scorecard_, read(self, rows_in_memory(self, X)), n, against, target_class)
+        found = reasons_of(self.scorecard_, read(self, rows_in_memory(self, X)), n, against, target_class)
+        return in_library_of(X, found)
 
     def counterfactuals(
         self: Any,
@@ -255,7 +277,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        polars.DataFrame
+        dataframe of the library of ``X`` (polars for others), with the index of pandas
             A line for each change: ``row``, ``option`` (from 1), ``column``, ``from``, ``to`` (in words), ``low``
             (exclusive) and ``high`` (inclusive) of the new number, or the new ``values``, any of which will do,
             ``class`` and its ``probability`` after all changes of the option. Rows that are as wanted already, or that
@@ -280,7 +302,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "scorecard_")
         table = read(self, rows_in_memory(self, X))
         by_column = {"fixed": fixed, "directions": directions, "costs": costs}
-        return counterfactuals_of(self.scorecard_, table, target, probability, n, max_changes, **by_column)
+        found = counterfactuals_of(self.scorecard_, table, target, probability, n, max_changes, **by_column)
+        return in_library_of(X, found)
 
     def with_labels(self: Any, labels: Any) -> Any:
         """A copy of the model with words for people: readable names, units and texts, which reports, explanations and
@@ -396,6 +419,102 @@ class Predicting(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "scorecard_")
         return with_predictions(self, frame)
+
+    def export(self: Any, path: str | os.PathLike[str] | None = None, to: str | None = None, **options: Any) -> Any:
+        """The model for another system, with the probabilities of ``predict_proba``; docs/deployment.md compares them.
+
+        Parameters
+        ----------
+        path : str, path or None, default=None
+            File to write, whole or not at all.
+        to : {"sql", "onnx", "pmml", "points", "excel", "python", "javascript"} or None, default=None
+            Target, or one that another package adds. None: by the ending of ``path``.
+        **options
+            Of the target, such as ``dialect="postgres"``; see its class in `bayesieve.scorecard.export`. For all of
+            them ``name`` of the model, and ``counts=True``, which adds the training rows of each cell.
+
+        Returns
+        -------
+        str, bytes or None
+            The content, if there is no ``path``.
+
+        Raises
+        ------
+        ValueError
+            If an option is wrong, or the target cannot hold part of the model; the sentence names the remedy.
+        ModuleNotFoundError
+            If the target needs a package that is not installed.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> "def score(row" in model.export(to="python")
+        True
+        """
+        from bayesieve.classifier.persistence import facts_of
+        from bayesieve.scorecard.export import export
+
+        check_is_fitted(self, "scorecard_")
+        content = export(self.scorecard_, to, path, facts_of(self, options.pop("name", None)), options)
+        return content if path is None else write_atomically(path, content)
+
+    def points(
+        self: Any,
+        pdo: float = 20,
+        base_score: float = 600,
+        base_odds: float = 30,
+        *,
+        max_points: int | None = None,
+        X: Any = None,
+        y: Any = None,
+    ) -> Points:
+        """The model of two classes as a scorecard of whole points: a base, and points for the cell of each feature.
+
+        Parameters
+        ----------
+        pdo : float, default=20
+            Points that double the odds of ``classes_[1]``.
+        base_score, base_odds : float, default=600 and 30
+            The score that means these odds.
+        max_points : int or None, default=None
+            Points of every cell lie between -``max_points`` and ``max_points``. The scale is chosen then, with what a
+            score means, in place of ``pdo``, ``base_score`` and ``base_odds``.
+        X, y : rows as for ``predict_proba`` and their labels, optional
+            Roundings are those of least log loss of these rows, expected by the exact model, and with labels their
+            cost is shown. Without, they are those of least squared error of the log odds over the training rows,
+            features taken as independent.
+
+        Returns
+        -------
+        Points
+            With ``score(X)``, ``predict_proba(X)``, ``loss(X, y)``, ``reasons(X)`` and ``to_frame()``;
+            ``export(to="points")`` writes the table as CSV, HTML or Markdown.
+
+        Raises
+        ------
+        ValueError
+            If the model does not have two classes, or an option is wrong.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+        >>> points = model.points(max_points=5)
+        >>> points.to_frame().select("cell", "points").rows()
+        [('base', 0), ('<= 32.5', -1), ('> 32.5', 1), ('(not seen in training)', 0)]
+        >>> points.score(frame[:4]).tolist()
+        [-1, -1, 1, 1]
+        """
+        from bayesieve.scorecard.export.point_card import Points
+
+        check_is_fitted(self, "scorecard_")
+        options = {"pdo": pdo, "base_score": base_score, "base_odds": base_odds, "max_points": max_points}
+        return Points(self.scorecard_, **options, X=X, y=y)
 
     def predict_to(
         self: Any,
@@ -772,10 +891,13 @@ def _with_predictions_of_spark(model: SelectiveNB, frame: Any) -> Any:
 
 
 def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
-    """Compute `SelectiveNB.explanation`; ValueError if ``by`` is neither "feature" nor "score"."""
-    if not is_choice(by, ("feature", "score")):
-        raise ValueError(f"by must be 'feature' or 'score', got {by!r}.")
-    card, cells = model.scorecard_, cells_of_row(model, X)
+    """Compute `SelectiveNB.explanation`; ValueError if there is no such way as ``by``."""
+    if not is_choice(by, ("feature", "score", "column")):
+        raise ValueError(f"by must be 'feature', 'score' or 'column', got {by!r}.")
+    card = model.scorecard_
+    if by == "column":
+        return explained_by_column(card, read(model, X))
+    cells = cells_of_row(model, X)
     if cells is not None:
         return described(card, card.explain_cells(cells))
     table = read(model, X)

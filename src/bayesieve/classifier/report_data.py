@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -13,34 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import softmax
 
-from bayesieve.classifier.describing import (
-    describe,
-    feature_note,
-    selector_name,
-    selector_sentence,
-    smoothing_in_words,
-    weights_in_words,
-)
+from bayesieve.classifier import describing
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.classifier.predicting import on_scores
 from bayesieve.counts import log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.folds import moments_of
-from bayesieve.report.clusters_figure import cluster_drawing
-from bayesieve.report.data import (
-    CellGrid,
-    Contribution,
-    CurvePart,
-    ExplainedRow,
-    FeatureSummary,
-    LevelRow,
-    ReportData,
-    SearchSummary,
-    ValueRow,
-)
+from bayesieve.report import data as plain
 from bayesieve.report.search import summarise_trace
+from bayesieve.scorecard.reasons import class_position
+from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
-from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import silenced
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import take_rows
@@ -49,8 +31,6 @@ from bayesieve.table.levels import columns_of
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
-_MOST_DETAILED = 1000  # features whose levels are listed; a report shows fewer
-_MOST_VALUES, _LEAST_DIFFERENCE = 8, 0.05  # single values of a group that are shown, and nats
 _MOST_STEPS = 5000  # moves of the search path; longer ones are cut at a whole start
 
 
@@ -64,50 +44,67 @@ def report_data(
     cv: Any = None,
     held_out: bool = False,
     time: Any = None,
-    n_explained: int = 3,
+    rows: Any = None,
+    positive: Any = None,
     title: str | None = None,
     min_count: int = 1,
-) -> ReportData:
+) -> plain.ReportData:
     """Collect the data of `SelectiveNB.report`."""
     from bayesieve.version import __version__
 
-    if not isinstance(n_explained, Integral) or n_explained < 0:
-        raise ValueError(f"n_explained must be a number of rows, at least 0, got {n_explained!r:.80}.")
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title must be text, got {title!r:.80}.")
     if (X is None) != (y is None):
         raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
     if X is None and benefit is not None:
         raise ValueError("benefit= shows what decisions bring in rows whose class is known: pass X and y, too.")
+    if X is None and rows is not None:
+        raise ValueError("rows= names rows of X to explain: pass X and y, too.")
+    place = 1 if positive is None else class_position(model.scorecard_, positive)
     on_rows: dict[str, Any] = {"performance": None, "explained": ()}
     left_out: list[str] = []
     if X is not None:
         X, moments = _moments(model, X, time)
         model, X = on_scores(model, X)
-        rows = replace(judged_rows(model, X, y, sample_weight), moments=moments)
-        if moments is not None and moments.size != rows.n_rows:
-            raise ValueError(f"X has {rows.n_rows:,} rows but time has {moments.size:,} values.")
-        on_rows, left_out = _on_rows(model, rows, benefit, cv, held_out, n_explained)
+        judged = replace(judged_rows(model, X, y, sample_weight), moments=moments, positive=place)
+        if moments is not None and moments.size != judged.n_rows:
+            raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
+        on_rows, left_out = _on_rows(model, judged, benefit, cv, held_out, checked_rows(rows, judged.n_rows))
+        if min_count > 1 and on_rows["performance"] is not None:  # segments tell numbers of rows
+            on_rows["performance"] = replace(on_rows["performance"], segments=())
         for text in left_out:
             warnings.warn(text, UserWarning, stacklevel=3)
     target = model.target_name_ or "target"
-    return ReportData(
+    return plain.ReportData(
         title=title or f"Predicting {target}",
         target=target,
         n_rows=model.n_rows_,
         n_columns=len(columns_of(model.encoder_.levels_)),
         classes=tuple(str(label) for label in model.classes_),
         class_counts=tuple(model.scorecard_.class_counts.tolist()),
-        headline=describe(model),
-        features=tuple(joined(feature, min_count) for feature in _features(model)),
+        headline=describing.describe(model),
+        features=_features(model, min_count),
         search=_search(model),
         warnings=(*left_out, *(caution.sentence for caution in model.cautions_)),
         settings=_settings(model),
         edits=model.edits_,
+        intercept=tuple(model.scorecard_.intercept.tolist()),
+        program=_program(model, place) if min_count <= 1 else "",
+        positive=place,
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         **on_rows,
     )
+
+
+def _program(model: SelectiveNB, positive: int) -> str:
+    """The model as JavaScript; empty for one that reads what a page cannot, or without anything to choose."""
+    if not model.scorecard_.used.size:
+        return ""
+    with suppress(ValueError):
+        target = model.classes_[positive] if len(model.classes_) == 2 else None
+        return str(model.export(to="javascript", target_class=target))
+    return ""
 
 
 def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
@@ -126,7 +123,7 @@ def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | N
 
 
 def _on_rows(
-    model: SelectiveNB, rows: JudgedRows, benefit: Any, cv: Any, held_out: bool, n_explained: int
+    model: SelectiveNB, rows: JudgedRows, benefit: Any, cv: Any, held_out: bool, explained: int | np.ndarray
 ) -> tuple[dict[str, Any], list[str]]:
     """Parts of the report that need rows, by name; and sentences on those that these rows do not allow."""
     parts: dict[str, Any] = {"performance": None, "explained": ()}
@@ -141,18 +138,18 @@ def _on_rows(
         left_out.append(f"The report is without figures of performance: {reason}.")
     try:
         with silenced():  # these rows were predicted above
-            parts["explained"] = _explained_rows(model, rows, n_explained)
+            parts["explained"] = _explained_rows(model, rows, explained)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
         left_out.append(f"The report explains no rows: {str(error).rstrip('.')}.")
     return parts, left_out
 
 
-def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
+def _features(model: SelectiveNB, min_count: int) -> tuple[plain.FeatureSummary, ...]:
     order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_, -model.feature_importances_))
     levels, signs = model.encoder_.levels_, [feature.sign for feature in model.scorecard_.features]
     weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(model.scorecard_)
     return tuple(
-        FeatureSummary(
+        plain.FeatureSummary(
             name=words.named(levels[k]),
             kind=levels[k].kind,
             type=levels[k].type,
@@ -160,109 +157,69 @@ def _features(model: SelectiveNB) -> tuple[FeatureSummary, ...]:
             level_score=levels[k].level_score,
             n_levels=levels[k].n_levels,
             importance=float(importances[k]),
-            note=feature_note(model, k),
-            **(_details(model, k) if rank < _MOST_DETAILED else {"levels": ()}),
+            note=describing.feature_note(model, k),
+            **(_cells(model, k, min_count) if model.scorecard_.features[k].is_used else {"cells": ()}),
             monotone=signs[k],
-            monotone_class=str(model.classes_[1]) if signs[k] else "",
         )
-        for rank, k in enumerate(order.tolist())
+        for k in order.tolist()
     )
 
 
-def joined(feature: FeatureSummary, min_count: int) -> FeatureSummary:
-    """The feature with its levels of fewer rows in one line, if there are several, and without its values of fewer."""
-    few = [level for level in feature.levels if level.count < min_count]
-    feature = replace(feature, values=tuple(value for value in feature.values if value.count >= min_count))
-    if len(few) < 2 or feature.grid is not None:  # levels of a pair are numbered
-        return feature
+def joined(cells: tuple[plain.CellRow, ...], min_count: int) -> tuple[plain.CellRow, ...]:
+    """The cells, those of fewer rows in one line with their mean, if there are several."""
+    few = [cell for cell in cells if cell.rows < min_count]
+    if len(few) < 2:
+        return cells
 
     def mean(name: str) -> tuple[float, ...]:
-        return tuple(np.mean([getattr(level, name) for level in few], axis=0).tolist())
+        return tuple(np.mean([getattr(cell, name) for cell in few], axis=0).tolist())
 
-    line = LevelRow(
-        f"{len(few)} levels of fewer than {min_count} rows",
-        is_missing=False,
-        count=sum(level.count for level in few),
-        share=sum(level.share for level in few),
-        class_counts=tuple(len(few) * n for n in mean("class_counts")),
-        class_probabilities=mean("class_probabilities"),
-        evidence=mean("evidence"),
-        counted=mean("counted") if few[0].counted else None,
-    )
-    return replace(feature, levels=(*(level for level in feature.levels if level.count >= min_count), line))
+    label = f"{len(few)} cells of fewer than {min_count} rows"
+    sums = tuple(len(few) * n for n in mean("counts"))
+    means = {name: mean(name) for name in ("evidence", "contributions", "errors")}
+    line = plain.CellRow(label, label, None, None, False, sum(sums), sums, **means)
+    return (*(cell for cell in cells if cell.rows >= min_count), line)
 
 
-def _details(model: SelectiveNB, k: int) -> dict[str, Any]:
-    """The levels of a feature and what is within them, by the names of a `FeatureSummary`."""
+def _cells(model: SelectiveNB, k: int, min_count: int) -> dict[str, Any]:
+    """The cells of a feature, by the names of a `FeatureSummary`; those of fewer rows in one line."""
     card, feature = model.scorecard_, model.scorecard_.features[k]
-    words = Wording.of(card)
-    level, cells, line = feature.levels, feature.cells, feature.level_of_cell
-    smoothed = log_probabilities(np.asarray(level.counts), float(card.class_counts.sum()), card.provenance["smoothing"])
-    counted = feature.weight * (smoothed - smoothed.mean(axis=1, keepdims=True))
-    counted -= (np.asarray(level.counts).sum(axis=1) / card.class_counts.sum()) @ counted
-    edited = feature.name in {edit.feature for edit in model.edits_}
-    is_fitted = (card.provenance["evidence"] != "counted" and feature.is_used) or edited
-    of_level = feature.by_level() if is_fitted else counted
-    labels, by_counts = words.levels(level, full=True), counted if is_fitted else None
-    details: dict[str, Any] = {
-        "levels": _levels(level, labels, smoothed + card.log_prior, of_level, by_counts),
-        "grid": _grid(level, words) if isinstance(level, PairLevels) else None,
-    }
-    if cells is level:
-        return details
-    rows, evidence = feature.counts.sum(axis=1), feature.contributions
-    if level.kind == "numeric":
-        return details | {"curve": _curve(cells, rows, evidence, counted[line])}
-    groups = [labels[code] for code in line.tolist()]
-    return details | {"values": _values(words.levels(cells, full=True), groups, rows, evidence, of_level[line])}
-
-
-def _levels(
-    level: FeatureLevels, labels: Sequence[str], smoothed: np.ndarray, evidence: np.ndarray, counted: np.ndarray | None
-) -> tuple[LevelRow, ...]:
-    counts = np.asarray(level.counts)
-    total = counts.sum()
-    probabilities = softmax(smoothed, axis=1)
-    return tuple(
-        LevelRow(
-            label=label,
-            is_missing=level.missing_code == code,
-            count=float(counts[code].sum()),
-            share=float(counts[code].sum() / total) if total > 0 else 0.0,
-            class_counts=tuple(counts[code].tolist()),
-            class_probabilities=tuple(probabilities[code].tolist()),
+    words, cells = Wording.of(card), feature.cells
+    counts = np.asarray(feature.levels.counts)
+    smoothed = log_probabilities(counts, float(card.class_counts.sum()), card.provenance["smoothing"])
+    evidence = (smoothed - smoothed.mean(axis=1, keepdims=True))[feature.level_of_cell]
+    labels, of_level = words.levels(cells, full=True), words.levels(feature.levels, full=True)
+    rows = tuple(
+        plain.CellRow(
+            label=labels[code],
+            level=of_level[feature.level_of_cell[code]],
+            low=_finite(bounds.get("low")),
+            high=_finite(bounds.get("high")),
+            is_missing=code == cells.missing_code,
+            rows=float(feature.counts[code].sum()),
+            counts=tuple(feature.counts[code].tolist()),
             evidence=tuple(evidence[code].tolist()),
-            counted=None if counted is None else tuple(counted[code].tolist()),
+            contributions=tuple(feature.contributions[code].tolist()),
+            errors=tuple(feature.standard_errors[code].tolist()),
         )
-        for code, label in enumerate(labels)
+        for code in range(cells.n_levels)
+        for bounds in (bounds_of(cells, code),)
     )
+    pair = isinstance(feature.levels, PairLevels) and feature.cells is feature.levels
+    grid = _grid(feature.levels, words) if pair else None  # type: ignore[arg-type]
+    rows = rows if grid is not None else joined(rows, min_count)  # cells of a pair are numbered
+    return {"cells": rows, "unseen": tuple(feature.unseen.tolist()), "grid": grid}
 
 
-def _curve(cells: FeatureLevels, rows: np.ndarray, evidence: np.ndarray, counted: np.ndarray) -> tuple[CurvePart, ...]:
-    """The fitted evidence of a number within its levels, without missing and special values."""
-    rows[: cells.n_apart] = 0.0
-    parts = zip((rows / max(rows.sum(), 1.0)).tolist(), evidence.tolist(), counted.tolist(), strict=True)
-    return tuple(CurvePart(share, tuple(own), tuple(by_counts)) for share, own, by_counts in parts if share > 0)
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
 
 
-def _values(
-    labels: Sequence[str], groups: Sequence[str], rows: np.ndarray, evidence: np.ndarray, of_group: np.ndarray
-) -> tuple[ValueRow, ...]:
-    """Single values whose fitted evidence is not that of their group, those first that make most of a difference."""
-    apart = np.abs(evidence - of_group).max(axis=1)
-    first = np.argsort(-apart * rows, kind="stable")[:_MOST_VALUES].tolist()
-    return tuple(
-        ValueRow(labels[c], groups[c], float(rows[c]), tuple(evidence[c].tolist()), tuple(of_group[c].tolist()))
-        for c in first
-        if apart[c] >= _LEAST_DIFFERENCE
-    )
-
-
-def _grid(level: PairLevels, words: Wording) -> CellGrid:
+def _grid(level: PairLevels, words: Wording) -> plain.CellGrid:
     first, second = level.parts
     counts = level.cells.sum(axis=2)
     levels = np.where(level.grid < level.n_levels, level.grid, -1).tolist()  # of a surface, cells without rows, too
-    return CellGrid(
+    return plain.CellGrid(
         names=(words.named(first), words.named(second)),
         labels=(words.levels(first), words.levels(second)),
         levels=tuple(tuple(None if code < 0 else code for code in line) for line in levels),
@@ -270,12 +227,12 @@ def _grid(level: PairLevels, words: Wording) -> CellGrid:
     )
 
 
-def _search(model: SelectiveNB) -> SearchSummary:
-    trace, name, description = model.trace_, selector_name(model), selector_sentence(model)
+def _search(model: SelectiveNB) -> plain.SearchSummary:
+    trace, name, description = model.trace_, describing.selector_name(model), describing.selector_sentence(model)
     if model.selector_.chooses_on_path:
         search = summarise_trace(trace, model.selector_.support_, name=name, description=description)
         candidates = getattr(model.selector_, "_candidates", None)  # of clusters that were searched in this process
-        return search if candidates is None else replace(search, clusters=cluster_drawing(model.selector_))
+        return search if candidates is None else replace(search, clusters=model.selector_)
     search = summarise_trace(trace, name=name, description=description)
     if len(search.path) > _MOST_STEPS:
         last_whole = search.path[_MOST_STEPS].start
@@ -284,20 +241,37 @@ def _search(model: SelectiveNB) -> SearchSummary:
     return search
 
 
-def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> tuple[ExplainedRow, ...]:
-    """The surest row of the rarest and of the most frequent class, and the worst mistake, as far as there are such
-    rows.
+def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
+    """How many rows to explain, or which, by position."""
+    if rows is None:
+        return 0
+    if isinstance(rows, Integral) and not isinstance(rows, bool) and int(rows) >= 0:
+        return int(rows)
+    with suppress(ValueError, TypeError, OverflowError):
+        positions = np.asarray(rows)
+        whole = positions.ndim == 1 and (positions.dtype.kind in "iu" or not positions.size)
+        if whole and bool(((positions >= -n_rows) & (positions < n_rows)).all()):
+            return positions.astype(np.int64) % n_rows
+    raise ValueError(f"rows must be a number of rows, or positions below {n_rows:,}, got {rows!r:.80}.")
+
+
+def _explained_rows(model: SelectiveNB, rows: JudgedRows, wanted: int | np.ndarray) -> tuple[plain.ExplainedRow, ...]:
+    """These rows; of a number the surest row of the rarest class, the closest call and the worst mistake, as far as
+    there are such rows.
     """
-    if n_explained < 1:
-        return ()
     probability = softmax(rows.joint, axis=1)
-    chosen = _rows_worth_explaining(probability, rows.codes, n_explained)
+    if isinstance(wanted, int):
+        chosen = _rows_worth_explaining(probability, rows.codes, wanted)
+    else:
+        chosen = [(f"Row {row:,}", row) for row in wanted.tolist()]
+    if not chosen:
+        return ()
     explanation = model.explanation(take_rows(rows.X, np.array([row for _, row in chosen])), by="score")
     assert explanation.intervals is not None
     explained = []
     for at, (why, row) in enumerate(chosen):
         parts = [
-            Contribution(
+            plain.Contribution(
                 feature=name,
                 value=explanation.values[at, k] if explanation.values[at, k] is not None else "missing",
                 level=explanation.levels[at, k],
@@ -307,7 +281,7 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, n_explained: int) -> t
             for k, name in enumerate(explanation.names or explanation.features)
         ]
         explained.append(
-            ExplainedRow(
+            plain.ExplainedRow(
                 title=why,
                 row=row,
                 truth=str(model.classes_[rows.codes[row]]),
@@ -346,9 +320,9 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
 
 def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
     return (
-        ("Selector", selector_name(model)),
-        ("Smoothing", smoothing_in_words(model)),
-        ("Calibration", weights_in_words(model)),
+        ("Selector", describing.selector_name(model)),
+        ("Smoothing", describing.smoothing_in_words(model)),
+        ("Calibration", describing.weights_in_words(model)),
         *_encoder_settings(model.encoder_),
         ("Seed", "default" if model.random_state is None else str(model.random_state)),
     )

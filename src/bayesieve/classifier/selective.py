@@ -26,10 +26,11 @@ from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import copy_features, is_scan
+from bayesieve.words import named
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
-    from bayesieve.report.data import Performance
+    from bayesieve.report.figure import Figure
     from bayesieve.scorecard.edits import Edit
 
 
@@ -455,9 +456,47 @@ class SelectiveNB(Predicting):
         check_is_fitted(self, "scorecard_")
         return describe(self)
 
+    def plot(self, feature: str, target_class: Any = None) -> Figure:
+        """Draw what a feature adds to the log-odds of a class, cell by cell, with standard errors.
+
+        Parameters
+        ----------
+        feature : name of a feature in the model.
+        target_class : label; by default the second of two classes, or the first of more.
+
+        Raises
+        ------
+        ValueError
+            If no feature in the model, or no class, has this name.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB
+        >>> from sklearn.datasets import load_iris
+        >>> model = SelectiveNB().fit(*load_iris(return_X_y=True, as_frame=True))
+        >>> model.plot("petal length (cm)").data.columns[:3]
+        ['label', 'rows', 'share']
+        """
+        from bayesieve.classifier.report_data import report_data
+        from bayesieve.report.report import feature_figure
+
+        data = report_data(self, positive=target_class)
+        found = {one.name: one for one in data.features if one.selected}
+        if feature not in found:
+            raise ValueError(f"There is no feature {feature!r:.80} in the model; there are {named(found)}.")
+        of_first = target_class is None and len(data.classes) > 2
+        return feature_figure(data, found[feature], 0 if of_first else data.positive)
+
+    def plot_importance(self) -> Figure:
+        """Draw the features in the model by their share of the evidence."""
+        from bayesieve.classifier.report_data import report_data
+        from bayesieve.report.report import importance_figure
+
+        return importance_figure(report_data(self))
+
     def report(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         X: Any = None,
         y: Any = None,
         *,
@@ -466,16 +505,17 @@ class SelectiveNB(Predicting):
         cv: Any = None,
         held_out: bool = False,
         time: Any = None,
-        n_explained: int = 3,
+        rows: Any = None,
+        positive: Any = None,
         title: str | None = None,
         min_count: int = 1,
-    ) -> Performance | None:
+    ) -> Any:
         """Write a self-contained HTML report.
 
         Parameters
         ----------
-        path : file to write, named ``.html`` or ``.htm``.
-        X, y : rows to measure on, and to explain some of; without them the report shows the model only. The figures are
+        path : file to write, named ``.html`` or ``.htm``; without it the report is returned and notebooks show it.
+        X, y : rows to measure on; without them the report shows the model only. The figures are
             those of this very model, unless the rows are its training rows, in any order: these are predicted by
             5-fold cross-validation. The report tells which with every figure. Of what `bayesieve.scan` takes,
             with the name of a column as ``y``, 50,000 rows are drawn at random.
@@ -490,15 +530,19 @@ class SelectiveNB(Predicting):
             Numbers or dates by which to order the rows, or the name of their column, which the model need not know;
             by default rows are in order. If it is given, or ``cautions_`` has one of kind "order", figures on
             shuffled folds stand beside those of a model of earlier rows on the last fifth (``later``).
-        n_explained : number of rows explained.
+        rows : int or array-like of int, optional
+            Rows of ``X`` to explain in the report, by position, or how many: a clear case, a close call and the most
+            confident mistake come first. By default no value of any row stands in the report.
+        positive : the class that curves, contributions, thresholds and texts are about, of two; by default the second.
         title : headline; by default it names the target.
         min_count : more than 1: counts of rows by level are rounded to multiples of it, and levels of fewer rows joined
             in one line.
 
         Returns
         -------
-        Performance or None
-            The figures shown, or None without rows; None with a warning if they cannot be measured.
+        Performance, Report or None
+            The figures shown, or None without rows; None with a warning if they cannot be measured. Without ``path``
+            a `Report`, whose ``performance`` holds them and whose ``save(path)`` writes it.
 
         Raises
         ------
@@ -507,12 +551,14 @@ class SelectiveNB(Predicting):
             cannot split the rows, or ``path`` ends otherwise or cannot be written.
         """
         from bayesieve.classifier.report_data import report_data
-        from bayesieve.report import render_report
-        from bayesieve.table.writing import check_html, write_atomically
+        from bayesieve.report import Report, render_report
+        from bayesieve.table.writing import check_html
 
         check_is_fitted(self, "scorecard_")
-        check_html(path)
-        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "n_explained": n_explained}
+        if path is not None:
+            check_html(path)
+        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "rows": rows}
+        options["positive"] = positive
         options["title"] = title
         model = self.with_hidden_counts(min_count)
         if is_scan(X, y):
@@ -521,7 +567,10 @@ class SelectiveNB(Predicting):
             model.cautions_ = (*self.cautions_, *filter(None, [caution]))
             options["cv"] = 5 if cv is None and not held_out else cv
         data = report_data(model, X, y, sample_weight, **options, min_count=min_count)
-        write_atomically(path, render_report(data))
+        made = Report(render_report(data), data.performance)
+        if path is None:
+            return made
+        made.save(path)
         return data.performance
 
     def save(self, path: str | os.PathLike[str], *, min_count: int = 1) -> None:

@@ -182,6 +182,35 @@ def explain(given: Any) -> None:
     """
 
 
+EXPORT = {
+    "": [
+        MODEL,
+        Option(
+            "--to NAME", "Target: sql, onnx, pmml, points, excel, python or javascript.", default_in_words="by FILE"
+        ),
+        Option("--output -o FILE", "File to write; its ending may choose the target; - is standard output.", ..., Path),
+        Option("--name TEXT", "Name of the model in the file.", default_in_words="that of the target column"),
+        Option("--counts", "Tell the training rows of each cell."),
+        Option("--reasons N", "Of sql and pmml: how many reasons each row gets.", type=int, default_in_words="none"),
+        Option("--dialect NAME", "Of sql: duckdb, sqlite, postgres, mysql, tsql, ...", default_in_words="duckdb"),
+        Option("--table NAME", "Of sql: the table with the columns.", default_in_words="data"),
+        Option("--view NAME", "Of sql: write CREATE VIEW NAME in place of a SELECT."),
+        Option("--pdo N", "Of points and excel: points that double the odds.", type=float, default_in_words="20"),
+        Option("--base-score N", "Of points and excel: score at the base odds.", type=float, default_in_words="600"),
+        Option("--base-odds N", "Of points and excel: odds at the base score.", type=float, default_in_words="30"),
+        Option("--set NAME=VALUE", "Any other option of the target; may be repeated.", []),
+    ]
+}
+
+
+@command(EXPORT, "bayesieve.cli.models")
+def export(given: Any) -> None:
+    """Write MODEL for another system: databases, ONNX, PMML, spreadsheets, points on paper, plain Python, JavaScript.
+
+    It gives the probabilities that `predict` gives.
+    """
+
+
 @command({"": [MODEL, Option("--all", "List features of weight 0 as well.")]}, "bayesieve.cli.models")
 def info(given: Any) -> None:
     """Show the target, classes, features and weights of MODEL."""
@@ -347,7 +376,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for function in (fit, predict, explain, info, levels, merge, update, evaluate, monitor, compare):
+for function in (fit, predict, explain, info, levels, export, merge, update, evaluate, monitor, compare):
     app.command()(function)
 app.command("compile")(compile_kernels)
 added = plugins("commands")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bayesieve.table.sources import Source
 
 _BYTES_OF_VALUE = 16  # in memory, with what is made of it
-_FORMULA = r"^(?s)[=+\-@\t\r]."  # a sign alone is no formula
 
 
 def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
@@ -201,10 +200,10 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     """Yield a function that writes frames one after another, to a file that appears whole or not at all, or as CSV to
     standard output.
     """
-    if path is not None and not to_stdout(path):
-        from bayesieve.table.reading import ending_of
-        from bayesieve.table.writing import SEPARATORS, FrameFile
+    from bayesieve.table.reading import ending_of
+    from bayesieve.table.writing import SEPARATORS, FrameFile, guarded
 
+    if path is not None and not to_stdout(path):
         with FrameFile(path) as file:
             is_text = ending_of(path) in SEPARATORS
             yield lambda frame: file.write(guarded(frame) if is_text else frame)
@@ -224,13 +223,19 @@ def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
         write(frame)
 
 
-def guarded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay unchanged."""
-    import polars as pl
+def target_of(model: Any, asked: str | None) -> str:
+    """The column of the true classes: the one asked for, else that of the model; CommandError without either."""
+    target: str | None = asked or model.target_name_
+    if target is None:
+        raise CommandError("The model does not know the name of its target; give it with --target")
+    return target
 
-    text = pl.col(pl.String)
-    is_formula = text.str.contains(_FORMULA) & text.str.strip_chars().cast(pl.Float64, strict=False).is_null()
-    return frame.with_columns(pl.when(is_formula).then("'" + text).otherwise(text).name.keep())
+
+def require_columns(path: Path, frame: pl.DataFrame, **columns: str | None) -> None:
+    """CommandError for a column that an option names, by the option, and that the table lacks."""
+    for option, name in columns.items():
+        if name is not None and name not in frame.columns:
+            raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option})")
 
 
 def shown(path: Path) -> str:

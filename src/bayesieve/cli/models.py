@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -112,6 +113,37 @@ def levels(given: Any) -> None:
         screen.line(f"levels in {given.output}")
 
 
+_EXPORT_OPTIONS = ("name", "reasons", "dialect", "table", "view", "pdo", "base_score", "base_odds")
+
+
+def export(given: Any) -> None:
+    """Write a model for another system."""
+    screen, output = Screen(), given.output
+    options = {name: getattr(given, name) for name in _EXPORT_OPTIONS if getattr(given, name) is not None}
+    for text in given.set:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CommandError(f"--set must be NAME=VALUE, got {quoted(text)}")
+        options[name.replace("-", "_")] = _plain(value)
+    if given.counts:
+        options["counts"] = True
+    to_stdout = files.to_stdout(output)
+    model = files.read_model(given.model, screen)
+    content = model.export(None if to_stdout else output, given.to, **options)
+    if to_stdout:
+        typer.echo(content if isinstance(content, bytes) else content.encode(), nl=False)
+    else:
+        screen.line(f"model in {output}")
+
+
+def _plain(text: str) -> Any:
+    """A value of the command line: a number, true or false, else text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def merge(given: Any) -> None:
     """Merge models."""
     from bayesieve.classifier.combining import merge as merged
@@ -124,13 +156,9 @@ def update(given: Any) -> None:
     """Let a model learn from the rows of a table."""
     screen, weight = Screen(), given.weight
     model = files.read_model(given.model, screen)
-    target = given.target or model.target_name_
-    if target is None:
-        raise CommandError("The model does not know the name of its target; give it with --target")
+    target = files.target_of(model, given.target)
     frame = files.read_table(given.table, screen, model)
-    for option, name in (("--target", target), ("--weight", weight)):
-        if name is not None and name not in frame.columns:
-            raise CommandError(f"{files.shown(given.table)} has no column {quoted(name)} ({option})")
+    files.require_columns(given.table, frame, target=target, weight=weight)
     with files.locating(given.table, target), compiling.announced(screen), screen.working("Updating ..."):
         made = model.update(frame, target, weight)
     _save(made, given.output, screen)

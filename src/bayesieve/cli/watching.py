@@ -36,9 +36,11 @@ def monitor(given: Any) -> None:
             files.write_frame(frames[name], path)
         result.report(given.output / "drift.html")
     figures, lines = [name for name in ("auc", "log_loss", "calibration") if name in result.periods.columns], []
+    of_periods: dict[Any, list[dict[str, Any]]] = {}
+    for row in result.to_frame().iter_rows(named=True):
+        of_periods.setdefault(row["by"], []).append(row)
     for period in result.periods.iter_rows(named=True):
-        own = [row for row in result.to_frame().iter_rows(named=True) if row["by"] == period["by"]]
-        row: dict[str, Any] = max(own, key=lambda row: row["psi"] or 0.0, default={})
+        row = max(of_periods.get(period["by"], []), key=lambda row: row["psi"] or 0.0, default={})
         psi = [_text(row.get("psi")), _interval(row, "psi_low", "psi_high"), _text(row.get("psi_chance"))]
         numbers_shown = [_text(period[name]) for name in ("shift", *figures)]
         lines.append([_label(period["by"]), period["rows"], *numbers_shown, *psi, row.get("feature", "")])
@@ -81,13 +83,9 @@ def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]
     if given.every not in EVERY:
         raise CommandError(f"--every must be one of {named(EVERY)}, got {quoted(given.every)}")
     model = files.read_model(given.model, screen)
-    target = model.target_name_ if target == "" else target
-    if target is None and measure is evaluation_of:
-        raise CommandError("The model does not know the name of its target; give it with --target")
+    target = files.target_of(model, None) if target == "" else target
     frame = files.read_table(given.table, screen, model)
-    for option, name in (("--by", given.by), ("--target", target), ("--weight", given.weight)):
-        if name is not None and name not in frame.columns:
-            raise CommandError(f"{files.shown(given.table)} has no column {quoted(name)} ({option})")
+    files.require_columns(given.table, frame, by=given.by, target=target, weight=given.weight)
     with files.locating(given.table), compiling.announced(screen), screen.working("Measuring ..."):
         return screen, measure(model, frame, target, given.by, every=given.every, sample_weight=given.weight)
 

@@ -32,9 +32,11 @@ class RandomSums(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_features : int
-        Number of sums. No two are of the same columns until all combinations have been drawn.
+        Number of sums. If they are distinct, no two are of the same columns until all combinations have been drawn.
     order : {2, 3}, default=2
         Columns in each sum.
+    distinct : bool, default=True
+        False: every sum is drawn at random, as in the paper, so that small tables have several of the same columns.
 
     Attributes
     ----------
@@ -57,9 +59,12 @@ class RandomSums(TransformerMixin, BaseEstimator):
     (['b + c', 'a + b'], [[110.0, 11.0], [nan, nan]])
     """
 
-    def __init__(self, n_features: int, *, order: Literal[2, 3] = 2, random_state: Any = None) -> None:
+    def __init__(
+        self, n_features: int, *, order: Literal[2, 3] = 2, distinct: bool = True, random_state: Any = None
+    ) -> None:
         self.n_features = n_features
         self.order = order
+        self.distinct = distinct
         self.random_state = random_state
 
     @with_shared_docs
@@ -83,8 +88,8 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return self
 
     def draw(self, table: Table, without: Collection[str] = ()) -> np.ndarray:
-        """Positions of the columns of different sums, (n, order): fewer than ``n_features`` if there are no more.
-        Columns ``without`` are in none.
+        """Positions of the columns of the sums, (n, order): fewer than ``n_features`` if there are no more different
+        ones. Columns ``without`` are in none.
 
         ValueError if an option is wrong, or the table has too few columns of numbers.
         """
@@ -98,17 +103,18 @@ class RandomSums(TransformerMixin, BaseEstimator):
                 f"Sums of {order} columns need as many columns of numbers; of the {table.n_columns} feature(s) of the "
                 f"table {columns.size} hold numbers."
             )
-        n_sums = min(int(self.n_features), comb(columns.size, order))
+        n_sums = min(int(self.n_features), comb(columns.size, order)) if self.distinct else int(self.n_features)
         rng = np.random.default_rng(_seed(self.random_state))
         drawn = np.zeros((0, order), dtype=np.int64)
-        if 2 * n_sums > comb(columns.size, order):
+        if self.distinct and 2 * n_sums > comb(columns.size, order):
             drawn = rng.permutation(_combinations(columns.size, order))[:n_sums]
         while len(drawn) < n_sums:
             more = np.sort(rng.integers(columns.size, size=(2 * n_sums, order)), axis=1)
             more = more[(np.diff(more, axis=1) > 0).all(axis=1)]
-            both = np.concatenate([drawn, more])
-            _, first = np.unique(both, axis=0, return_index=True)
-            drawn = both[np.sort(first)][:n_sums]
+            drawn = np.concatenate([drawn, more])
+            if self.distinct:
+                drawn = drawn[np.sort(np.unique(drawn, axis=0, return_index=True)[1])]
+            drawn = drawn[:n_sums]
         return columns[drawn]
 
     def transform(self, X: Any) -> np.ndarray:
@@ -137,6 +143,8 @@ class RandomSums(TransformerMixin, BaseEstimator):
             raise ValueError(f"n_features must be a whole number of at least 1, got {self.n_features!r}.")
         if isinstance(self.order, bool) or not isinstance(self.order, Integral) or self.order not in (2, 3):
             raise ValueError(f"order must be 2 or 3, got {self.order!r}.")
+        if not isinstance(self.distinct, bool):
+            raise ValueError(f"distinct must be True or False, got {self.distinct!r}.")
         state = self.random_state
         seed = isinstance(state, Integral) and not isinstance(state, bool) and int(state) >= 0
         if not (state is None or seed or isinstance(state, (np.random.RandomState, np.random.Generator))):

@@ -8,19 +8,20 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from bayesieve.parts import is_number
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import WithSpecial
 from bayesieve.table.levels import columns_of
-from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, parse_number
+from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type, parse_number
 from bayesieve.table.yaml_files import read_yaml
 from bayesieve.words import listed
 
-_OF_NUMBERS, _OF_CATEGORIES = ("cuts", "special", "monotone", "max_rows"), ("groups",)
+_OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,8 @@ class LevelRule:
             return "categorical"
         if self.special:
             return WithSpecial(self.special)
-        return (
-            "numeric" if any(getattr(self, option) is not None for option in ("cuts", "monotone", "max_rows")) else None
-        )
+        of_numbers = any(getattr(self, option) is not None for option in ("cuts", "monotone", "max_rows"))
+        return "numeric" if of_numbers else None
 
     def read_for(self, name: str, type_: str) -> LevelRule:
         """The same with cuts, and the value that missing ones join, as numbers of a column of this type."""
@@ -161,11 +161,11 @@ class LevelRule:
         cuts = []
         for cut in self.cuts:
             try:
-                number = float(cut) if is_number(cut) else parse_number(canonical_text(cut), _number_type(type_))
+                number = float(cut) if is_number(cut) else parse_number(canonical_text(cut), number_type(type_))
             except (ValueError, OverflowError):
                 number = math.nan
             if not math.isfinite(number):
-                raise refusal(name, f"has the cut {cut!r:.80}, which is no {_number_type(type_)}")
+                raise refusal(name, f"has the cut {cut!r:.80}, which is no {number_type(type_)}")
             cuts.append(number)
         if cuts != sorted(set(cuts)):
             raise refusal(name, "needs cuts in ascending order, each once")
@@ -270,17 +270,9 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
     return value
 
 
-def is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
 def _is_in_reach(value: Any) -> bool:
     """Whether it is no whole number beyond all numbers of columns."""
     return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
-
-
-def _number_type(type_: str) -> str:
-    return type_ if type_ in TEMPORAL else "number"
 
 
 def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
@@ -383,9 +375,8 @@ class TableRules:
             if asked == "auto" and level.cut_points is not None:
                 counts = np.asarray(level.counts, dtype=float)[level.n_apart :]
                 counts = counts[counts.any(axis=1)]
-                asked = (
-                    1 if not len(counts) or counts[-1, 1] * counts[0].sum() >= counts[0, 1] * counts[-1].sum() else -1
-                )
+                falls = len(counts) > 0 and counts[-1, 1] * counts[0].sum() < counts[0, 1] * counts[-1].sum()
+                asked = -1 if falls else 1
             if asked is not None:
                 signs[level.name] = int(asked)
         return signs

@@ -16,20 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs, map_in_abandonable_threads
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.evaluation.folds import (
-    DataSet,
-    Fold,
-    FoldRun,
-    RepeatedFolds,
-    Split,
-    TimeFolds,
-    check_methods,
-    describe,
-    moments_of,
-    one_line,
-    quiet_clone,
-    split_of,
-)
+from bayesieve.evaluation import folds as of_folds
 from bayesieve.evaluation.results import Comparison, ComparisonFile
 from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.arrays import as_array
@@ -38,7 +25,7 @@ from bayesieve.table.frames import is_scan
 from bayesieve.table.scanned import scanned_rows
 from bayesieve.version import __version__
 
-_TEN_FOLDS = RepeatedFolds()
+_TEN_FOLDS = of_folds.RepeatedFolds()
 
 
 def compare(
@@ -142,9 +129,9 @@ def compare_many(
     >>> comparison.matrix("auc").shape
     (2, 2)
     """
-    check_methods(estimators)
+    of_folds.check_methods(estimators)
     effective_jobs(n_jobs)
-    protocol = split_of(protocol)
+    protocol = of_folds.split_of(protocol)
     if not isinstance(data, Mapping) or not data:
         raise ValueError("data must be a mapping from names to (X, y), with at least one of them.")
     file = ComparisonFile(results)
@@ -156,9 +143,9 @@ def compare_many(
             raise ValueError(str(error) if len(data) == 1 else f"Data set {name!r}: {error}") from error
     if results is not None:
         fingerprints = {source.name: source.opened[0].fingerprint for source in sources if source.opened is not None}
-        methods = {name: describe(estimator) for name, estimator in estimators.items()}
+        methods = {name: of_folds.describe(estimator) for name, estimator in estimators.items()}
         file.go_on({**protocol.settings, "bayesieve": __version__}, fingerprints, methods)
-    quiet = {name: quiet_clone(estimator, n_jobs) for name, estimator in estimators.items()}
+    quiet = {name: of_folds.quiet_clone(estimator, n_jobs) for name, estimator in estimators.items()}
     return Comparison.of(data, estimators, protocol, file.rows, _run(quiet, sources, file, n_jobs, verbose))
 
 
@@ -187,7 +174,7 @@ def _run(
         if stopped.is_set():
             return
         with source.fold(place) as (data, fold):
-            on_fold = FoldRun(data, fold)
+            on_fold = of_folds.FoldRun(data, fold)
             for method in methods:
                 if stopped.is_set():
                     return
@@ -229,7 +216,7 @@ class _Source:
     the name is not a text, or the content cannot be loaded or split.
     """
 
-    def __init__(self, name: str, content: Any, split: Split, file: ComparisonFile) -> None:
+    def __init__(self, name: str, content: Any, split: of_folds.Split, file: ComparisonFile) -> None:
         if not isinstance(name, str) or not name:
             raise ValueError(f"Names of data sets must be texts, got {name!r}.")
         self.name = name
@@ -241,7 +228,7 @@ class _Source:
         self.opened = None if callable(content) else self._folds_of(content)
 
     @contextmanager
-    def fold(self, place: tuple[int, int]) -> Iterator[tuple[DataSet, Fold]]:
+    def fold(self, place: tuple[int, int]) -> Iterator[tuple[of_folds.DataSet, of_folds.Fold]]:
         """The data set and one of its folds, by repeat and fold, while the block runs."""
         with self._lock:
             if self._failure is None and self.opened is None:
@@ -261,11 +248,11 @@ class _Source:
                 if callable(self._content) and self.n_waiting <= 0:
                     self.opened = None
 
-    def _loaded(self) -> tuple[DataSet, list[Fold]]:
+    def _loaded(self) -> tuple[of_folds.DataSet, list[of_folds.Fold]]:
         try:
             parts = self._content()
         except Exception as error:
-            raise ValueError(f"Data set {self.name!r} cannot be loaded: {one_line(error)}") from error
+            raise ValueError(f"Data set {self.name!r} cannot be loaded: {of_folds.one_line(error)}") from error
         try:
             opened = self._folds_of(parts)
         except ValueError as error:
@@ -274,7 +261,7 @@ class _Source:
             self._file.add_data(self.name, opened[0].fingerprint)
         return opened
 
-    def _folds_of(self, parts: Any) -> tuple[DataSet, list[Fold]]:
+    def _folds_of(self, parts: Any) -> tuple[of_folds.DataSet, list[of_folds.Fold]]:
         if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
             raise ValueError("A data set is a pair (X, y), or (X, y, sample_weight).")
         X, y, weight = (*parts, None) if len(parts) == 2 else parts
@@ -288,26 +275,27 @@ class _Source:
             )
         X = as_array(X) if isinstance(X, (list, tuple)) else X
         order: tuple[np.ndarray, ...] = ()
-        if isinstance(self._split, TimeFolds) and self._split.time is not None:
-            X, moments = moments_of(X, self._split.time)
+        if isinstance(self._split, of_folds.TimeFolds) and self._split.time is not None:
+            X, moments = of_folds.moments_of(X, self._split.time)
             order = (moments,)
         check_consistent_length(as_table(X), target.codes, *order)
         weights = as_sample_weight(weight, target.codes.size)
         issue([weights_caution(weights)])
-        codes, described = target.codes.astype(np.int64), "".join(map(describe, order))
-        data = DataSet(self.name, X, codes, np.asarray(target.classes), weights, described)
-        if isinstance(self._split, RepeatedFolds) and weights is not None and not weights.all():
+        codes, described = target.codes.astype(np.int64), "".join(map(of_folds.describe, order))
+        data = of_folds.DataSet(self.name, X, codes, np.asarray(target.classes), weights, described)
+        if isinstance(self._split, of_folds.RepeatedFolds) and weights is not None and not weights.all():
             data = _without_uncounted_rows(data, weights)
         return data, self._split.split(data.codes, *order)
 
 
-def _without_uncounted_rows(data: DataSet, weights: np.ndarray) -> DataSet:
+def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_folds.DataSet:
     """Without rows of weight 0, which must not fill a fold, and classes that only such rows have."""
     left = data.take(np.flatnonzero(weights))
     present, codes = np.unique(left.codes, return_inverse=True)
     if present.size < 2:
         raise ValueError(f"The target has only one class ({data.classes[present[0]]!r}) in rows of positive weight.")
-    return DataSet(data.name, left.X, codes, data.classes[present], as_sample_weight(left.weights, left.n_rows))
+    known = as_sample_weight(left.weights, left.n_rows)
+    return of_folds.DataSet(data.name, left.X, codes, data.classes[present], known)
 
 
 class _Standing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,7 +76,9 @@ class Drift(ShortRepr):
         return render_drift(self)
 
     def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{html.escape(self._page())}" style="width:100%;height:36rem;border:0"></iframe>'
+        from bayesieve.report.page import framed
+
+        return framed(self._page())
 
 
 def drift(

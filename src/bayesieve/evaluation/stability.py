@@ -23,7 +23,7 @@ from bayesieve.selection.base import seed_of
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, silenced, weights_caution
-from bayesieve.table.frames import take_rows
+from bayesieve.table.frames import polars_frame, take_rows
 from bayesieve.words import ShortRepr
 
 
@@ -115,7 +115,7 @@ class SelectionStability(ShortRepr):
         import polars as pl
 
         order = np.lexsort((-self.mean_weight, -self.frequency))
-        return pl.DataFrame(
+        return polars_frame(
             {
                 "feature": [self.names[k] for k in order],
                 "frequency": self.frequency[order],
@@ -126,7 +126,7 @@ class SelectionStability(ShortRepr):
         )
 
     def figure(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw the folds (`stability_figure`), and write the figure to ``path`` (.html or .svg) if given."""
+        """Draw the folds (`stability_figure`), and write the figure to ``path`` if given (see `Figure.save`)."""
         from bayesieve.report import stability_figure
 
         figure = stability_figure(self)

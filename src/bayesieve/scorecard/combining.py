@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import Any
 
@@ -23,7 +22,7 @@ from bayesieve.scorecard.record import Feature, Scorecard, chance, number_varian
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.values import canonical_text
-from bayesieve.words import named
+from bayesieve.words import named, utc_now
 
 _SHARPER = 0.15
 """Fitted evidence is held back by its prior, the more the fewer rows there are: what several models have on average is
@@ -43,7 +42,7 @@ class Note:
 
     @classmethod
     def now(cls, n_rows: int) -> Note:
-        return cls(int(n_rows), datetime.now(UTC).isoformat(timespec="seconds"))
+        return cls(int(n_rows), utc_now())
 
 
 @dataclass(frozen=True, eq=False)

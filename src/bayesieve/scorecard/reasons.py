@@ -18,13 +18,14 @@ what speaks for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.look_up import RowReader, ScoreReader
-from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard
+from bayesieve.scorecard.record import UNSEEN, Explanation, Feature, Scorecard, columns_of_texts
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import silenced
@@ -91,33 +92,41 @@ def shortfalls(
     """
     parts, position = np.zeros((codes.shape[1], len(names))), {name: i for i, name in enumerate(names)}
     features = [card.features[k] for k in card.used.tolist()]
-    references = _best(features, sign) if against == "best" else np.zeros((len(features), card.classes.size))
+    references = reference_scores(card, against, sign)
     for feature, own, reference in zip(features, codes, references, strict=True):
-        scores = sign * _scores(feature.table) - reference
+        scores = sign * class_scores(feature.table) - reference
         value = scores[np.minimum(own, len(scores) - 1), towards] / len(feature.columns)
         for name in feature.columns:
             parts[:, position[name]] += value
     return parts
 
 
-def _scores(table: np.ndarray) -> np.ndarray:
+def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.ndarray:
+    """(n_used, n_classes) what the reference adds to the score of each class, by feature in the model."""
+    features = [card.features[k] for k in card.used.tolist()]
+    nothing = np.zeros((len(features), card.classes.size))
+    return _best(features, sign) if features and against == "best" else nothing
+
+
+def class_scores(table: np.ndarray) -> np.ndarray:
+    """(n_lines, n_classes) what lines of contributions add to the score of each class."""
     n_classes = table.shape[1]
     return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
 
 
 def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
     """(n_features, n_classes) the most that cells of each feature add; all of a column in the first of its features."""
-    best = np.zeros((len(features), features[0].contributions.shape[1] if features else 0))
+    best = np.zeros((len(features), features[0].contributions.shape[1]))
     alone: dict[tuple[str, ...], list[int]] = {}
     for k, feature in enumerate(features):
-        best[k] = (sign * _scores(feature.contributions)).max(axis=0)
+        best[k] = (sign * class_scores(feature.contributions)).max(axis=0)
         if isinstance(feature.cells.cut_points, np.ndarray):
             alone.setdefault(feature.columns, []).append(k)
     for several in (run for run in alone.values() if len(run) > 1):
         cells = [features[k].cells for k in several]
         values = np.unique(np.concatenate([np.asarray(cell.cut_points) for cell in cells] + [np.array([np.inf])]))
         values = np.append(values, [np.nan] * (cells[0].missing_code is not None))
-        joint = sum(sign * _scores(features[k].table)[features[k].cells.code_numbers(values)] for k in several)
+        joint = sum(sign * class_scores(features[k].table)[features[k].cells.code_numbers(values)] for k in several)
         best[several] = 0.0
         best[several[0]] = np.asarray(joint).max(axis=0)
     return best
@@ -125,16 +134,52 @@ def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
 
 def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
     """For each column the position of what tells values apart; the codes of these, (n_told, n_rows); their texts."""
-    words, told = Wording.of(card), told_apart(card, names)
+    told = told_apart(card, names)
     levels = list({id(level): level for level in told}.values())
-    single = [level if level.groups is None else level.by_value() for level in levels]
-    unseen = "missing" if isinstance(card.reader, ScoreReader) else UNSEEN[1:-1]
-    texts = []
-    for level, parts in zip(levels, single, strict=True):
-        name = words.named(level)
-        texts.append([f"{name}: {text}" for text in (*_texts_of(card, level, parts, words), unseen)])
+    parts, texts = zip(*(reason_texts(card, level) for level in levels), strict=True) if levels else ((), ())
     position = {id(level): i for i, level in enumerate(levels)}
-    return np.array([position[id(level)] for level in told], dtype=np.int64), code_by(card, table, single), texts
+    return np.array([position[id(level)] for level in told], dtype=np.int64), code_by(card, table, parts), [*texts]
+
+
+def reason_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
+    """What tells values of a column apart in reasons, category by category, and the text of each of its codes."""
+    single, texts = _part_texts(card, told)
+    name = Wording.of(card).named(told)
+    return single, [f"{name}: {text}" for text in texts]
+
+
+def _part_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
+    words, single = Wording.of(card), told if told.groups is None else told.by_value()
+    unseen = "missing" if isinstance(card.reader, ScoreReader) else UNSEEN[1:-1]
+    return single, [*_texts_of(card, told, single, words), unseen]
+
+
+def explained_by_column(card: Scorecard, table: Table) -> Explanation:
+    """An explanation with one line for each column, which gets an equal part of what its features add; weights are
+    divided likewise, and levels are the texts of reasons.
+    """
+    own, names = card.explain(table), columns_in_use(card)
+    shares, errors = np.zeros((len(own.features), len(names))), np.asarray(own.standard_errors)
+    for k, at in enumerate(card.used.tolist()):
+        columns = card.features[at].columns
+        shares[k, [names.index(name) for name in columns]] = 1.0 / len(columns)
+    told, read = told_apart(card, names), card.reader.read(table)
+    parts = [_part_texts(card, level) for level in told]
+    codes = code_by(card, table, [single for single, _ in parts])
+    texts = [np.array(of, dtype=object)[row] for (_, of), row in zip(parts, codes, strict=True)]
+    values = [level.texts(read.column(card.reader.needed.index(name))) for name, level in zip(names, told, strict=True)]
+    words = Wording.of(card)
+    return replace(
+        own,
+        features=names,
+        names=[*map(words.name, names)] if words.labels else None,
+        contributions=np.einsum("rfc,fk->rkc", own.contributions, shares),
+        standard_errors=np.sqrt(np.einsum("rfc,fk->rkc", np.square(errors), np.square(shares))),
+        values=columns_of_texts(values, table.n_rows),
+        levels=(levels := columns_of_texts(texts, table.n_rows)),
+        cells=levels,
+        weights=own.weights @ shares,
+    )
 
 
 def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.ndarray:

@@ -323,7 +323,10 @@ class Scorecard(ShortRepr):
 
     def _explained(self, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
         used, n_rows = [self.features[k] for k in self.used.tolist()], codes.shape[1]
-        labels = [f.level_labels[np.minimum(own, len(f.labels))] for f, own in zip(used, codes, strict=True)]
+        codes = np.array([np.minimum(own, len(f.labels)) for f, own in zip(used, codes, strict=True)], dtype=np.int64)
+        labels = [feature.level_labels[own] for feature, own in zip(used, codes, strict=True)]
+        cells = [np.array([*f.labels, UNSEEN], dtype=object)[own] for f, own in zip(used, codes, strict=True)]
+        codes = codes.reshape(len(used), n_rows)
         return Explanation(
             rows=np.arange(n_rows),
             features=[feature.name for feature in used],
@@ -335,6 +338,7 @@ class Scorecard(ShortRepr):
             values=columns_of_texts(texts, n_rows),
             levels=columns_of_texts(labels, n_rows),
             weights=np.array([feature.weight for feature in used]),
+            cells=columns_of_texts(cells, n_rows),
         )
 
     def to_frame(self, min_count: int = 1) -> Any:
@@ -412,7 +416,9 @@ class Explanation(ShortRepr):
     standard_errors : (n_rows, n_features, n_classes) of the contributions, 0 for values never seen in training;
     intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases. None of both for
     a model without errors;
-    names : readable names of the features, if the model has labels, which are also those of the levels then.
+    names : readable names of the features, if the model has labels, which are also those of the levels then;
+    cells : (n_rows, n_features) labels of the parts of levels that contributions are those of;
+    probabilities : (n_rows, n_classes) of the classes, if contributions are log odds against another one.
     """
 
     rows: np.ndarray
@@ -426,6 +432,40 @@ class Explanation(ShortRepr):
     standard_errors: np.ndarray | None = None
     intervals: np.ndarray | None = None
     names: Sequence[str] | None = None
+    cells: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+
+    def against(self, label: Any) -> Explanation:
+        """The other classes, with what features add to their log odds against this one.
+
+        Raises
+        ------
+        ValueError
+            If there is no such class.
+        """
+        labels = self.classes.tolist()
+        if label not in labels:
+            raise ValueError(f"against must be a class, one of {', '.join(map(str, labels[:20]))}, got {label!r:.80}.")
+        at, others = labels.index(label), np.array([other != label for other in labels])
+        errors = self.standard_errors
+        if errors is not None:
+            shape, n = errors.shape, len(labels)
+            of_numbers = number_variances(errors.reshape(-1, n) ** 2)
+            of_numbers = of_numbers[:, [0, 0]] / 2 if n == 2 else of_numbers
+            errors = np.sqrt(of_numbers[:, others] + of_numbers[:, [at]]).reshape(*shape[:2], n - 1)
+        return replace(
+            self,
+            classes=self.classes[others],
+            prior=(self.prior - self.prior[at])[others],
+            contributions=(self.contributions - self.contributions[..., [at]])[..., others],
+            standard_errors=errors,
+            intervals=None if self.intervals is None else self.intervals[:, others],
+            probabilities=self.all_probabilities()[:, others],
+        )
+
+    def all_probabilities(self) -> np.ndarray:
+        """(n_rows, n_classes) probabilities of the classes."""
+        return probabilities(self.joint_log_proba()) if self.probabilities is None else self.probabilities
 
     def joint_log_proba(self) -> np.ndarray:
         """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums
@@ -476,24 +516,29 @@ class Explanation(ShortRepr):
             weights=np.array([self.weights[members].sum() for _, members in runs]),
             standard_errors=errors,
             intervals=self.intervals,
+            cells=levels,
         )
 
     def to_frame(self) -> Any:
         """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
         ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the
-        ``standard_error`` of the contribution (nats), and the ``probability`` of the class, which lies between ``low``
-        and ``high`` in 90 % of cases; a model with labels (`SelectiveNB.with_labels`) the readable ``name``.
+        ``cell`` (the part of the level that the contribution is that of), the ``standard_error`` of the contribution
+        (nats), and the ``probability`` of the class, which lies between ``low`` and ``high`` in 90 % of cases; a model
+        with labels (`SelectiveNB.with_labels`) the readable ``name``.
         """
         import polars as pl
 
         n_rows, n_features, n_classes = self.contributions.shape
         errors: dict[str, np.ndarray] = {}
         if self.standard_errors is not None and self.intervals is not None:
-            of_class = (probabilities(self.joint_log_proba()), self.intervals[..., 0], self.intervals[..., 1])
+            of_class = (self.all_probabilities(), self.intervals[..., 0], self.intervals[..., 1])
             errors = {"standard_error": self.standard_errors.transpose(0, 2, 1).ravel()}
             names = ("probability", "low", "high")
             errors |= {name: np.repeat(own.ravel(), n_features) for name, own in zip(names, of_class, strict=True)}
         labels = self.classes.tolist()
+        cells = (
+            {} if self.cells is None else {"cell": pl.Series(_for_each_class(self.cells, n_classes), dtype=pl.String)}
+        )
         readable = {} if self.names is None else {"name": list(self.names) * (n_rows * n_classes)}
         per_row = n_classes * n_features
         return polars_frame(
@@ -503,13 +548,16 @@ class Explanation(ShortRepr):
                 "feature": list(self.features) * (n_rows * n_classes),
                 "value": _for_each_class(self.values, n_classes),
                 "level": _for_each_class(self.levels, n_classes),
+                **cells,
                 "weight": np.tile(self.weights, n_rows * n_classes),
                 "contribution": self.contributions.transpose(0, 2, 1).ravel(),
                 "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
                 **errors,
                 **readable,
             },
-            schema_overrides={"feature": pl.String, "value": pl.String, "level": pl.String},
+            schema_overrides=dict.fromkeys(
+                ("feature", "value", "level", *["cell"] * (self.cells is not None)), pl.String
+            ),
         )
 
 

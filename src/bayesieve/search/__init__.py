@@ -4,7 +4,7 @@ from bayesieve.criteria import ScoredRows
 from bayesieve.engine.progress import Clock
 from bayesieve.search.clusters import ClusterCandidates, ClusterSearch, FeatureClusters
 from bayesieve.search.exhaustive import ExhaustiveSearch
-from bayesieve.search.greedy import DIRECTIONS, BestFirst, GreedySearch, MultiStart
+from bayesieve.search.greedy import DIRECTIONS, BestFirst, GreedySearch, MultiStart, RankedPath
 from bayesieve.search.problem import Constraint, Objective, Search, SearchState, SubsetProblem, first_record
 from bayesieve.search.subset_values import SubsetValues, evaluate_subsets
 from bayesieve.search.trace import SearchTrace, StepRecorder, TraceRecorder
@@ -21,6 +21,7 @@ __all__ = [
     "GreedySearch",
     "MultiStart",
     "Objective",
+    "RankedPath",
     "ScoredRows",
     "Search",
     "SearchState",

@@ -158,8 +158,8 @@ class InformationGainSelector(FilterSelector):
     threshold : float, default=0.0
         Features of a gain above it are selected, in nats.
     alpha : float or None, default=None
-        A share, in place of ``threshold``: the threshold is alpha * ln(number of classes), which no gain exceeds at
-        alpha = 1.
+        A share, in place of ``threshold``: features of a gain of at least alpha * ln(number of classes), the largest
+        possible gain, are selected.
     n_features_to_select : int, "auto" or None, default=None
         In place of a threshold: this many features of largest gain, the lower column on ties. "auto": as many as do
         best on rows that are held out, the fewest of equals; gains are then those of the other rows.
@@ -216,8 +216,10 @@ class InformationGainSelector(FilterSelector):
     def _keep(self, coded: CodedTable) -> np.ndarray:
         if self.n_features_to_select is not None:
             return leading(self.ranking_, int(self.n_features_to_select))
-        share = self.threshold if self.alpha is None else self.alpha * float(np.log(coded.n_classes))
-        return above(self.scores_, share)
+        if self.alpha is not None:
+            share = self.alpha * float(np.log(coded.n_classes))
+            return (np.round(self.scores_ - share, _DIGITS) >= 0).astype(float)
+        return above(self.scores_, self.threshold)
 
     def _check_options(self) -> None:
         given = [self.threshold != 0.0, self.alpha is not None, self.n_features_to_select is not None]

@@ -331,8 +331,10 @@ class TrainingSelector(CodedSelector):
     """A `WrapperSelector` by one criterion of the training rows, on the path of a search forward."""
 
     criterion: ClassVar[str]
+    _allowed = SHARED_OPTIONS | {"tol": WrapperSelector._allowed["tol"]}
 
     _: KW_ONLY
+    tol: float | None = None
     max_seconds: float | None = None
     smoothing: Smoothing = "m-estimate"
     encoder: Any = "modl"
@@ -347,7 +349,7 @@ class TrainingSelector(CodedSelector):
     def _wrapper(self) -> WrapperSelector:
         options = self.get_params(deep=False)
         limits = {"max_seconds": options["max_seconds"], "n_jobs": options["n_jobs"]}
-        search: Search = GreedySearch("forward", until_best=True, **limits)
+        search: Search = GreedySearch("forward", tol=options["tol"], until_best=True, **limits)
         if options.get("search") == "multi-start":
             search = MultiStart(seed=seed_of(options["random_state"]), **limits)
         same = {name: options[name] for name in ("smoothing", "encoder", "verbose")}
@@ -364,6 +366,12 @@ class AccuracySelector(TrainingSelector):
 
     The same as ``WrapperSelector("error", direction="forward", evaluation="train")``, but the path ends where no
     training row is wrong, which no larger subset can better.
+
+    Parameters
+    ----------
+    tol : float or None, default=None
+        The search stops when the best addition improves the criterion by no more than this: 0 is the rule of Boulle
+        (2007), section 3.5. None: the path is followed to its end.
 
     Attributes
     ----------
@@ -398,6 +406,8 @@ class AUCSelector(TrainingSelector):
     ----------
     search : {"forward", "multi-start"}, default="forward"
         "multi-start" walks as `MAPSelector` does, which is the paper's search.
+    tol : float or None, default=None
+        Of the search forward, as in `AccuracySelector`.
 
     Attributes
     ----------
@@ -420,7 +430,7 @@ class AUCSelector(TrainingSelector):
     title = "forward search by training AUC"
     sentence = "A forward search selected the features of largest training AUC (SNB(AUC) of Boullé 2007)."
     criterion = "auc"
-    _allowed = SHARED_OPTIONS | {"search": Allowed.choice("forward", "multi-start")}
+    _allowed = TrainingSelector._allowed | {"search": Allowed.choice("forward", "multi-start")}
 
     _: KW_ONLY
     search: Literal["forward", "multi-start"] = "forward"

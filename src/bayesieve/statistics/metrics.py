@@ -114,10 +114,21 @@ def reliability(
         n_bins = int(bins.max()) + 1
     else:
         bins = np.minimum((probability * n_bins).astype(int), n_bins - 1)
-    order = np.argsort(bins, kind="stable")
-    ends = np.cumsum(np.bincount(bins, minlength=n_bins))
+    return [found for _, found in by_group(probability, hit, bins, weights, confidence)]
+
+
+def by_group(
+    probability: np.ndarray,
+    hit: np.ndarray,
+    groups: np.ndarray,
+    weights: np.ndarray | None = None,
+    confidence: float = 0.95,
+) -> list[tuple[int, Bin]]:
+    """The same for each group of rows that has any, given as whole numbers from 0 on."""
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups))
     diagram = []
-    for rows in np.split(order, ends[:-1]):
+    for group, rows in enumerate(np.split(order, ends[:-1])):
         if rows.size:
             mine = None if weights is None else weights[rows]
             predicted = float(np.average(probability[rows], weights=mine))
@@ -125,7 +136,7 @@ def reliability(
             weight = float(rows.size if mine is None else mine.sum())
             n_effective = effective_rows(mine, rows.size)
             low, high = wilson_interval(observed, n_effective, confidence)
-            diagram.append(Bin(predicted, observed, rows.size, low, high, weight))
+            diagram.append((group, Bin(predicted, observed, rows.size, low, high, weight)))
     return diagram
 
 

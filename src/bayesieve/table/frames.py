@@ -177,6 +177,17 @@ def polars_frame(data: Any, **options: Any) -> Any:
         return pl.DataFrame(spelt_out(data), **options)
 
 
+def in_library_of(X: Any, frame: Any) -> Any:
+    """Results (polars) as a dataframe of the library of ``X``; those of pandas have the index label of each ``row``."""
+    X, dependencies = nw.to_native(X, pass_through=True), nw.dependencies
+    if dependencies.is_pandas_dataframe(X):
+        import pandas as pd
+
+        made = pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
+        return made.set_axis(X.index[made["row"].to_numpy()], axis=0)
+    return frame.to_arrow() if dependencies.is_pyarrow_table(X) else frame
+
+
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
     """Read ``X`` and remember its feature names and number on ``estimator`` (``feature_names_in_``,
     ``n_features_in_``).

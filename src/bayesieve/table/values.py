@@ -16,6 +16,10 @@ Scalar = str | int | float | bool
 
 # Beyond the integer types of any table a whole float is printed as a float.
 _LARGEST_INTEGER = 2.0**64
+BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+"""What `str.strip` removes."""
 _MERGE_ORDER = {bool: 0, int: 1, float: 2, str: 3}
 
 

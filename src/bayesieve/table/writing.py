@@ -156,6 +156,7 @@ class _NewFile:
             ) from error
 
 
+_FORMULA = r"^(?s)[=+\-@\t\r]."  # a sign alone is no formula
 SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
 _ENDINGS = ".csv, .tsv, .parquet or .arrow"
 _MARK = "bayesieve"  # key of the metadata of a Parquet file
@@ -175,6 +176,15 @@ def mark_of(path: Path) -> str | None:
         return pl.read_parquet_metadata(path).get(_MARK)
     except (OSError, pl.exceptions.PolarsError):
         return None
+
+
+def guarded(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay unchanged."""
+    import polars as pl
+
+    text = pl.col(pl.String)
+    is_formula = text.str.contains(_FORMULA) & text.str.strip_chars().cast(pl.Float64, strict=False).is_null()
+    return frame.with_columns(pl.when(is_formula).then("'" + text).otherwise(text).name.keep())
 
 
 class FrameFile:

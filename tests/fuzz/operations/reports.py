@@ -32,9 +32,7 @@ def report(case: Case) -> None:
             np.asarray(model.classes_)[new.codes % len(model.classes_)],
         )
     elif how == "odd":
-        given |= {
-            case.pick(("benefit", "cv", "n_explained", "sample_weight", "title")): case.pick(options.odd_values())
-        }
+        given |= {case.pick(("benefit", "cv", "rows", "sample_weight", "title")): case.pick(options.odd_values())}
         labels = case.pick((y, y, table.codes[:-1], ["foreign"] * table.n_rows, None, [None] * table.n_rows))
     elif case.chance(0.5):
         given |= {"cv": case.pick((2, 3, 5)), "sample_weight": weights}
