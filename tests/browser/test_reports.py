@@ -184,10 +184,11 @@ def test_a_pair_has_slices(tmp_path: Path, visit: Visit) -> None:
     page = visit(tmp_path / "page.html")
     page.select_option("#feature-choice", label=pair)
     choice = page.locator("#feature-panel select")
-    page.wait_for_selector("#feature-panel figure:nth-of-type(2) svg")
-    before = page.locator("#feature-panel figure svg").nth(1).inner_html()
+    page.locator("#feature-panel figure").nth(1).scroll_into_view_if_needed()
+    page.wait_for_selector("#feature-panel .tools ~ figure svg")
+    before = page.locator("#feature-panel .tools ~ figure svg").inner_html()
     choice.select_option(index=1)
-    assert page.locator("#feature-panel figure svg").nth(1).inner_html() != before
+    assert page.locator("#feature-panel .tools ~ figure svg").inner_html() != before
     fields = page.locator("[data-part=what-if] [data-column]")
     for k in range(2):
         fields.nth(k).select_option("a")
