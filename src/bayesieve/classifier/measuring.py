@@ -34,6 +34,7 @@ from bayesieve.table import Table, Target, as_sample_weight, as_target
 from bayesieve.table.frames import take_rows
 from bayesieve.table.levels import TableLevels, columns_of
 from bayesieve.table.target import normalized_weights
+from bayesieve.table.values import canonical_text
 from bayesieve.words import plural
 
 if TYPE_CHECKING:
@@ -114,13 +115,14 @@ def known_labels(
     if model.normalize and weights is not None:
         weights = normalized_weights(weights)
     target = target.counted(weights)
-    positions = {label: j for j, label in enumerate(model.classes_.tolist())}
+    positions = {canonical_text(label): j for j, label in enumerate(model.classes_.tolist())}  # files may hold texts
     labels = target.classes.tolist()
-    unknown = [label for label in labels if label not in positions]
+    texts = [canonical_text(label) for label in labels]
+    unknown = [label for label, text in zip(labels, texts, strict=True) if text not in positions]
     if unknown:
         raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
-    codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
-    return target, codes, weights
+    at = np.array([positions[text] for text in texts], dtype=np.int64)
+    return replace(target, classes=model.classes_[at]), at[target.codes], weights
 
 
 def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:

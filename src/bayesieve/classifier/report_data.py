@@ -32,6 +32,7 @@ from bayesieve.report.search import summarise_trace
 from bayesieve.scorecard.reasons import class_position
 from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
+from bayesieve.selection.row_splits import is_number_of_folds
 from bayesieve.table.cautions import silenced
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
@@ -82,6 +83,8 @@ def report_data(
     if X is not None:
         of_rows = {"benefit": benefit, "rows": rows, "by": [by] if isinstance(by, str) else list(by)}
         measured = {"cv": cv, "held_out": held_out, "time": time}
+        if test is not None and is_number_of_folds(cv) and cv == 0:
+            measured |= {"cv": None, "held_out": True}  # as the rows are not predicted by models of folds
         parts = _on_rows(model, place, X, y, sample_weight, **measured, **({} if test else of_rows))
         if test is not None:
             later = _on_rows(
@@ -204,13 +207,9 @@ def _on_rows(
 
 def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray, tuple[str, ...]], ...]:
     """Segments of rows: periods of the time, then the values of columns; name, group of each row, and labels."""
+    named_time = time if isinstance(time, str) else "time"
     found = []
-    for name, values in (
-        ("time" if time is not None and not isinstance(time, str) else time, time),
-        *((n, n) for n in by),
-    ):
-        if values is None:
-            continue
+    for name, values in [*([] if time is None else [(named_time, time)]), *((name, name) for name in by)]:
         if isinstance(values, str):
             table = as_table(X)
             if values not in table.names:

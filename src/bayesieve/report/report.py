@@ -240,7 +240,9 @@ def _with_interval(estimate: tuple[float, float, float] | None) -> tuple[str, st
 def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Figure:
     """How much the levels of each two columns tell of each other."""
     pairs = [(a, b, matrix[i][j]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j]
-    frame = {name: [pair[k] for pair in pairs] for k, name in enumerate(("column", "other", "dependence"))}
+    frame: dict[str, list[Any]] = {
+        name: [pair[k] for pair in pairs] for k, name in enumerate(("column", "other", "dependence"))
+    }
     across = draw.names("other", None, axis={"labelAngle": -40, "labelLimit": 110})
     shade = draw.colour("dependence", "symmetrical uncertainty", [0, max(0.1, *frame["dependence"])])
     known = draw.tips("column", "other", "dependence")
