@@ -192,6 +192,7 @@ def test_a_pair_has_slices(tmp_path: Path, visit: Visit) -> None:
     fields = page.locator("[data-part=what-if] [data-column]")
     for k in range(2):
         fields.nth(k).select_option("a")
+    page.wait_for_selector("#what-if-changes[aria-busy=false]")
     told = page.locator("#what-if-changes tbody tr").all_inner_texts()
     assert len(told) == 2  # either column
     assert all(line.endswith("different") for line in told)

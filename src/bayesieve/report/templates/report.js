@@ -191,6 +191,7 @@ page.ready.then(({ more }) => {
   const form = byId("what-if-form");
   if (form) {
     const { score, model } = globalThis.scoring, fields = new Map();
+    let asked = 0; // how often changes were looked for: a later question ends the work on an earlier one
     const readerOf = (name) => model.readers.find((reader) => reader.columns.length === 1 && reader.columns[0] === name) ?? { values: [], cuts: null, kind: "number" };
     // Values that stand for the cells of a column: known ones, and numbers on both sides of each cut.
     const valuesOf = (name) => {
@@ -249,29 +250,46 @@ page.ready.then(({ more }) => {
       const { contributions } = found;
       const parts = [...contributions.features].filter((part) => part.contribution !== 0).sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
       fallInto(byId("what-if-chart"), [{ label: "Every row", value: "", amount: contributions.intercept }, ...parts.map((part) => ({ label: shown(part.feature), value: part.level, amount: part.contribution }))]);
-      byId("what-if-changes").replaceChildren(...changesOf(row, found));
+      showChanges(row, found);
     };
-    // The smallest changes of one column that give another class; if there are none, of two columns.
-    const changesOf = (row, found) => {
+    // The smallest changes of one column that give another class; if there are none, of two columns. Thousands of scores
+    // are worked out piece by piece, so that the page answers meanwhile.
+    const showChanges = async (row, found) => {
+      const own = ++asked, host = byId("what-if-changes");
       const at = model.classes.indexOf(found.predicted), least = new Map();
-      const steps = [...fields.keys()].flatMap((name) => [...valuesOf(name), null].map((value) => [name, value]));
       const attempt = (changes) => {
         const other = score({ ...row, ...Object.fromEntries(changes) }, { reasons: 0 });
         const change = Math.log(found.probabilities[at]) - Math.log(other.probabilities[at]);
-        if (other.predicted === found.predicted) return change;
-        const key = JSON.stringify(changes.map(([name]) => name));
-        if (!(least.get(key)?.change <= change)) least.set(key, { changes, change, other });
+        if (other.predicted !== found.predicted) {
+          const key = JSON.stringify(changes.map(([name]) => name));
+          if (!(least.get(key)?.change <= change)) least.set(key, { changes, change, other });
+        }
         return change;
       };
-      const effects = steps.map((step) => [attempt([step]), step]);
-      if (!least.size) {
-        const best = effects.filter(([effect]) => effect > 0).sort(([a], [b]) => b - a).slice(0, MOST_STEPS).map(([, step]) => step);
-        best.forEach((one, i) => best.slice(i + 1).forEach((two) => one[0] !== two[0] && attempt([one, two])));
+      const attemptAll = async (every) => {
+        const effects = [];
+        for (let until = performance.now() + 10; effects.length < every.length; until = performance.now() + 10) {
+          while (effects.length < every.length && performance.now() < until) effects.push(attempt(every[effects.length]));
+          await new Promise((done) => setTimeout(done, 4));
+          if (own !== asked) return null;
+        }
+        return effects;
+      };
+      host.ariaBusy = "true";
+      const steps = [...fields.keys()].flatMap((name) => [...valuesOf(name), null].map((value) => [name, value]));
+      const effects = await attemptAll(steps.map((step) => [step]));
+      if (effects && !least.size) {
+        const order = steps.map((step, i) => [effects[i], step]).filter(([effect]) => effect > 0).sort(([a], [b]) => b - a);
+        const best = order.slice(0, MOST_STEPS).map(([, step]) => step);
+        await attemptAll(best.flatMap((one, i) => best.slice(i + 1).filter((two) => one[0] !== two[0]).map((two) => [one, two])));
       }
+      if (own !== asked) return;
       const first = [...least.values()].sort((a, b) => a.change - b.change).slice(0, 5);
-      if (!first.length) return [make("p", { className: "soft", textContent: "No change of one or two columns gives another class." })];
       const told = (k) => (line) => line.changes.map((change) => change[k] ?? "(missing)").join(" and ");
-      return [tableOf(["Column", "Value", "Then"], first.map((line) => [told(0)(line), told(1)(line), shown(String(line.other.predicted))]))];
+      host.replaceChildren(first.length
+        ? tableOf(["Column", "Value", "Then"], first.map((line) => [told(0)(line), told(1)(line), shown(String(line.other.predicted))]))
+        : make("p", { className: "soft", textContent: "No change of one or two columns gives another class." }));
+      host.ariaBusy = "false";
     };
     const starts = more.rows.map((row) => [row.title, Object.fromEntries(row.contributions.filter((part) => fields.has(part.feature)).map((part) => [part.feature, part.value === "missing" ? "" : part.value]))]);
     const usual = Object.fromEntries(model.columns.map(({ name }) => {
