@@ -44,6 +44,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("update-and-merge.md", 6),
         ("watching-a-model.md", 15),
         ("deployment.md", 8),
+        ("report.md", 1),
     ],
 )
 def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.CaptureFixture[str]) -> None:

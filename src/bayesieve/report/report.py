@@ -360,7 +360,7 @@ def threshold_chart() -> draw.Spec:
 
 def shares_chart() -> draw.Spec:
     """Shares of the class by cell in training (bar) and other rows (dot); columns label, share, other, low and high."""
-    x = draw.number("share", "share of the class: training (bar), other rows (dot, 95% interval)", format=draw.SHARE)
+    x = draw.number("share", "share of the class (dot: other rows)", format=draw.SHARE)
     y = draw.names("label", None)
     known = draw.tips("label", "rows", "share", "other_rows", "other")
     return draw.chart(
