@@ -73,7 +73,7 @@ def ours(X: pl.DataFrame, y: np.ndarray, rows: pl.DataFrame, n_slow: int, folder
     connection = duckdb.connect()
     connection.register("arrow", rows.to_arrow())
     connection.execute("CREATE TABLE data AS SELECT * FROM arrow")
-    query = model.export(to="sql", keep=())
+    queries = [model.export(to="sql", keep=(), reasons=reasons) for reasons in (0, 4)]
     session = onnxruntime.InferenceSession(model.export(to="onnx"))
     inputs = onnx_inputs(session, rows)
     labels = model.classes_.tolist()
@@ -84,14 +84,17 @@ def ours(X: pl.DataFrame, y: np.ndarray, rows: pl.DataFrame, n_slow: int, folder
 
     return {
         "predict_proba": (None, lambda: model.predict_proba(rows), len(rows)),
-        "SQL in DuckDB": (
-            whole,
-            lambda: connection.sql(query).pl().select("p_no", "p_yes").to_numpy(),
-            len(rows),
-        ),
+        **{
+            f"SQL in DuckDB{text}": (
+                whole,
+                lambda query=query: connection.sql(query).pl().select("p_no", "p_yes").to_numpy(),
+                len(rows),
+            )
+            for text, query in zip(("", ", with reasons"), queries, strict=True)
+        },
         "ONNX in onnxruntime": (whole, lambda: _run(session, "probabilities", inputs), len(rows)),
-        "plain Python": (whole, in_python, n_slow),
-        "JavaScript in node, started": (whole, lambda: in_node(folder), n_slow),
+        "plain Python, with reasons": (whole, in_python, n_slow),
+        "JavaScript in node, with reasons, started": (whole, lambda: in_node(folder), n_slow),
     }
 
 

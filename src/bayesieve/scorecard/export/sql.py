@@ -102,5 +102,5 @@ class Sql(Export):
         """The query, after comments about the model."""
         from bayesieve.scorecard.export.sql_query import Query
 
-        sql = Query(plan, self).whole().sql(self.dialect, pretty=True)
+        sql = Query(plan, self).whole().sql(self.dialect, pretty=True, copy=False)
         return "".join(f"-- {fact}\n" for fact in plan.facts()) + sql + ";\n"

@@ -141,7 +141,9 @@ class Query:
 
     def total(self, terms: Sequence[Any]) -> Any:
         """A sum, in brackets."""
-        return _in_groups(terms, lambda own: exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), own)))
+        return _in_groups(
+            terms, lambda own: exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), own), copy=False)
+        )
 
     def extreme(self, function: str, numbers: Sequence[Any], known: Any) -> Any:
         """LEAST or GREATEST of numbers, which pass over NULL in some engines; NULL if ``known`` is."""
@@ -178,7 +180,10 @@ class Query:
         if reader.is_text and "" not in reader.keys:
             pairs.append((value.eq(self.text("")), self.number(reader.missing)))
         cuts = reader.cuts or ()
-        pairs += [(value <= self.key(cut, reader), self.number(k)) for k, cut in enumerate(cuts, reader.first)]
+        at_most = (
+            exp.LTE(this=value, expression=self.key(cut, reader)) for cut in cuts
+        )  # operators would copy the tree
+        pairs += [(within, self.number(k)) for k, within in enumerate(at_most, reader.first)]
         return self.case(pairs, self.number(reader.unseen if reader.cuts is None else reader.first + len(cuts)))
 
     def new(self, name: str) -> str:
