@@ -31,7 +31,7 @@ from bayesieve.table.cautions import Caution, warn_caller
 from bayesieve.table.frames import apart_by_name, as_table, is_scan
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import Target, normalized_weights
+from bayesieve.table.target import Target, as_target, class_position, normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -79,16 +79,16 @@ def demand_fitted(model: SelectiveNB, what: str) -> None:
         raise ValueError(f"{what}, which {given} does not fit here; set calibrate='levels' or 'cells'.")
 
 
-def signs_of(model: SelectiveNB, encoder: Any, n_classes: int) -> dict[int, int]:
-    """The signs of ``monotone`` and ``levels`` by position of the feature; ValueError, which names the column, if one
-    cannot be.
+def signs_of(model: SelectiveNB, encoder: Any, n_classes: int, side: int) -> dict[int, int]:
+    """The signs of ``monotone`` and ``levels`` by position of the feature, for the second class; ValueError, which
+    names the column, if one cannot be. ``side`` : as `side_of` tells it.
     """
-    levels, given = encoder.levels_, dict(model.monotone or {})
+    levels, given = encoder.levels_, {name: side * sign for name, sign in (model.monotone or {}).items()}
     by_rule = columns_with(encoder, "monotone")
     monotone = encoder.rules_.signs(levels) if by_rule and n_classes == 2 else {}
     for name, sign in given.items():
         if monotone.get(name, sign) != sign:
-            raise ValueError(f"monotone is {sign:+d} for {name!r}, but levels has the other sign; choose one.")
+            raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels has the other sign; choose one.")
     if monotone:
         demand_fitted(model, f"levels asks for monotone evidence of the column {next(iter(monotone))!r}")
     monotone |= given
@@ -134,8 +134,9 @@ def new_encoder_of(model: SelectiveNB) -> Any:
             + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "takes none; leave it out.")
         )
     encoder = _with_options(encoder, own)
-    if isinstance(encoder, TableEncoder) and is_averaged(model.selector) and fitted == "cells":
-        encoder._numbers_apart = leaves_room
+    if isinstance(encoder, TableEncoder):
+        encoder._positive = model.positive
+        encoder._numbers_apart = leaves_room if is_averaged(model.selector) and fitted == "cells" else None
     if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and fitted is not None:
         return _with_options(encoder, {"categorical": "auto"})  # what is fitted holds the levels of values together
     return encoder
@@ -201,12 +202,19 @@ class TrainingRows(NamedTuple):
         return self._replace(table=table, target=target, weights=weights, groups=groups)
 
 
-def read_rows(X: Any, y: Any, weights: Any, groups: Any, *, as_columns: bool, normalize: bool) -> TrainingRows:
-    """The rows apart from their classes, weights and groups, which may be columns of them."""
+def read_rows(
+    X: Any, y: Any, weights: Any, groups: Any, *, as_columns: bool, normalize: bool, positive: Any = None
+) -> TrainingRows:
+    """The rows apart from their classes, weights and groups, which may be columns of them; ValueError if no row is of
+    the class ``positive``.
+    """
     if is_scan(X, y):
         X, y, weights, groups = scanned_rows(X, y, weights, groups)
     else:
         X, y, weights, groups = apart_by_name(X, y, weights, groups)
+    if positive is not None:
+        y = as_target(y)
+        class_position(y.classes, positive, "positive")
     weights = normalized_weights(weights) if normalize else weights
     return TrainingRows(as_table(X) if as_columns else X, y, weights, groups, normalize)
 
@@ -408,10 +416,13 @@ def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
     return other
 
 
-def facts_of(encoder: Any, evidence: str, factor: float, smoothing: Smoothing, n_rows: int) -> dict[str, Any]:
+def facts_of(
+    encoder: Any, evidence: str, factor: float, smoothing: Smoothing, n_rows: int, positive: int | None
+) -> dict[str, Any]:
     """What a scorecard keeps of a fit besides its features."""
     names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
     provenance = {"evidence": evidence, "weight_factor": factor, "smoothing": smoothing, "n_rows": n_rows}
+    provenance |= {} if positive is None else {"positive": positive}
     return {"columns": tuple(names)[: encoder.n_features_in_], "provenance": provenance}
 
 

@@ -20,13 +20,13 @@ from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.folds import moments_of
 from bayesieve.report import data as plain
 from bayesieve.report.search import summarise_trace
-from bayesieve.scorecard.reasons import class_position
 from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table.cautions import silenced
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import take_rows
 from bayesieve.table.levels import columns_of
+from bayesieve.table.target import side_of
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -60,7 +60,8 @@ def report_data(
         raise ValueError("benefit= shows what decisions bring in rows whose class is known: pass X and y, too.")
     if X is None and rows is not None:
         raise ValueError("rows= names rows of X to explain: pass X and y, too.")
-    place = 1 if positive is None else class_position(model.scorecard_, positive)
+    at = model.scorecard_.position(positive, "positive")
+    place = 1 if at is None else at
     on_rows: dict[str, Any] = {"performance": None, "explained": ()}
     left_out: list[str] = []
     if X is not None:
@@ -83,7 +84,7 @@ def report_data(
         classes=tuple(str(label) for label in model.classes_),
         class_counts=tuple(model.scorecard_.class_counts.tolist()),
         headline=describing.describe(model),
-        features=_features(model, min_count),
+        features=_features(model, min_count, side_of(model.classes_, place)),
         search=_search(model),
         warnings=(*left_out, *(caution.sentence for caution in model.cautions_)),
         settings=_settings(model),
@@ -144,9 +145,9 @@ def _on_rows(
     return parts, left_out
 
 
-def _features(model: SelectiveNB, min_count: int) -> tuple[plain.FeatureSummary, ...]:
+def _features(model: SelectiveNB, min_count: int, side: int) -> tuple[plain.FeatureSummary, ...]:
     order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_, -model.feature_importances_))
-    levels, signs = model.encoder_.levels_, [feature.sign for feature in model.scorecard_.features]
+    levels, signs = model.encoder_.levels_, [side * feature.sign for feature in model.scorecard_.features]
     weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(model.scorecard_)
     return tuple(
         plain.FeatureSummary(

@@ -138,6 +138,7 @@ def _model(given: Any, data: Any) -> Any:
         encoder="modl" if is_usual else TableEncoder(**encoder, sums=sums, n_jobs=given.jobs),
         calibrate=False if given.calibrate == "none" else given.calibrate,
         monotone=monotone or None,
+        positive=_positive(given.positive, data),
         levels=given.levels,
         pairs=pairs,
         prior=given.prior,
@@ -149,6 +150,15 @@ def _model(given: Any, data: Any) -> Any:
         cache=given.cache,
         memory_limit=given.memory_limit,
     )
+
+
+def _positive(text: str | None, data: Any) -> Any:
+    """The class of this text; CommandError unless there is one."""
+    if text is None:
+        return None
+    classes = {str(label): label for label in data.target.classes.tolist()}
+    require_choice(text, classes, "class")
+    return classes[text]
 
 
 def _changed_options(selector: type, given: Any) -> dict[str, Any]:
