@@ -154,7 +154,7 @@ class _Content(msgspec.Struct, kw_only=True):
     merged: list[Note] = []
     updated: list[Note] = []
     prior: Any = None
-    positive: Count | None = None
+    positive: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
 class _Model(_Content, kw_only=True):

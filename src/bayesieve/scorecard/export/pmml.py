@@ -260,7 +260,7 @@ class _Document:
             outputs.append(_output(self.name(f"probability({label})"), "transformedValue", "double", chance))
         ends = [(None, 0.0), (0.0, None)][::side]
         closures = "openClosed" if side > 0 else "closedOpen", "openOpen"  # 0 is the first class's
-        bins = [(label, closed, *end) for label, closed, end in zip(self.labels, closures, ends, strict=True)]
+        bins = [(label, closed, *end) for label, closed, end in zip(self.labels, closures, ends, strict=True)][::side]
         chosen = _discretize(odds, bins, "string")
         outputs.append(_output(self.name("predicted class"), "transformedValue", "string", chosen))
         for rank in range(1, reasons + 1):
