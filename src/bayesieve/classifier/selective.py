@@ -207,7 +207,7 @@ class SelectiveNB(Predicting):
         groups : array-like, shape (n_rows,), optional
             For selectors whose folds keep the rows of a group together; others have no use for them.
         offset : array-like, shape (n_rows,) or (n_rows, n_classes), optional
-            Log odds known beforehand, of the second of two classes or of each class, for rows in memory. Evidence is
+            Log odds known beforehand, of ``classes_[1]`` of two or of each class, for rows in memory. Evidence is
             fitted to what they leave unsaid (``calibrate`` "levels" or "cells"); levels and the search ignore them.
             Pass those of new rows to ``predict_proba``.
 
