@@ -17,7 +17,7 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.row_blocks import ReadingTooSlow
 from bayesieve.discretize.rules import TableRules
-from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
+from bayesieve.engine import IN_MEMORY, Cache, Cluster, Disk, Engine, Mapped
 from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import OFFSET, intercept_for, rows_to_keep
@@ -54,9 +54,7 @@ def check_options(model: SelectiveNB) -> None:
     check_prior(model.prior)
     check_allowed(vars(model), _ALLOWED)
     check_monotone(model)
-    check_engine(model.engine, model.cache)
-    if model.memory_limit is not None:
-        bytes_of(model.memory_limit)
+    check_engine(model.engine)
 
 
 def check_monotone(model: SelectiveNB) -> None:
@@ -220,19 +218,22 @@ def read_rows(
 
 
 @contextmanager
-def place(rows: TrainingRows, engine: Any, cache: Any, memory_limit: Any) -> Iterator[Engine]:
+def place(rows: TrainingRows, engine: Any) -> Iterator[Engine]:
     """Where a fit keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
-    in_files = rows.is_scanned or memory_limit is not None or is_choice(engine, (DISK,))
-    limits = mapped_options(memory_limit) if in_files else {}
-    if cache is not None:
-        yield cache if isinstance(cache, Engine) else Cache(cache, **limits)
-    elif is_cluster(engine):
+    if is_cluster(engine):
         with Cluster(engine) as cluster:
             yield cluster
     elif isinstance(engine, Engine):
         yield engine
+    elif is_choice(engine, (MEMORY,)) and not rows.is_scanned:
+        yield IN_MEMORY
     else:
-        yield Mapped(tempfile.gettempdir(), **limits) if limits else IN_MEMORY
+        disk = disk_of(engine)
+        if disk.cache is None:
+            yield Mapped(tempfile.gettempdir(), **mapped_options(disk.memory_limit))
+        else:
+            bounded = rows.is_scanned or disk.memory_limit is not None
+            yield Cache(disk.cache, **(mapped_options(disk.memory_limit) if bounded else {}))
 
 
 def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector, engine: Engine) -> dict[str, Any]:
@@ -470,12 +471,17 @@ def is_cluster(engine: Any) -> bool:
     return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in kinds)
 
 
-def check_engine(engine: Any, cache: Any) -> None:
-    """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
-    if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
+def disk_of(engine: Any) -> Disk:
+    """How to keep rows in files."""
+    return engine if isinstance(engine, Disk) else Disk()
+
+
+def check_engine(engine: Any) -> None:
+    """Raise ValueError unless ``engine`` is one."""
+    if not (isinstance(engine, (Disk, Engine)) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
         raise ValueError(
-            "engine must be 'memory', 'disk', a Dask client, the address of its scheduler such as 'dask://host:8786', "
-            f"or an Engine, got {engine!r:.80}."
+            "engine must be 'memory', 'disk', a Disk, a Dask client, the address of its scheduler such as "
+            f"'dask://host:8786', or an Engine, got {engine!r:.80}."
         )
-    if cache is not None and not is_choice(engine, (MEMORY, DISK)):
-        raise ValueError("engine and cache are two places to keep the rows; give one of them only.")
+    if isinstance(engine, Disk):
+        bytes_of(engine.memory_limit)
