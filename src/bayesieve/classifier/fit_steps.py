@@ -229,11 +229,9 @@ def place(rows: TrainingRows, engine: Any) -> Iterator[Engine]:
         yield IN_MEMORY
     else:
         disk = disk_of(engine)
-        if disk.cache is None:
-            yield Mapped(tempfile.gettempdir(), **mapped_options(disk.memory_limit))
-        else:
-            bounded = rows.is_scanned or disk.memory_limit is not None
-            yield Cache(disk.cache, **(mapped_options(disk.memory_limit) if bounded else {}))
+        bounded = disk.cache is None or disk.memory_limit is not None or rows.is_scanned
+        limits = mapped_options(disk.memory_limit) if bounded else {}
+        yield Mapped(tempfile.gettempdir(), **limits) if disk.cache is None else Cache(disk.cache, **limits)
 
 
 def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector, engine: Engine) -> dict[str, Any]:
