@@ -81,6 +81,10 @@ def test_what_if_gives_the_probabilities_of_the_model(name: str, pages: dict[str
         shown = {cell.get_attribute("data-probability"): float(cell.get_attribute("data-v")) for cell in cells}
         own = dict(zip(map(str, model.classes_), expected[at], strict=True))
         assert shown == pytest.approx(own, abs=1e-12)
+        ends = page.locator("[data-part=what-if] [data-low]").evaluate_all(
+            "all => all.map((one) => [Number(one.dataset.low), Number(one.dataset.high)])"
+        )
+        np.testing.assert_allclose(ends, model.predict_interval(X[at : at + 1])[0], atol=2e-4)
     page.select_option("#what-if-tools select", index=1)  # an explained row
     page.locator("#what-if-chart").scroll_into_view_if_needed()
     page.wait_for_selector("#what-if-chart svg")
@@ -106,7 +110,7 @@ def test_one_feature_after_the_other(pages: dict[str, Path], visit: Visit) -> No
 def test_tables_sort_and_filter(pages: dict[str, Path], visit: Visit) -> None:
     page = visit(pages["german"])
     names = page.locator("#feature-table tbody tr td:nth-child(2)")
-    page.locator("#feature-table th button", has_text="Feature").click()
+    page.locator("#feature-table th button", has_text="Column").click()
     first = names.all_inner_texts()
     assert first == sorted(first, key=str.lower)
     page.locator("#feature-table th button", has_text="Importance").click()
@@ -168,6 +172,30 @@ def test_segments_of_another_column(pages: dict[str, Path], visit: Visit) -> Non
     rows = dict(GERMAN["checking_status"].value_counts().iter_rows())
     assert {line.split("\t")[0]: int(line.split("\t")[1]) for line in lines} == rows
     assert page.locator("#segments .tools button", has_text="CSV").count() == 1
+
+
+def test_a_pair_has_slices(tmp_path: Path, visit: Visit) -> None:
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({name: rng.choice(["a", "b", "c"], 900) for name in ("first", "second")})
+    y = np.where((X["first"] == X["second"]).to_numpy() ^ (rng.random(900) < 0.1), "alike", "different")
+    model = SelectiveNB(random_state=0, pairs=[["first", "second"]]).fit(X, y)
+    pair = next(name for name in model.selected_features_ if "×" in name)
+    model.report(tmp_path / "page.html", X, y, cv=0)
+    page = visit(tmp_path / "page.html")
+    page.select_option("#feature-choice", label=pair)
+    choice = page.locator("#feature-panel select")
+    page.locator("#feature-panel figure").nth(1).scroll_into_view_if_needed()
+    page.wait_for_selector("#feature-panel .tools ~ figure svg")
+    before = page.locator("#feature-panel .tools ~ figure svg").inner_html()
+    choice.select_option(index=1)
+    assert page.locator("#feature-panel .tools ~ figure svg").inner_html() != before
+    fields = page.locator("[data-part=what-if] [data-column]")
+    for k in range(2):
+        fields.nth(k).select_option("a")
+    page.wait_for_selector("#what-if-changes[aria-busy=false]")
+    told = page.locator("#what-if-changes tbody tr").all_inner_texts()
+    assert len(told) == 2  # either column
+    assert all(line.endswith("different") for line in told)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -54,6 +54,10 @@ def test_descriptions(tmp_path: Path) -> None:
     for name in (own for own in model.selected_features_ if "×" in own):
         assert shown[name]["kind"] == "pair"
         assert set(model.scorecard_[name].cells.all_labels) <= set(shown[name]["cells"]["label"])
+    pair = shown["left × right"]["cells"]
+    groups = model.scorecard_["left × right"].cells
+    counted = dict(zip(groups.all_labels, np.asarray(groups.counts).sum(axis=1).tolist(), strict=True))
+    assert dict(zip(pair["label"], pair["rows"], strict=True)) == counted
     frame = model.encoder_.to_frame()
     assert frame.filter(pl.col("feature") == "left × right")["count"].sum() == N
 

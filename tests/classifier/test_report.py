@@ -104,7 +104,7 @@ def test_figures_on_other_rows_are_those_of_this_very_model(tmp_path: Path, n_cl
     assert held_out.protocol == "Measured on held-out rows that the model was not trained on."
     assert held_out.log_loss == performance.log_loss
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    n_figures = 4 + 2 + 2 + (n_classes == 2)  # tiles, curves, confusion matrix and segments, thresholds
+    n_figures = 4 + 1 + 2 + 2 + (n_classes == 2)  # tiles, measures, curves, confusion matrix and segments, thresholds
     assert html.count(f"this model on {y.size} rows") == n_figures
 
 
@@ -283,7 +283,11 @@ def test_settings_are_those_of_the_model() -> None:
     assert found["Numeric columns"] == "equal-width"
     assert found["Missing values"] == "ignored"
     assert found["Kinds set by hand"] == "visites: categorical"
-    assert found["Seed"] == "7"
+    options = found["Options set"]
+    assert all(f"{name}=" in options for name in ("selector", "encoder", "smoothing", "random_state"))
+    assert "random_state=7" in options
+    told = f"{options}, {found['Options at their defaults']}"
+    assert all(f"{name}=" in told for name in model.get_params(deep=False))
 
 
 HELD_OUT = "How many of them to keep was measured on held-out rows."
@@ -304,8 +308,9 @@ def test_rankings_are_told_as_rankings(tmp_path: Path, selector: Any, measured: 
     model.report(tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"{model.n_features_in_} features ranked by " in html
+    prose = html[: html.index("<dt>Options set</dt>")]
     for other in ("models evaluated", "MRMR", "adds nothing to the other features"):  # it is written mRMR everywhere
-        assert other not in html
+        assert other not in prose
     assert (HELD_OUT in html) == ("on the validation rows" in html) == measured
     notes = {feature.name: feature.note for feature in report_data(model).features if feature.n_levels > 1}
     behind = {notes[name] for name in notes if name not in model.selected_features_}

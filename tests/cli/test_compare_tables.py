@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_ranks_over_tables(succeeds: Run, three: list[Path], tmp_path: Path) -> 
     assert "3 tables are too few for a significant difference between 3 methods; at least 7 are needed." in lines[20]
     page = (tmp_path / "found" / "comparison.html").read_text(encoding="utf-8")
     assert "Methods compared on 3 tables" in page
-    assert any(name.startswith("ranks") for name in payload(page)["charts"])
+    assert f"critical difference {critical_difference(3, 3):.2f}" in json.dumps(payload(page)["charts"])
     assert lines[-3:] == [
         "report   found/comparison.html", "folds    found/folds.csv", "results  found/results.jsonl",
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -591,3 +592,21 @@ def test_a_class_that_only_test_rows_have_loses_no_model(run: Run) -> None:
     assert result.exit_code == 2
     assert "the class 'maybe' that the model does not know" in result.stderr.splitlines()[-1]
     assert bayesieve.load("bayesieve-output/model.json").n_rows_ == 2000
+
+
+def test_the_report_tells_files_and_purpose(succeeds: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    frame = pl.DataFrame({"signal": rng.normal(size=300)}).with_columns(
+        y=pl.when(pl.col("signal") > 0).then(1).otherwise(0)
+    )
+    frame[:200].write_csv("rows.csv")
+    frame[200:].write_csv("test.csv")
+    succeeds("fit", "rows.csv", "-t", "y", "--test", "test.csv", "-s", "map", "--purpose", "To try <it>", "-o", "found")
+    page = (tmp_path / "found" / "report.html").read_text("utf-8")
+    for name in ("rows.csv", "test.csv"):
+        digest = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+        assert f"<dd>{name}, SHA-256 {digest}</dd>" in page
+    assert "<dd>To try &lt;it&gt;</dd>" in page
+    heads = ("Training rows", "Test rows")
+    assert all(f'<th scope="col" class="right">{name}</th>' in page for name in heads)
+    assert '<th scope="col" class="right">Folds</th>' not in page

@@ -559,3 +559,18 @@ def test_many_categories_take_memory_in_proportion() -> None:
         tracemalloc.stop()
     assert "customer" in model.selected_features_
     assert peak < 200e6  # the square of the categories would take 800 MB
+
+
+@pytest.mark.parametrize("n_rows", [150, 300, 900])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_pair_of_few_categories_is_found_in_a_table_of_nothing_else(n_rows: int, noise: float) -> None:
+    """Few distinct rows: folds of distinct rows would hold all rows of a cell."""
+    rng = np.random.default_rng(n_rows)
+    X = pl.DataFrame({name: rng.choice(["a", "b", "c"], n_rows) for name in ("first", "second")})
+    y = (X["first"] == X["second"]).to_numpy() ^ (rng.random(n_rows) < noise)
+    model = SelectiveNB(random_state=0).fit(X, y)
+    assert any("×" in name for name in model.selected_features_)
+    assert model.score(X, y) >= ((X["first"] == X["second"]).to_numpy() == y).mean() - 1e-9
+    repeated = X.with_columns(y=pl.Series(y)).group_by("first", "second", "y").len()
+    weighted = SelectiveNB(random_state=0).fit(repeated["first", "second"], repeated["y"], repeated["len"])
+    np.testing.assert_allclose(weighted.predict_proba(X), model.predict_proba(X), atol=1e-6)

@@ -11,10 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import softmax
+from sklearn.metrics import log_loss, roc_auc_score
 
-from bayesieve import SelectiveNB
+from bayesieve import SelectiveNB, evaluate, pair_statistics
 from bayesieve.classifier.report_data import report_data
 from bayesieve.report import ReportData, render_card, render_report
+from bayesieve.report.report import column_lines
 from tests.report.markup import payload, read, texts
 from tests.report.sample import synthetic
 
@@ -212,8 +214,11 @@ def test_segments_are_shares_of_levels() -> None:
     codes = np.searchsorted(np.asarray(level.cut_points), X["age"].to_numpy())
     lines = dict(performance.segments)["age"]
     assert [label for label, *_ in lines] == list(level.labels)
-    for code, (_, share, before, found) in enumerate(lines):
+    for code, (_, share, before, found, auc, loss) in enumerate(lines):
         rows = (codes == code) & counted
+        assert auc[0] == pytest.approx(roc_auc_score(TWO[rows] == "good", probability[rows]))
+        assert loss[0] == pytest.approx(log_loss(TWO[rows] == "good", probability[rows]))
+        assert auc[1] < auc[0] < auc[2]
         assert found.rows == rows.sum()
         assert share == pytest.approx(rows.sum() / counted.sum())
         assert before == pytest.approx((codes == code).mean())
@@ -223,3 +228,89 @@ def test_segments_are_shares_of_levels() -> None:
     hidden = report_data(model, X, TWO, held_out=True, min_count=5).performance
     assert hidden is not None
     assert hidden.segments == ()
+
+
+def test_training_folds_and_test_stand_side_by_side() -> None:
+    train, test = np.arange(600), np.arange(600, N)
+    model = SelectiveNB(random_state=0).fit(X[train], TWO[train])
+    report = report_data(model, X[train], TWO[train], test=(X[test], TWO[test]), cv=3, facts={"Purpose": "Loans"})
+    assert [sample.name for sample in report.samples] == ["Training rows", "Folds", "Test rows"]
+    for sample, rows in zip(report.samples, (train, train, test), strict=True):
+        assert (sample.n_rows, sample.events) == (rows.size, np.sum(TWO[rows] == "good"))
+        expected = evaluate(model, X[rows], TWO[rows]).to_frame()
+        values = {name: tuple(own) for name, *own in expected.select("measure", "value", "low", "high").iter_rows()}
+        if sample.name != "Folds":
+            for name, estimate in sample.measures:
+                assert estimate == pytest.approx(values[name], nan_ok=True)
+    assert report.performance is not None
+    assert report.performance.auc == pytest.approx(dict(report.samples[2].measures)["auc"][0])
+    assert dict(report.facts)["Purpose"] == "Loans"
+    assert {name for name, _ in report.facts} >= {"Trained on", "Versions", "Limits", "Data, test rows"}
+    assert "Calibration slope" in texts(read(render_report(report)), "td")
+    assert set(report.stability) == set(X.columns)
+    assert all(share in (0, 1 / 3, 2 / 3, 1) for share in report.stability.values())
+    for wrong in ((X,), X, (X, TWO, None, 3)):
+        with pytest.raises(ValueError, match="test must be the rows and their classes"):
+            report_data(model, X, TWO, test=wrong)
+    with pytest.raises(ValueError, match="test= is about rows"):
+        report_data(model, test=(X, TWO))
+
+
+@pytest.mark.parametrize("mode", ["default", "pairs", "three classes"])
+def test_other_rows_are_counted_by_cell(mode: str) -> None:
+    options, y = MODES[mode]
+    model = SelectiveNB(random_state=0, **options).fit(X[:600], y[:600])
+    rows, weights = X[600:].with_columns(purpose=pl.lit("plane")), np.linspace(0.5, 2, N - 600)
+    report = report_data(model, rows, y[600:], weights)
+    shown = [feature for feature in report.features if feature.selected]
+    for feature in shown:
+        assert feature.others is not None
+        assert len(feature.others) == len(feature.cells) + 1
+        expected = [weights[y[600:] == label].sum() for label in model.classes_]
+        np.testing.assert_allclose(np.sum(feature.others, axis=0), expected)
+        if feature.columns == ("purpose",):
+            np.testing.assert_allclose(feature.others[-1], expected)  # all unseen
+    assert all(feature.others is None for feature in report_data(model, X[:600], y[:600], cv=2).features)
+    hidden = SelectiveNB(random_state=0, **options).fit(X[:600], y[:600]).with_hidden_counts(5)
+    assert all(feature.others is None for feature in report_data(hidden, rows, y[600:], min_count=5).features)
+
+
+def test_segments_by_columns_and_periods() -> None:
+    model = finished({}, TWO)
+    days = pl.Series("day", np.arange(N)).cast(pl.Date)
+    rows = X.with_columns(
+        day=days, region=pl.Series(np.arange(N) % 3).cast(pl.String), size=pl.Series(RNG.normal(size=N))
+    )
+    report = report_data(model, rows, TWO, time="day", by=["region", "size"], held_out=True)
+    assert report.performance is not None
+    segments = dict(report.performance.segments)
+    assert list(segments)[:3] == ["day", "region", "size"]
+    months = days.dt.strftime("%Y-%m").value_counts(sort=False).sort("day")
+    assert [(label, found.rows) for label, _, _, found, *_ in segments["day"]] == list(months.iter_rows())
+    assert [(label, before) for label, _, before, *_ in segments["region"]] == [(text, None) for text in "012"]
+    assert [found.rows for *_, found, _, _ in segments["size"]] == [N // 10] * 10
+    assert segments["size"][0][0].startswith("up to ")
+    assert "day 1970-01 to 1972-06" in dict(report.facts)["Data, training rows"]
+    with pytest.raises(ValueError, match="There is no column 'town'"):
+        report_data(model, X, TWO, by="town")
+    names = X.with_columns(name=pl.Series([f"n{i}" for i in range(N)]))
+    with pytest.raises(ValueError, match="'name' has 900 values; segments have at most 50"):
+        report_data(model, names, TWO, by="name")
+
+
+def test_importances_of_columns_and_dependence() -> None:
+    model = finished({"pairs": 3}, TWO)
+    report = report_data(model, X, TWO, held_out=True)
+    lines = column_lines(report)
+    assert sum(line.importance for line in lines) == pytest.approx(1)
+    assert {line.name for line in lines} == set(X.columns)
+    for line in lines:
+        parts = [f for f in report.features if line.name in f.columns]
+        assert line.importance == pytest.approx(sum(f.importance / len(f.columns) for f in parts))
+        assert [name for _, name in line.features] == [f.name for f in parts if f.selected]
+    assert report.dependence is not None
+    names, matrix = report.dependence
+    codes = model.encoder_.transform(X)
+    codes = np.asarray(codes)[:, [model.encoder_.feature_names_in_.tolist().index(name) for name in names]]
+    expected = pair_statistics(codes, encoder=None, statistic="symmetrical_uncertainty")
+    np.testing.assert_allclose(matrix, expected, atol=1e-4)

@@ -14,8 +14,18 @@ from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.decision import BenefitClassifier, profit_curve
 from bayesieve.decision.benefits import Benefits, decision_names
 from bayesieve.discretize import TableEncoder
+from bayesieve.evaluation.evaluating import Segment
 from bayesieve.evaluation.folds import log_proba_of_splits, time_splits
-from bayesieve.report.data import DecisionLine, DecisionSummary, Performance, ThresholdStep
+from bayesieve.report.data import (
+    DecisionLine,
+    DecisionSummary,
+    Estimate,
+    Performance,
+    Sample,
+    Segmented,
+    ThresholdStep,
+)
+from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.record import UNSEEN
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
@@ -24,6 +34,7 @@ from bayesieve.table import Table, Target, as_sample_weight, as_target
 from bayesieve.table.frames import take_rows
 from bayesieve.table.levels import TableLevels, columns_of
 from bayesieve.table.target import normalized_weights
+from bayesieve.table.values import canonical_text
 from bayesieve.words import plural
 
 if TYPE_CHECKING:
@@ -56,6 +67,7 @@ class JudgedRows:
     benefits: np.ndarray | None = None  # of decisions, for each row
     positive: int = 1  # the class that curves are about, of two
     moments: np.ndarray | None = None  # that order the rows; None: they are in order
+    groups: tuple[tuple[str, np.ndarray, tuple[str, ...]], ...] = ()  # further segments: group of each row, and labels
 
     @property
     def n_rows(self) -> int:
@@ -66,6 +78,7 @@ class JudgedRows:
         names = ("labels", "codes", "weights", "benefits", "joint", "moments")
         of_rows = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
+        taken["groups"] = tuple((name, own[rows], labels) for name, own, labels in self.groups)
         return replace(self, X=take_rows(self.X, rows), coded=self.coded.take(rows), **taken)
 
     def counts(self, classes: np.ndarray, *, weighted: bool) -> ContingencyCounts:
@@ -77,11 +90,16 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class MeasuredRows:
-    """Rows, their predicted probabilities, and the figures that follow."""
+    """Rows, their predicted probabilities, and the figures that follow; ``columns`` are those in use by the models of
+    each fold.
+    """
 
     rows: JudgedRows
     probability: np.ndarray
     performance: Performance
+    samples: tuple[Sample, ...]
+    columns: tuple[frozenset[str], ...] = ()
+    trained_on: bool = False
 
 
 def known_labels(
@@ -97,13 +115,14 @@ def known_labels(
     if model.normalize and weights is not None:
         weights = normalized_weights(weights)
     target = target.counted(weights)
-    positions = {label: j for j, label in enumerate(model.classes_.tolist())}
+    positions = {canonical_text(label): j for j, label in enumerate(model.classes_.tolist())}  # files may hold texts
     labels = target.classes.tolist()
-    unknown = [label for label in labels if label not in positions]
+    texts = [canonical_text(label) for label in labels]
+    unknown = [label for label, text in zip(labels, texts, strict=True) if text not in positions]
     if unknown:
         raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
-    codes = np.array([positions[label] for label in labels], dtype=np.int64)[target.codes]
-    return target, codes, weights
+    at = np.array([positions[text] for text in texts], dtype=np.int64)
+    return replace(target, classes=model.classes_[at]), at[target.codes], weights
 
 
 def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
@@ -164,18 +183,29 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
         return None
     trained_on = are_training_rows(model, rows)
     if held_out or (cv is None and not trained_on):
-        log_proba = log_softmax(rows.joint, axis=1)
-        words = _of_this_model(model, rows, trained_on, held_out)
-        return _performance(model, rows, log_proba, softmax(rows.joint, axis=1), *words)
-    measured = _of_folds(model, rows, cv, trained_on)
+        return replace(_by_this_model(model, rows, trained_on, held_out), trained_on=trained_on)
+    measured = replace(_of_folds(model, rows, cv, trained_on), trained_on=trained_on)
+    if trained_on:
+        own = _by_this_model(model, replace(rows, groups=()), trained_on, held_out, shown=False).samples
+        measured = replace(measured, samples=(*own, *measured.samples))
     is_informative = rows.moments is not None or any(caution.kind == "order" for caution in model.cautions_)
     if is_informative and (cv is None or is_number_of_folds(cv)):
         try:
-            later = _of_folds(model, rows, TIME, trained_on, last=True).performance
+            later = _of_folds(model, rows, TIME, trained_on, last=True)
         except (Unmeasured, ValueError):  # all rows are of one time
             return measured
-        return replace(measured, performance=replace(measured.performance, later=later))
+        performance = replace(measured.performance, later=later.performance)
+        return replace(measured, performance=performance, samples=(*measured.samples, *later.samples))
     return measured
+
+
+def _by_this_model(
+    model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool, shown: bool = True
+) -> MeasuredRows:
+    name = "Training rows" if trained_on else "Test rows" if held_out else "These rows"
+    words = _of_this_model(model, rows, trained_on, held_out)
+    log_proba, probability = log_softmax(rows.joint, axis=1), softmax(rows.joint, axis=1)
+    return _performance(model, rows, log_proba, probability, *words, name, shown)
 
 
 def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
@@ -221,7 +251,7 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, l
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
     words, measured = _in_words(cv, splits, what, rows.n_rows)
     try:
-        parts = _predicted_by_others(model, rows, splits)
+        parts, columns = _predicted_by_others(model, rows, splits)
     except (ValueError, ArithmeticError, IndexError) as error:
         raise Unmeasured(f"a model of the other folds fails ({str(error).rstrip('.')})") from error
     tested = np.concatenate([test for _, test in splits])
@@ -231,8 +261,9 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, l
         rows = rows.take(tested[order])
     words += "" if trained_on else ", none by this very model"
     words += " and without the edits made by hand." if model.edits_ else "."
-    figures = _performance(model, rows, log_proba, np.exp(log_proba), words, measured)
-    return replace(figures, performance=replace(figures.performance, n_rows=n_tested))
+    name = "Later rows" if in_time else "Folds"
+    figures = _performance(model, rows, log_proba, np.exp(log_proba), words, measured, name)
+    return replace(figures, performance=replace(figures.performance, n_rows=n_tested), columns=columns)
 
 
 def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
@@ -261,8 +292,12 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
     return sentence, f"{few}, trained on {trained}"
 
 
-def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: RowSplits) -> list[np.ndarray]:
-    """Log probabilities of the test rows of each split, by a model that is trained as this one on its training rows."""
+def _predicted_by_others(
+    model: SelectiveNB, rows: JudgedRows, splits: RowSplits
+) -> tuple[list[np.ndarray], tuple[frozenset[str], ...]]:
+    """Log probabilities of the test rows of each split, by a model that is trained as this one on its training rows,
+    and the columns that each of these models uses.
+    """
     encoder = clone(model.encoder_)
     if isinstance(encoder, TableEncoder):
         # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
@@ -271,7 +306,16 @@ def _predicted_by_others(model: SelectiveNB, rows: JudgedRows, splits: RowSplits
     with warnings.catch_warnings():
         # The model itself has given the same warnings.
         warnings.simplefilter("ignore", UserWarning)
-        return list(log_proba_of_splits(quiet, rows.X, as_target(rows.labels), splits, rows.weights))
+        used: list[frozenset[str]] = []
+        parts = log_proba_of_splits(
+            quiet,
+            rows.X,
+            as_target(rows.labels),
+            splits,
+            rows.weights,
+            lambda own: used.append(frozenset(columns_in_use(own.scorecard_))),
+        )
+        return list(parts), tuple(used)
 
 
 def _performance(
@@ -281,7 +325,10 @@ def _performance(
     probability: np.ndarray,
     protocol: str,
     measured: str,
+    name: str,
+    shown: bool = True,
 ) -> MeasuredRows:
+    """All figures; without ``shown`` only the sample, for the overview."""
     n_rows, predicted = rows.n_rows, probability
     codes, weights = rows.codes, rows.weights
     if weights is not None and not weights.all():
@@ -319,33 +366,56 @@ def _performance(
         thresholds=_thresholds(probability[:, rows.positive], codes == rows.positive, weights)
         if n_classes == 2
         else (),
-        segments=_segments(model, rows, codes, weights, probability),
+        segments=_segments(model, rows, codes, weights, log_proba) if shown else (),
     )
-    return MeasuredRows(rows, predicted, performance)
+    facts = weights, 0.95, model.classes_, rows.positive
+    measures = Segment.of_rows(log_proba, log_proba.argmax(axis=1), codes, *facts).measures()
+    sample = Sample(
+        name=name,
+        measured=measured,
+        n_rows=float(shares.sum()),
+        events=float(shares[rows.positive]) if n_classes == 2 else None,
+        measures=tuple((measure, estimate) for label, measure, estimate in measures if label is None or n_classes == 2),
+    )
+    return MeasuredRows(rows, predicted, performance, (sample,))
 
 
 def _segments(
-    model: SelectiveNB, rows: JudgedRows, codes: np.ndarray, weights: np.ndarray | None, probability: np.ndarray
-) -> tuple[tuple[str, tuple[tuple[str, float, float, metrics.Bin], ...]], ...]:
-    """How rows of each level are predicted, feature by feature, the most important first; ``codes``, ``weights`` and
-    ``probability`` are of the rows that count.
+    model: SelectiveNB, rows: JudgedRows, codes: np.ndarray, weights: np.ndarray | None, log_proba: np.ndarray
+) -> tuple[tuple[str, tuple[Segmented, ...]], ...]:
+    """How rows of each level are predicted: of the groups given, then feature by feature, the most important first;
+    ``codes``, ``weights`` and ``log_proba`` are of the rows that count.
     """
-    card, two = model.scorecard_, probability.shape[1] == 2
+    card, two, probability = model.scorecard_, log_proba.shape[1] == 2, np.exp(log_proba)
     score = probability[:, rows.positive] if two else probability.max(axis=1)
     hit = codes == (rows.positive if two else probability.argmax(axis=1))
     counted = slice(None) if codes.size == rows.n_rows or rows.weights is None else rows.weights > 0
-    words, found = Wording.of(card), []
+    words = Wording.of(card)
+    groups = [(name, own[counted], labels, None) for name, own, labels in rows.groups]
     for k in card.by_importance[:_MOST_SEGMENTED].tolist():
         level = card.features[k].levels
         if level.kind == "pair" or not 1 < level.n_levels <= _MOST_SEGMENTS:
             continue
-        groups = np.asarray(rows.coded.codes_at([k], slice(None))[0])[counted]
-        labels = [*words.levels(level), UNSEEN]
         training = np.append(np.asarray(level.counts).sum(axis=1), 0.0) / card.class_counts.sum()
-        bins = metrics.by_group(score, hit, groups, weights)
+        own = np.asarray(rows.coded.codes_at([k], slice(None))[0])[counted]
+        groups.append((words.named(level), own, (*words.levels(level), UNSEEN), training))
+
+    def measured(of_group: np.ndarray) -> tuple[Estimate, Estimate]:
+        own = None if weights is None else weights[of_group]
+        facts = own, 0.95, card.classes, rows.positive
+        part = Segment.of_rows(log_proba[of_group], log_proba[of_group].argmax(axis=1), codes[of_group], *facts)
+        auc, loss = (estimate for *_, estimate in part.measures(("auc", "log_loss")))
+        return auc, loss
+
+    found = []
+    for name, group, labels, shares in groups:
+        bins = metrics.by_group(score, hit, group, weights)
         total = sum(one.weight for _, one in bins)
-        lines = tuple((labels[code], one.weight / total, float(training[code]), one) for code, one in bins)
-        found.append((words.named(level), lines))
+        lines = tuple(
+            (labels[k], one.weight / total, None if shares is None else float(shares[k]), one, *measured(group == k))
+            for k, one in bins
+        )
+        found.append((name, lines))
     return tuple(found)
 
 

@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import combinations, pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 from scipy.special import softmax
 
 from bayesieve.classifier import describing
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
+from bayesieve.classifier.persistence import facts_of
 from bayesieve.classifier.predicting import on_scores
 from bayesieve.counts import log_probabilities
+from bayesieve.counts.dependence import SymmetricalUncertainty
+from bayesieve.decision.benefits import column_of
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
-from bayesieve.evaluation.folds import moments_of
+from bayesieve.evaluation.folds import fingerprint, moments_of
+from bayesieve.evaluation.judged import EVERY, groups_of
 from bayesieve.report import data as plain
 from bayesieve.report.search import summarise_trace
 from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
+from bayesieve.selection.row_splits import is_number_of_folds
 from bayesieve.table.cautions import silenced
 from bayesieve.table.derived_levels import PairLevels
-from bayesieve.table.frames import take_rows
+from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of
 from bayesieve.table.target import side_of
+from bayesieve.words import named, shorten
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
+_MOST_SEGMENTS = 50  # values of a column, or periods
+_MOST_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
 _MOST_STEPS = 5000  # moves of the search path; longer ones are cut at a whole start
 
 
@@ -40,13 +53,16 @@ def report_data(
     y: Any = None,
     sample_weight: Any = None,
     *,
+    test: Sequence[Any] | None = None,
     benefit: Any = None,
     cv: Any = None,
     held_out: bool = False,
     time: Any = None,
+    by: str | Sequence[str] = (),
     rows: Any = None,
     positive: Any = None,
     title: str | None = None,
+    facts: Mapping[str, str] | None = None,
     min_count: int = 1,
 ) -> plain.ReportData:
     """Collect the data of `SelectiveNB.report`."""
@@ -56,26 +72,35 @@ def report_data(
         raise ValueError(f"title must be text, got {title!r:.80}.")
     if (X is None) != (y is None):
         raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
-    if X is None and benefit is not None:
-        raise ValueError("benefit= shows what decisions bring in rows whose class is known: pass X and y, too.")
-    if X is None and rows is not None:
-        raise ValueError("rows= names rows of X to explain: pass X and y, too.")
+    for name, value in {"benefit": benefit, "rows": rows, "test": test}.items():
+        if X is None and value is not None:
+            raise ValueError(f"{name}= is about rows whose class is known: pass X and y, too.")
+    if test is not None and not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
+        raise ValueError("test must be the rows and their classes, (X, y), or with weights, (X, y, sample_weight).")
     at = model.scorecard_.position(positive, "positive")
     place = 1 if at is None else at
-    on_rows: dict[str, Any] = {"performance": None, "explained": ()}
-    left_out: list[str] = []
-    if X is not None:
-        X, moments = _moments(model, X, time)
-        model, X = on_scores(model, X)
-        judged = replace(judged_rows(model, X, y, sample_weight), moments=moments, positive=place)
-        if moments is not None and moments.size != judged.n_rows:
-            raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
-        on_rows, left_out = _on_rows(model, judged, benefit, cv, held_out, checked_rows(rows, judged.n_rows))
-        if min_count > 1 and on_rows["performance"] is not None:  # segments tell numbers of rows
-            on_rows["performance"] = replace(on_rows["performance"], segments=())
-        for text in left_out:
-            warnings.warn(text, UserWarning, stacklevel=3)
     target = model.target_name_ or "target"
+    parts: dict[str, Any] = {}
+    if X is not None:
+        of_rows = {"benefit": benefit, "rows": rows, "by": [by] if isinstance(by, str) else list(by)}
+        measured = {"cv": cv, "held_out": held_out, "time": time}
+        if test is not None and is_number_of_folds(cv) and cv == 0:
+            measured |= {"cv": None, "held_out": True}  # as the rows are not predicted by models of folds
+        parts = _on_rows(model, place, X, y, sample_weight, **measured, **({} if test else of_rows))
+        if test is not None:
+            later = _on_rows(
+                model, place, *test, time=time if isinstance(time, str) else None, held_out=True, **of_rows
+            )
+            joined_parts = {name: (*parts[name], *later[name]) for name in ("samples", "facts", "warnings")}
+            parts = {**parts, **later, **joined_parts, "stability": parts["stability"]}
+        if min_count > 1 and parts["performance"] is not None:  # segments and cells tell numbers of rows
+            parts |= {"performance": replace(parts["performance"], segments=()), "others": None}
+        for text in parts["warnings"]:
+            warnings.warn(text, UserWarning, stacklevel=3)
+    others = parts.pop("others", None)
+    parts["warnings"] = (*parts.get("warnings", ()), *(caution.sentence for caution in model.cautions_))
+    own = dict(_facts(model, place)) | dict(facts or {})
+    parts["facts"] = (*own.items(), *parts.get("facts", ()))
     return plain.ReportData(
         title=title or f"Predicting {target}",
         target=target,
@@ -84,17 +109,17 @@ def report_data(
         classes=tuple(str(label) for label in model.classes_),
         class_counts=tuple(model.scorecard_.class_counts.tolist()),
         headline=describing.describe(model),
-        features=_features(model, min_count, side_of(model.classes_, place)),
+        features=_features(model, min_count, others, side_of(model.classes_, place)),
         search=_search(model),
-        warnings=(*left_out, *(caution.sentence for caution in model.cautions_)),
         settings=_settings(model),
         edits=model.edits_,
         intercept=tuple(model.scorecard_.intercept.tolist()),
+        factors=_short(model.scorecard_.errors.intercept),
         program=_program(model, place) if min_count <= 1 else "",
         positive=place,
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-        **on_rows,
+        **{"performance": None, "explained": (), **parts},
     )
 
 
@@ -115,37 +140,173 @@ def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | N
     needed = model.scorecard_.columns
     if time is not None:
         return moments_of(X, time, needed)
-    marks = getattr(model.encoder_, "marks_", {})
-    for name in [name for caution in model.cautions_ if caution.kind == "order" for name in caution.columns]:
-        if marks.get(name) == "date":
-            with suppress(ValueError):  # a date is missing
-                return moments_of(X, name, needed)
+    name = _dated(model)
+    if name is not None:
+        with suppress(ValueError):  # a date is missing
+            return moments_of(X, name, needed)
     return X, None
 
 
+def _dated(model: SelectiveNB) -> str | None:
+    """The column of dates that a caution is about."""
+    marks = getattr(model.encoder_, "marks_", {})
+    names = [name for caution in model.cautions_ if caution.kind == "order" for name in caution.columns]
+    return next((name for name in names if marks.get(name) == "date"), None)
+
+
 def _on_rows(
-    model: SelectiveNB, rows: JudgedRows, benefit: Any, cv: Any, held_out: bool, explained: int | np.ndarray
-) -> tuple[dict[str, Any], list[str]]:
-    """Parts of the report that need rows, by name; and sentences on those that these rows do not allow."""
-    parts: dict[str, Any] = {"performance": None, "explained": ()}
-    left_out = []
-    deciding = None if benefit is None else Deciding(model, rows, benefit)
+    model: SelectiveNB,
+    place: int,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    time: Any = None,
+    by: Sequence[str] = (),
+    benefit: Any = None,
+    cv: Any = None,
+    held_out: bool = False,
+    rows: Any = None,
+) -> dict[str, Any]:
+    """Parts of the report that need rows, by name; ``warnings`` tell those that these rows do not allow."""
+    groups = _groups(X, _dated(model) if time is None else time, by)
+    X, moments = _moments(model, X, time)
+    needed = model.scorecard_.columns
+    for name in by:
+        X = X if name in needed else apart_by_name(X, name)[0]
+    model, X = on_scores(model, X)
+    judged = replace(judged_rows(model, X, y, sample_weight), moments=moments, positive=place, groups=groups)
+    if moments is not None and moments.size != judged.n_rows:
+        raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
+    wanted = checked_rows(rows, judged.n_rows)
+    parts: dict[str, Any] = {"performance": None, "explained": (), "samples": (), "stability": {}}
+    warned = []
+    deciding = None if benefit is None else Deciding(model, judged, benefit)
     try:
-        measured = measure(model, rows if deciding is None else deciding.rows, cv, held_out)
+        measured = measure(model, judged if deciding is None else deciding.rows, cv, held_out)
         if measured is not None:
-            parts["performance"] = measured.performance
+            parts |= {"performance": measured.performance, "samples": measured.samples}
             parts["decisions"] = None if deciding is None else deciding.summary(measured)
+            n_folds = len(measured.columns)
+            times = Counter(name for columns in measured.columns for name in columns)
+            parts["stability"] = {name: times[name] / n_folds for name in needed} if n_folds else {}
+            parts["others"] = None if measured.trained_on else _cells_of_rows(model, judged)
     except Unmeasured as reason:
-        left_out.append(f"The report is without figures of performance: {reason}.")
+        warned.append(f"The report is without figures of performance: {reason}.")
     try:
         with silenced():  # these rows were predicted above
-            parts["explained"] = _explained_rows(model, rows, explained)
+            parts["explained"] = _explained_rows(model, judged, wanted)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
-        left_out.append(f"The report explains no rows: {str(error).rstrip('.')}.")
-    return parts, left_out
+        warned.append(f"The report explains no rows: {str(error).rstrip('.')}.")
+    told = f"{judged.n_rows:,} rows × {len(needed):,} columns, SHA-256 of the values "
+    told += fingerprint(X, judged.codes, model.classes_, judged.weights)
+    period = "" if not groups or groups[0][0] in by else f", {groups[0][0]} {groups[0][2][0]} to {groups[0][2][-1]}"
+    name = parts["samples"][0].name if parts["samples"] else "Rows"
+    parts["facts"] = ((f"Data, {name.lower()}", told + period),)
+    return parts | {"warnings": tuple(warned), "dependence": _dependence(model, judged)}
 
 
-def _features(model: SelectiveNB, min_count: int, side: int) -> tuple[plain.FeatureSummary, ...]:
+def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray, tuple[str, ...]], ...]:
+    """Segments of rows: periods of the time, then the values of columns; name, group of each row, and labels."""
+    named_time = time if isinstance(time, str) else "time"
+    found = []
+    for name, values in [*([] if time is None else [(named_time, time)]), *((name, name) for name in by)]:
+        if isinstance(values, str):
+            table = as_table(X)
+            if values not in table.names:
+                raise ValueError(f"There is no column {values!r} to tell segments by; there are {named(table.names)}.")
+            column = table.column(table.names.index(values))
+        else:
+            column = column_of(values, name, as_table(X).n_rows)
+        for every in EVERY[EVERY.index("month") :]:
+            codes, labels = groups_of(column, every)
+            if len(labels) <= _MOST_SEGMENTS:
+                break
+        if len(labels) > _MOST_SEGMENTS and column.kind == "numeric":
+            codes, labels = _tenths(column.numbers())
+        elif len(labels) > _MOST_SEGMENTS:
+            raise ValueError(f"Column {name!r} has {len(labels):,} values; segments have at most {_MOST_SEGMENTS}.")
+        found.append((str(name), codes, tuple("missing" if label is None else str(label) for label in labels)))
+    return tuple(found)
+
+
+def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
+    """Ten groups of about as many rows, those without a number last."""
+    cuts = np.unique(np.nanquantile(numbers, np.arange(1, 10) / 10, method="lower"))
+    codes = np.where(np.isnan(numbers), cuts.size + 1, np.searchsorted(cuts, numbers))
+    ends = ["", *(f"{cut:.6g}" for cut in cuts), ""]
+    labels = [
+        f"above {low}" if not high else f"up to {high}" if not low else f"{low} to {high}"
+        for low, high in pairwise(ends)
+    ]
+    return codes, [*labels, *([None] if np.isnan(numbers).any() else [])]
+
+
+def _cells_of_rows(model: SelectiveNB, rows: JudgedRows) -> dict[int, np.ndarray]:
+    """By position of each feature in the model, the rows of each class in its cells, those of unseen values last."""
+    card, n_classes = model.scorecard_, model.classes_.size
+    cells = card.cells(model.encoder_.read(rows.X, owner=model))
+    found = {}
+    for k, own in zip(card.used.tolist(), cells, strict=True):
+        at = np.minimum(own.astype(np.int64), card.features[k].cells.n_levels) * n_classes + rows.codes
+        counts = np.bincount(at, rows.weights, (card.features[k].cells.n_levels + 1) * n_classes)
+        found[k] = counts.reshape(-1, n_classes)
+    return found
+
+
+def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
+    """The symmetrical uncertainty of the levels of the most important columns, alike ones side by side."""
+    card, words = model.scorecard_, Wording.of(model.scorecard_)
+    own = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
+    chosen = [k for k in own if card.features[k].levels.n_levels > 1][:_MOST_COMPARED]
+    if len(chosen) < 2:
+        return None
+    every = slice(None, None, 1 + rows.n_rows // _COMPARED_ROWS)
+    coded = rows.coded.codes_at(chosen, np.arange(rows.n_rows)[every])
+    measure, matrix = SymmetricalUncertainty(), np.eye(len(chosen))
+    for i, j in combinations(range(len(chosen)), 2):
+        one, two = (np.asarray(coded[at]).astype(np.int64) for at in (i, j))
+        table = np.bincount(one * (two.max() + 1) + two, minlength=(one.max() + 1) * (two.max() + 1))
+        matrix[i, j] = matrix[j, i] = measure.of_tables(table.reshape(1, one.max() + 1, -1).astype(float))[0]
+    order = leaves_list(linkage(squareform(1.0 - matrix, checks=False), "average")) if len(chosen) > 2 else [0, 1]
+    names = tuple(words.named(card.features[chosen[i]].levels) for i in order)
+    return names, tuple(map(tuple, matrix[np.ix_(order, order)].round(4).tolist()))
+
+
+def _facts(model: SelectiveNB, place: int) -> tuple[tuple[str, str], ...]:
+    """What a validator asks of the model first."""
+    import platform
+
+    card, told = model.scorecard_, facts_of(model) if getattr(model.encoder_, "scores", None) is None else {}
+    shares = card.class_counts / card.class_counts.sum()
+    target = model.target_name_ or "the target"
+    if len(card.classes) == 2:
+        purpose = f"The probability that {target} is {card.classes[place]}."
+        events = f"{card.class_counts[place]:,.6g} of class {card.classes[place]} ({100 * shares[place]:.1f} %)"
+    else:
+        purpose, events = f"The probability of each class of {target}.", f"{len(card.classes)} classes"
+    versions = f"bayesieve {told.get('bayesieve', '')}, Python {platform.python_version()}, numpy {np.__version__}"
+    lines = {
+        "Purpose": purpose,
+        "Trained on": f"{model.n_rows_:,} rows, {events}",
+        "Model": f"{len(card.used):,} features; SHA-256 of its content {told.get('checksum', '–')}",
+        "Versions": versions,
+        "Limits": "Probabilities are for rows like those of training, with its shares of the classes; a value that was "
+        "never seen adds nothing, and numbers beyond the outermost cut are taken for those next to it.",
+    }
+    return tuple(lines.items())
+
+
+def _short(values: np.ndarray) -> list[Any]:
+    """Numbers that only inform, in few digits."""
+    rounded: list[Any] = np.vectorize(lambda value: float(f"{value:.5g}"), otypes=[float])(values).tolist()
+    return rounded
+
+
+def _features(
+    model: SelectiveNB, min_count: int = 1, others: Mapping[int, np.ndarray] | None = None, side: int = 1
+) -> tuple[plain.FeatureSummary, ...]:
+    """All features, the most important first; ``others`` are rows by cell and class, by position of a feature."""
     order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_, -model.feature_importances_))
     levels, signs = model.encoder_.levels_, [side * feature.sign for feature in model.scorecard_.features]
     weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(model.scorecard_)
@@ -161,6 +322,9 @@ def _features(model: SelectiveNB, min_count: int, side: int) -> tuple[plain.Feat
             note=describing.feature_note(model, k),
             **(_cells(model, k, min_count) if model.scorecard_.features[k].is_used else {"cells": ()}),
             monotone=signs[k],
+            columns=tuple(model.scorecard_.features[k].columns),
+            position=k,
+            others=None if others is None or k not in others else tuple(map(tuple, others[k].tolist())),
         )
         for k in order.tolist()
     )
@@ -209,7 +373,9 @@ def _cells(model: SelectiveNB, k: int, min_count: int) -> dict[str, Any]:
     pair = isinstance(feature.levels, PairLevels) and feature.cells is feature.levels
     grid = _grid(feature.levels, words) if pair else None  # type: ignore[arg-type]
     rows = rows if grid is not None else joined(rows, min_count)  # cells of a pair are numbered
-    return {"cells": rows, "unseen": tuple(feature.unseen.tolist()), "grid": grid}
+    whole = len(rows) == cells.n_levels
+    variances = tuple(map(_short, feature.errors)) if whole else None
+    return {"cells": rows, "unseen": tuple(feature.unseen.tolist()), "grid": grid, "variances": variances}
 
 
 def _finite(value: Any) -> float | None:
@@ -320,12 +486,18 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
 
 
 def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
+    options = model.get_params(deep=False)
+    usual = type(model)().get_params(deep=False)
+    changed = {name: repr(value) for name, value in options.items() if repr(value) != repr(usual[name])}
+    told = [f"{name}={shorten(value, 200)}" for name, value in changed.items()]
+    rest = [f"{name}={usual[name]!r}" for name in options if name not in changed]
     return (
         ("Selector", describing.selector_name(model)),
         ("Smoothing", describing.smoothing_in_words(model)),
         ("Calibration", describing.weights_in_words(model)),
         *_encoder_settings(model.encoder_),
-        ("Seed", "default" if model.random_state is None else str(model.random_state)),
+        ("Options set", ", ".join(told) or "none"),
+        ("Options at their defaults", ", ".join(rest)),
     )
 
 

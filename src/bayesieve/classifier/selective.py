@@ -505,13 +505,16 @@ class SelectiveNB(Predicting):
         y: Any = None,
         *,
         sample_weight: Any = None,
+        test: Sequence[Any] | None = None,
         benefit: Any = None,
         cv: Any = None,
         held_out: bool = False,
         time: Any = None,
+        by: str | Sequence[str] = (),
         rows: Any = None,
         positive: Any = None,
         title: str | None = None,
+        facts: Mapping[str, str] | None = None,
         min_count: int = 1,
     ) -> Any:
         """Write a self-contained HTML report.
@@ -524,6 +527,9 @@ class SelectiveNB(Predicting):
             5-fold cross-validation. The report tells which with every figure. Of what `bayesieve.scan` takes,
             with the name of a column as ``y``, 50,000 rows are drawn at random.
         sample_weight : row weights of ``X``.
+        test : (X, y) or (X, y, sample_weight), optional
+            Rows that the model was not trained on. The overview has them beside ``X``, and everything else is about
+            them: curves, thresholds, segments, shares of the classes by cell, benefits and explained rows.
         benefit : `BenefitClassifier`, or benefits as it takes them, of the rows; shows what decisions bring.
         cv : int, "time", splitter or pairs of row positions, optional
             Measure models of the same settings on folds of ``X`` in any case: a number of folds (stratified and, unlike
@@ -534,11 +540,14 @@ class SelectiveNB(Predicting):
             Numbers or dates by which to order the rows, or the name of their column, which the model need not know;
             by default rows are in order. If it is given, or ``cautions_`` has one of kind "order", figures on
             shuffled folds stand beside those of a model of earlier rows on the last fifth (``later``).
+        by : column or columns of ``X`` whose values are segments, besides those of the features; the model need not
+            know them. Dates and ``time`` are grouped by months, quarters or years.
         rows : int or array-like of int, optional
             Rows of ``X`` to explain in the report, by position, or how many: a clear case, a close call and the most
             confident mistake come first. By default no value of any row stands in the report.
         positive : the class that curves, contributions, thresholds and texts are about; by default that of the model.
         title : headline; by default it names the target.
+        facts : lines of the overview by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner": "Risk"}``.
         min_count : more than 1: counts of rows by level are rounded to multiples of it, and levels of fewer rows joined
             in one line.
 
@@ -563,7 +572,7 @@ class SelectiveNB(Predicting):
             check_html(path)
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "rows": rows}
         options["positive"] = positive
-        options["title"] = title
+        options |= {"title": title, "test": test, "by": by, "facts": facts}
         model = self.with_hidden_counts(min_count)
         if is_scan(X, y):
             X, y, sample_weight, options["time"], caution = drawn_from(self, X, y, sample_weight, time)

@@ -113,6 +113,7 @@ FIT = {
         Option("--min-count N", "Tell no count of fewer rows in model.json and the report.", 1),
         Option("--test FILE", "Table to measure this very model on, with the target, instead of folds.", type=Path),
         Option("--test-from VALUE", "Do not learn from rows with --time from VALUE on, but measure the model on them."),
+        Option("--purpose TEXT", "What the model is for, on the first page of the report."),
         Option("--no-report", "Skip report.html and its measures."),
         QUIET,
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import sys
@@ -241,6 +242,14 @@ def require_columns(path: Path, frame: pl.DataFrame, **columns: str | None) -> N
 def shown(path: Path) -> str:
     """The name of a file in messages."""
     return "standard input" if str(path) == "-" else str(path)
+
+
+def with_hash(path: Path) -> str:
+    """The name of a table, and of a single file its SHA-256, for the first page of a report."""
+    if is_several(path) or not path.is_file():
+        return path.name
+    with path.open("rb") as file:
+        return f"{path.name}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:

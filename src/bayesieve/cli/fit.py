@@ -91,8 +91,10 @@ def fit(given: Any) -> None:
                 frame = files.read_table(given.test, screen, model)
                 own = replace(columns, time=None).within(frame.columns)
                 test = replace(TrainingTable.of(frame, own, given.test, screen, new=True), names=data.names)
-            measured = data.measured(model) if test is None else test
-            performance = _write_report(model, measured, output / "report.html", given, screen, test is not None)
+            if test is not None and not isinstance(data, TrainingTable):  # rows in files, of which none are at hand
+                data, test = test, None
+            measured = data if given.test is not None else data.measured(model)
+            performance = _write_report(model, measured, test, output / "report.html", given, screen)
             written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)
 
@@ -222,9 +224,11 @@ def _learn(model: Any, data: Any, screen: Screen) -> None:
         )
 
 
-def _write_report(model: Any, data: TrainingTable, path: Path, given: Any, screen: Screen, held_out: bool) -> Any:
+def _write_report(
+    model: Any, data: TrainingTable, test: TrainingTable | None, path: Path, given: Any, screen: Screen
+) -> Any:
     """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
-    folds = given.folds
+    held_out, folds = bool(given.test or given.test_from), given.folds
     if folds and not held_out and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
         folds = 0
@@ -232,10 +236,15 @@ def _write_report(model: Any, data: TrainingTable, path: Path, given: Any, scree
     by = "" if held_out else f" by {folds}-fold cross-validation"
     what = f"Measuring{by}" if folds or held_out else "Writing the report"
     left = f"model.json and features.csv are in {path.parent}; the report was not written"
-    benefit = None if model.benefit_rule_ is None else deciding(model, data.X, data.frame, data.path)
+    shown = data if test is None else test
+    benefit = None if model.benefit_rule_ is None else deciding(model, shown.X, shown.frame, shown.path)
+    options: dict[str, Any] = {"cv": 0, "test": (test.X, test.y, test.weights)} if test is not None else {}
+    options |= {} if test is not None else {"held_out": True} if held_out else {"cv": folds, "time": data.moments}
+    files_read = {"Data file": given.table, "Test file": given.test}
+    facts = {name: files.with_hash(file) for name, file in files_read.items() if file is not None}
+    facts |= {} if given.purpose is None else {"Purpose": given.purpose}
     with interruptible(left), screen.working(f"{what} ..."):
-        options = {"held_out": True} if held_out else {"cv": folds, "time": data.moments}
-        options |= {"benefit": benefit, "min_count": given.min_count}
+        options |= {"benefit": benefit, "min_count": given.min_count, "facts": facts}
         return model.report(path, data.X, data.y, sample_weight=data.weights, **options)
 
 

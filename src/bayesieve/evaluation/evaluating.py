@@ -147,10 +147,25 @@ class Segment:
     @classmethod
     def of(cls, rows: GroupedRows, own: np.ndarray, level: float) -> Segment:
         assert rows.labels is not None
-        weights = np.ones(own.size) if rows.weights is None else rows.weights[own]
-        weights = weights * (metrics.effective_rows(weights, own.size) / max(weights.sum(), np.finfo(float).tiny))
+        weights = None if rows.weights is None else rows.weights[own]
         of_rows = rows.log_proba[own], rows.decided[own], rows.labels[own], weights
-        return cls(*of_rows, level, rows.classes, rows.positive)
+        return cls.of_rows(*of_rows, level, rows.classes, rows.positive)
+
+    @classmethod
+    def of_rows(
+        cls,
+        log_proba: np.ndarray,
+        decided: np.ndarray,
+        codes: np.ndarray,
+        weights: np.ndarray | None,
+        level: float,
+        classes: np.ndarray,
+        positive: int | None,
+    ) -> Segment:
+        """With weights as they are given; None: every row counts once."""
+        weights = np.ones(codes.size) if weights is None else weights
+        weights = weights * (metrics.effective_rows(weights, codes.size) / max(weights.sum(), np.finfo(float).tiny))
+        return cls(log_proba, decided, codes, weights, level, classes, positive)
 
     @property
     def shown(self) -> list[int]:

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
@@ -359,8 +359,12 @@ def out_of_fold_log_proba(
     return log_proba, codes, target.classes
 
 
-def log_proba_of_splits(estimator: Any, X: Any, target: Target, splits: Any, weights: Any) -> Iterator[np.ndarray]:
-    """As `out_of_fold_log_proba`, the log probabilities of the test rows of each split in turn."""
+def log_proba_of_splits(
+    estimator: Any, X: Any, target: Target, splits: Any, weights: Any, fitted: Callable[[Any], None] | None = None
+) -> Iterator[np.ndarray]:
+    """As `out_of_fold_log_proba`, the log probabilities of the test rows of each split in turn; ``fitted`` is called
+    with each model.
+    """
     codes = target.codes.astype(np.int64)
     for train, test in splits:
         model = clone(estimator)
@@ -372,6 +376,8 @@ def log_proba_of_splits(estimator: Any, X: Any, target: Target, splits: Any, wei
             with silenced():
                 model.fit(take_rows(X, train), labels, **options)
                 part[:, present] = model.predict_log_proba(take_rows(X, test))
+            if fitted is not None:
+                fitted(model)
         else:
             part[:, present] = 0.0  # a single class is left in the training rows
         yield part

@@ -35,6 +35,7 @@ OFFSET = "offset"
 """Column of `Rows` with a log joint that is known beforehand, (n_rows, n_classes); all evidence is added to it."""
 FOLDS = 5
 """Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
+_ROWS_PER_DISTINCT = 3  # of every class, from which rows are alike because there is little that they can be
 
 _MOST_ROWS = 50_000  # larger tables are sampled
 _MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
@@ -205,6 +206,8 @@ class CalibrationRows:
         """Code features for each fold by the levels of the other folds, those of one fold after those of another."""
         assert coded.recoder is not None
         fold = _folds(coded, features)
+        if fold is None:
+            return
         recoder = coded.recoder.select(features[rare])
         codes = np.empty((rare.size, coded.n_rows), dtype=np.int64)
         first = np.zeros((rare.size, 1), dtype=np.int64)
@@ -460,8 +463,9 @@ def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.array(rare, dtype=bool))
 
 
-def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray:
-    """(n_rows,) fold of every row, -1 without weight: the distinct rows of each class are dealt out in turn.
+def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
+    """(n_rows,) fold of every row, -1 without weight: the distinct rows of each class are dealt out in turn. None if
+    these are few: a fold would hold all rows of a value, and the others would say the contrary of it.
 
     They are listed by what the columns of these features tell of them, so that columns that say nothing, units, names
     and orders of columns, classes and rows, and writing a weight as repeated rows make no difference. What these
@@ -474,6 +478,9 @@ def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray:
     prints = recoder.fingerprints()
     _, first, distinct = np.unique(prints ^ mixed(classes.astype(np.uint64)), return_index=True, return_inverse=True)
     prints, classes, recoder = prints[first], classes[first], recoder.take(first)
+    n_rows = np.asarray(coded.counts.class_counts)
+    if np.all(n_rows >= _ROWS_PER_DISTINCT * np.bincount(classes, minlength=n_rows.size)):
+        return None
     content = recoder.select(features).content(classes)
     keys = [content.of_rows, classes, content.of_classes[classes]]
     if np.unique(content.of_rows).size < first.size:

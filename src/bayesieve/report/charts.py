@@ -151,7 +151,8 @@ def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_bett
         low, high = (low, low + 4 * three_quarters) if lower_is_better else (high - 4 * three_quarters, high)
     low, high = min([low, *filter(drawable, on_axis)]), max([high, *filter(drawable, on_axis)])
     room = 0.08 * (high - low) or 1e-3 * abs(high) or 0.5
-    return [round(low - room, 12), round(high + room, 12)]
+    digits = 12 + max(0, -math.floor(math.log10(room)))
+    return [round(low - room, digits), round(high + room, digits)]
 
 
 def thinned(n: int, most: int) -> list[int]:

@@ -156,7 +156,8 @@ def _figure(
         bars["rank"].append(ranks[joined[0]])
         bars["last"].append(ranks[joined[-1]])
         bars["joins"].append(f"{len(joined)} methods that are not significantly different")
-    x = number("rank", "average rank, 1 is best", domain=[0.9, max(len(names), 2) + 0.1])
+    axis = "average rank, 1 is best" + ("" if difference is None else f"; critical difference {difference:.2f}")
+    x = number("rank", axis, domain=[0.9, max(len(names), 2) + 0.1])
     y = names_of("method", None)
     joins = tips("joins")
     drawing = chart(

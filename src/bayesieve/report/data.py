@@ -6,7 +6,8 @@ None or tuples of such. Numbers of rows are floats because rows may carry weight
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from bayesieve.statistics.metrics import Bin
@@ -14,6 +15,10 @@ from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
     from bayesieve.scorecard.edits import Edit
+
+
+Estimate = tuple[float, float, float]
+Segmented = tuple[str, float, float | None, Bin, Estimate, Estimate]
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +87,12 @@ class FeatureSummary(ShortRepr):
     unseen : what a value that is in no cell adds to each class, in nats
     grid : the cells of a pair of columns
     monotone : 1 if the evidence of the positive class never falls, -1 if it never rises, 0 otherwise
+    columns : of the table that it is made of
+    position : of the feature in the scorecard
+    variances : of its cells, then of unseen values, for intervals: what each number shares with other features,
+        (n_cells + 1, n_numbers, n_factors), and the variance of the rest, (n_cells + 1, n_numbers)
+    others : by cell, unseen values last, the rows of each class among other rows than those of training; None without
+        such rows
     """
 
     name: str
@@ -96,6 +107,10 @@ class FeatureSummary(ShortRepr):
     unseen: tuple[float, ...] = ()
     grid: CellGrid | None = None
     monotone: int = 0
+    columns: tuple[str, ...] = ()
+    position: int = 0
+    variances: tuple[Any, Any] | None = None
+    others: tuple[tuple[float, ...], ...] | None = None
 
     @property
     def selected(self) -> bool:
@@ -166,6 +181,25 @@ class SearchSummary(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
+class Sample(ShortRepr):
+    """Rows that a model was measured on, for one column of the overview.
+
+    Attributes
+    ----------
+    name : such as ``"Folds"``
+    measured : how, in a few words
+    n_rows, events : rows, and those of the positive class (sums of weights); no events of more than two classes
+    measures : name of a measure, and its value with the ends of its 95 % interval
+    """
+
+    name: str
+    measured: str
+    n_rows: float
+    events: float | None
+    measures: tuple[tuple[str, Estimate], ...]
+
+
+@dataclass(frozen=True, repr=False)
 class Performance(ShortRepr):
     """The performance of the model, and the rows on which it was measured.
 
@@ -185,8 +219,9 @@ class Performance(ShortRepr):
     later : the same figures on the last rows, by a model of earlier ones, if the order of the rows matters
     thresholds : of two classes, (threshold, rows of the positive class, other rows) with at least this probability,
         from the highest threshold to 0
-    segments : by feature, for each of its levels with rows: its label, its share of the rows and of the training rows,
-        and how well the positive class is predicted there, or of more classes the predicted one
+    segments : by feature, column or period, for each of its levels with rows: its label, its share of the rows and of
+        the training rows (None if unknown), how well the positive class is predicted there, or of more classes the
+        predicted one, and AUC and log loss with their intervals
     """
 
     protocol: str
@@ -204,7 +239,7 @@ class Performance(ShortRepr):
     measured: str = ""
     later: Performance | None = None
     thresholds: tuple[tuple[float, float, float], ...] = ()
-    segments: tuple[tuple[str, tuple[tuple[str, float, float, Bin], ...]], ...] = ()
+    segments: tuple[tuple[str, tuple[Segmented, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -315,6 +350,11 @@ class ReportData(ShortRepr):
     intercept : what every row starts from, for each class, in nats
     program : the model as JavaScript, which works out the scores of rows typed in; empty if it cannot be written so
     positive : position of the class that curves and texts are about, of two
+    facts : what a validator asks first: (name, value)
+    samples : the rows that the model was measured on
+    stability : share of the models of folds that use each column, by name
+    dependence : columns and the dependence of each on each, from 0 to 1
+    factors : what the error of the intercept shares with those of features, (n_numbers, n_factors)
     """
 
     title: str
@@ -337,3 +377,8 @@ class ReportData(ShortRepr):
     intercept: tuple[float, ...] = ()
     positive: int = 1
     program: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    samples: tuple[Sample, ...] = ()
+    stability: Mapping[str, float] = field(default_factory=dict)
+    dependence: tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None = None
+    factors: Any = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bayesieve.report import charts as draw
@@ -54,6 +54,9 @@ def render_report(data: ReportData) -> str:
         charts |= search_charts(data)
     if data.decisions is not None and data.decisions.steps:
         charts["decisions"] = decision_figure(data.decisions)
+    if data.dependence is not None:
+        charts["dependence"] = dependence_figure(*data.dependence)
+    columns = column_lines(data)
     total = sum(data.class_counts)
     return page(
         "report.html",
@@ -65,14 +68,17 @@ def render_report(data: ReportData) -> str:
         data=data,
         tiles=key_figures(data),
         shares=[count / total if total else 0.0 for count in data.class_counts],
-        shown=data.features[:MAX_FEATURES],
+        shown=columns[:MAX_FEATURES],
+        n_columns=len(columns),
+        n_used=sum(line.importance > 0 for line in columns),
         n_selected=n_selected(data),
-        largest=max((f.importance for f in data.features if math.isfinite(f.importance)), default=0.0) or 1.0,
+        largest=max((line.importance for line in columns), default=0.0) or 1.0,
         kind_of=lambda feature: kind_label(feature, data),
         sentence=None if data.search is None else search_sentence(data),
         confusions=confusions(data),
-        auc_comparison=auc_comparison,
-        ks=lambda p: max((tpr - fpr for _, points in p.roc for fpr, tpr in points), default=math.nan),
+        measures=measure_lines(data),
+        always=sum(share == 1 for share in data.stability.values()),
+        sometimes=sum(0 < share < 1 for share in data.stability.values()),
     )
 
 
@@ -106,7 +112,9 @@ def page_data(data: ReportData) -> dict[str, Any]:
         "features": [_columns_of(feature) for feature in data.features if feature.selected],
         "rows": [asdict(row) for row in data.explained],
         "curves": {} if performance is None else class_curves(data, performance),
-        "segments": [] if performance is None else performance.segments,
+        "segments": [] if performance is None else _known(performance.segments),
+        "factors": data.factors,
+        "beside": data.samples[-1].name if data.samples and any(f.others for f in data.features) else None,
         "thresholds": [] if performance is None else performance.thresholds,
         "templates": {
             "bars": bars_chart(),
@@ -117,6 +125,7 @@ def page_data(data: ReportData) -> dict[str, Any]:
             "roc": roc_chart(),
             "threshold": threshold_chart(),
             "segments": segments_chart(),
+            "shares": shares_chart(),
         },
     }
 
@@ -134,7 +143,17 @@ def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
         "cells": {name: [_short(getattr(cell, name), name) for cell in feature.cells] for name in columns},
         "unseen": feature.unseen,
         "grid": None if feature.grid is None else asdict(feature.grid),
+        "position": feature.position,
+        "variances": feature.variances,
+        "others": feature.others,
     }
+
+
+def _known(value: Any) -> Any:
+    """Nested tuples with None for numbers that JSON does not know."""
+    if isinstance(value, tuple):
+        return [_known(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _short(value: Any, name: str) -> Any:
@@ -143,6 +162,93 @@ def _short(value: Any, name: str) -> Any:
 
 
 CELL_COLUMNS = ("label", "level", "low", "high", "is_missing", "rows", "counts", "evidence", "contributions", "errors")
+
+
+@dataclass
+class ColumnLine:
+    """A column of the table with the features that it is part of: its own if there is one, and those in the model with
+    their positions among these; ``importance`` has an equal part of that of pairs and sums.
+    """
+
+    name: str
+    importance: float = 0.0
+    own: FeatureSummary | None = None
+    features: list[tuple[int, str]] = field(default_factory=list)
+    n_own: int = 0
+    stability: float | None = None
+
+
+def column_lines(data: ReportData) -> list[ColumnLine]:
+    """The columns, the most important first."""
+    lines: dict[str, ColumnLine] = {}
+    selected = 0
+    for feature in data.features:
+        columns = feature.columns or (feature.name,)
+        for name in columns:
+            line = lines.setdefault(name, ColumnLine(name, stability=data.stability.get(name)))
+            line.importance += feature.importance / len(columns) if math.isfinite(feature.importance) else 0.0
+            if len(columns) == 1:
+                line.n_own += 1
+                line.own = feature if line.n_own == 1 else None
+            if feature.selected:
+                line.features.append((selected, feature.name))
+        selected += feature.selected
+    return sorted(lines.values(), key=lambda line: -line.importance)
+
+
+_NAMES = {
+    "auc": "AUC",
+    "gini": "Gini coefficient",
+    "ks": "Kolmogorov-Smirnov statistic",
+    "log_loss": "Log loss, nats",
+    "compression_rate": "Compression rate",
+    "brier": "Brier score",
+    "accuracy": "Accuracy",
+    "balanced_accuracy": "Balanced accuracy",
+    "calibration": "Mean probability less share",
+    "calibration_slope": "Calibration slope",
+    "calibration_intercept": "Calibration intercept",
+}
+
+
+def measure_lines(data: ReportData) -> list[tuple[str, list[tuple[str, str]], str]]:
+    """For each measure its title, its value and interval on each sample, and what to compare it with."""
+    p, samples = data.performance, [dict(sample.measures) for sample in data.samples]
+    compare = {"gini": "2 AUC − 1; 0 is chance", "brier": "0 is perfect", "balanced_accuracy": "the mean recall"}
+    compare |= {"ks": "the largest distance of both classes' distribution functions"}
+    compare |= {"calibration_slope": "1: probabilities are as far from each other as they should be"}
+    compare |= {"calibration": "0: as many rows as predicted", "calibration_intercept": "0, with slope 1"}
+    if p is not None:
+        compare["auc"] = auc_comparison(p.auc)
+        compare["accuracy"] = f"{format_percent(p.majority_accuracy)} by always predicting the majority class"
+        compare["log_loss"] = f"{format_number(p.class_entropy, 4)} by predicting the class frequencies"
+        compare["compression_rate"] = "0 by predicting the class frequencies"
+    return [
+        (title, [_with_interval(own.get(name)) for own in samples], compare.get(name, ""))
+        for name, title in _NAMES.items()
+        if any(name in own for own in samples)
+    ]
+
+
+def _with_interval(estimate: tuple[float, float, float] | None) -> tuple[str, str]:
+    if estimate is None:
+        return "–", ""
+    value, low, high = (format_number(number, 4) for number in estimate)
+    return value, f"{low} to {high}" if math.isfinite(sum(estimate)) else ""
+
+
+def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Figure:
+    """How much the levels of each two columns tell of each other."""
+    pairs = [(a, b, matrix[i][j]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j]
+    frame: dict[str, list[Any]] = {
+        name: [pair[k] for pair in pairs] for k, name in enumerate(("column", "other", "dependence"))
+    }
+    across = draw.names("other", None, axis={"labelAngle": -40, "labelLimit": 110})
+    shade = draw.colour("dependence", "symmetrical uncertainty", [0, max(0.1, *frame["dependence"])])
+    known = draw.tips("column", "other", "dependence")
+    tile = draw.layer("rect", "tile", x=across, y=draw.names("column", None), color=shade, **known)
+    caption = "0: independent, 1: each determines the other. Alike columns stand side by side."
+    return Figure("Dependence of columns", caption, draw.chart(tile, height=draw.ROWS), {"pairs": frame})
 
 
 def feature_figure(data: ReportData, feature: FeatureSummary, j: int) -> Figure:
@@ -250,6 +356,19 @@ def threshold_chart() -> draw.Spec:
     x = draw.number("share", "share of rows selected", format=draw.SHARE, domain=[0, 1])
     parts = [draw.layer("line", x=x, y=draw.number("profit", "profit of these rows")), draw.line_at("x", "cut")]
     return draw.chart(*parts, params=[{"name": "cut", "value": 0.5}])
+
+
+def shares_chart() -> draw.Spec:
+    """Shares of the class by cell in training (bar) and other rows (dot); columns label, share, other, low and high."""
+    x = draw.number("share", "share of the class: training (bar), other rows (dot, 95% interval)", format=draw.SHARE)
+    y = draw.names("label", None)
+    known = draw.tips("label", "rows", "share", "other_rows", "other")
+    return draw.chart(
+        draw.layer("bar", "quiet", x=x | {"scale": {"zero": True}}, y=y, more={"height": {"band": 0.62}}, **known),
+        draw.layer("rule", "error", where="isValid(datum.other)", x={**x, "field": "low"}, x2={"field": "high"}, y=y),
+        draw.layer("point", where="isValid(datum.other)", x={**x, "field": "other"}, y=y, **known),
+        height=draw.ROWS,
+    )
 
 
 def segments_chart() -> draw.Spec:

@@ -38,14 +38,26 @@ page.ready.then(({ more }) => {
 
   // One feature.
   const { features } = more, panel = byId("feature-panel");
-  const cellsOf = ({ cells, unseen }, j) => {
-    const total = cells.rows.reduce((a, b) => a + b, 0);
+  const cellsOf = ({ cells, unseen, others }, j) => {
+    const beside = (i) => {
+      const rows = others?.[i]?.reduce((a, b) => a + b, 0) ?? null;
+      return { otherRows: rows, otherEvents: rows === null ? null : others[i][j] };
+    };
     const lines = cells.label.map((label, i) => {
       const c = of(cells.contributions[i], j), e = errorOf(cells.errors[i], j);
-      return { label: shown(label), rows: cells.rows[i], events: cells.counts[i][j], share: cells.rows[i] / total, evidence: of(cells.evidence[i], j), contribution: c, error: e, low: c - e, high: c + e, from: cells.low[i], to: cells.high[i] };
+      return { label: shown(label), rows: cells.rows[i], events: cells.counts[i][j], evidence: of(cells.evidence[i], j), contribution: c, error: e, low: c - e, high: c + e, from: cells.low[i], to: cells.high[i], ...beside(i) };
     });
-    return [...lines, { label: "(not seen in training)", rows: 0, events: 0, share: 0, evidence: null, contribution: of(unseen, j), error: null, low: null, high: null, from: null, to: null, unseen: true }];
+    return [...lines, { label: "(not seen in training)", rows: 0, events: 0, evidence: null, contribution: of(unseen, j), error: null, low: null, high: null, from: null, to: null, unseen: true, ...beside(lines.length) }];
   };
+  // Wilson's 95% interval of a share.
+  const wilson = (events, rows) => {
+    const z = 1.959964, p = events / rows, whole = 1 + (z * z) / rows, half = z * Math.sqrt((p * (1 - p)) / rows + (z * z) / (4 * rows * rows));
+    return [(p + (z * z) / (2 * rows) - half) / whole, (p + (z * z) / (2 * rows) + half) / whole];
+  };
+  const sharesOf = (lines) => lines.filter((line) => line.rows > 0 || line.otherRows > 0).map((line) => {
+    const [low, high] = line.otherRows > 0 ? wilson(line.otherEvents, line.otherRows) : [null, null];
+    return { label: line.label, rows: line.rows, share: line.rows > 0 ? line.events / line.rows : null, other_rows: line.otherRows, other: line.otherRows > 0 ? line.otherEvents / line.otherRows : null, low, high };
+  });
   const chartsOf = (feature, j) => {
     const lines = cellsOf(feature, j).filter((line) => !line.unseen), charts = [];
     const inside = lines.filter((line) => line.from !== null || line.to !== null);
@@ -60,13 +72,17 @@ page.ready.then(({ more }) => {
       const places = levels.flatMap((line, a) => line.map((level, b) => ({ first: labels[0][a], second: labels[1][b], contribution: level === null ? null : lines[level].contribution, rows: counts[a][b] })));
       const limit = Math.max(...places.map((place) => Math.abs(place.contribution ?? 0))) || 1;
       charts.push({ spec: templates.pair, frames: { rows: columns(places) }, main: "rows", signals: { limit } });
-    } else if (lines.length <= 60) charts.push({ spec: templates.bars, frames: { rows: columns(lines) }, main: "rows" });
+    } else if (lines.length <= 60) {
+      charts.push({ spec: templates.bars, frames: { rows: columns(lines) }, main: "rows" });
+      charts.push({ spec: templates.shares, frames: { rows: columns(sharesOf(cellsOf(feature, j))) }, main: "rows" });
+    }
     return charts;
   };
   const describe = (feature, j) => {
     const lines = cellsOf(feature, j);
     const heads = ["Cell", "Rows", `Rows of ${shown(classes[j])}`, "Share of the class", "Weight of evidence", "Contribution", "Standard error"];
-    const rows = lines.map((line) => [line.label, count(line.rows), count(line.events), percent(line.events / line.rows), line.evidence === null ? "–" : signed(line.evidence), signed(line.contribution, 6), fixed(line.error, 4)]);
+    const other = feature.others ? [more.beside, "Share of the class there"] : [];
+    const rows = lines.map((line) => [line.label, count(line.rows), count(line.events), percent(line.events / line.rows), line.evidence === null ? "–" : signed(line.evidence), signed(line.contribution, 6), fixed(line.error, 4), ...(feature.others ? [count(line.otherRows), percent(line.otherEvents / line.otherRows)] : [])]);
     const facts = `${feature.kind} · importance ${percent(feature.importance)} · weight ${fixed(feature.weight, 3)} · level score ${fixed(feature.score, 3)}`;
     const hosts = chartsOf(feature, j).map((chart) => {
       const host = make("figure", { className: "chart" });
@@ -75,8 +91,22 @@ page.ready.then(({ more }) => {
       page.place(host, chart);
       return host;
     });
-    const scroll = make("div", { className: "scroll", tabIndex: 0 }, tableOf(heads, rows));
-    return [make("h3", { textContent: shown(feature.name) }), make("p", { className: "soft", textContent: [facts, feature.note].filter(Boolean).join(". ") }), ...hosts, scroll];
+    const scroll = make("div", { className: "scroll", tabIndex: 0 }, tableOf([...heads, ...other], rows));
+    return [make("h3", { textContent: shown(feature.name) }), make("p", { className: "soft", textContent: [facts, feature.note].filter(Boolean).join(". ") }), ...hosts, ...sliceOf(feature, lines), scroll];
+  };
+  // A pair at one level of its first column.
+  const sliceOf = ({ grid }, lines) => {
+    if (!grid) return [];
+    const choice = make("select"), host = make("figure", { className: "chart" });
+    const draw = (a) => {
+      const places = grid.levels[a].map((level, b) => (level === null ? null : { ...lines[level], label: shown(grid.labels[1][b]), rows: grid.counts[a][b] })).filter(Boolean);
+      page.place(host, { spec: templates.bars, frames: { rows: columns(places) }, main: "rows" });
+    };
+    fill(choice, grid.labels[0], draw);
+    draw(0);
+    host.setAttribute("role", "group");
+    host.setAttribute("aria-label", `Contributions at one level of ${grid.names[0]}`);
+    return [make("p", { className: "tools" }, make("label", {}, `Slice: ${grid.names[1]} where ${grid.names[0]} is `, choice)), host];
   };
   if (panel) {
     const choice = byId("feature-choice"), ofClass = byId("feature-class");
@@ -87,6 +117,7 @@ page.ready.then(({ more }) => {
     };
     fill(choice, features.map((feature) => feature.name), show);
     if (ofClass) fill(ofClass, classes, show);
+    byId("only-used")?.addEventListener("input", (event) => { for (const row of byId("feature-table").tBodies[0].rows) row.hidden = event.target.checked && row.className === "off"; });
     document.querySelectorAll("a[data-feature]").forEach((link) => link.addEventListener("click", () => { choice.value = link.dataset.feature; show(); }));
     show();
     document.addEventListener("drawall", () => {
@@ -106,14 +137,19 @@ page.ready.then(({ more }) => {
     draw(0);
   }
 
-  // Segments: [label, share of the rows, share in training, [predicted, observed, rows, low, high, weight]] by feature.
+  // Segments: [label, share of the rows, share in training, [predicted, observed, rows, low, high, weight], AUC, log loss].
   if (more.segments.length) {
+    const range = ([value, low, high], digits = 3) => (value === null ? "–" : `${fixed(value, digits)}${low === null ? "" : ` (${fixed(low, digits)} to ${fixed(high, digits)})`}`);
     const draw = (k) => {
-      const lines = more.segments[k][1].map(([label, share, before, [predicted, observed, rows, low, high]]) => ({ label: shown(label), rows, predicted, observed, low, high, share, before }));
-      page.place(byId("segment-chart"), { spec: templates.segments, frames: { rows: columns(lines) }, main: "rows" });
-      const heads = ["Level", "Rows", "Share of rows", "Share in training", "Observed", "95% interval", "Predicted"];
-      byId("segment-table").replaceChildren(tableOf(heads, lines.map((line) => [line.label, count(line.rows), percent(line.share), percent(line.before), percent(line.observed), `${percent(line.low)} to ${percent(line.high)}`, percent(line.predicted)])));
+      const lines = more.segments[k][1].map(([label, share, before, [predicted, observed, rows, low, high], auc, loss]) => ({ label: shown(label), rows, predicted, observed, low, high, share, before, auc, loss }));
+      page.place(byId("segment-chart"), { spec: templates.segments, frames: { rows: columns(lines.map(({ auc, loss, ...line }) => line)) }, main: "rows" });
+      const known = lines.every((line) => line.before !== null);
+      const heads = ["Level", "Rows", "Share of rows", ...(known ? ["Share in training"] : []), "Observed", "95% interval", "Predicted", "AUC", "Log loss, nats"];
+      byId("segment-table").replaceChildren(tableOf(heads, lines.map((line) => [line.label, count(line.rows), percent(line.share), ...(known ? [percent(line.before)] : []), percent(line.observed), `${percent(line.low)} to ${percent(line.high)}`, percent(line.predicted), range(line.auc), range(line.loss)])));
       page.tables(byId("segment-table"));
+      const drifting = lines.filter((line) => line.share > 0 && line.before > 0);
+      const psi = drifting.reduce((sum, { share, before }) => sum + (share - before) * Math.log(share / before), 0);
+      byId("segment-drift").textContent = known ? `Population stability index of these rows against training: ${fixed(psi, 4)} (below 0.1: alike).` : "";
     };
     fill(byId("segment-choice"), more.segments.map(([name]) => name), draw);
     draw(0);
@@ -151,9 +187,11 @@ page.ready.then(({ more }) => {
   }
 
   // What if: the program of the model works out every score.
+  const MOST_STEPS = 150; // the changes of one column that say most, of which pairs are tried
   const form = byId("what-if-form");
   if (form) {
     const { score, model } = globalThis.scoring, fields = new Map();
+    let asked = 0; // how often changes were looked for: a later question ends the work on an earlier one
     const readerOf = (name) => model.readers.find((reader) => reader.columns.length === 1 && reader.columns[0] === name) ?? { values: [], cuts: null, kind: "number" };
     // Values that stand for the cells of a column: known ones, and numbers on both sides of each cut.
     const valuesOf = (name) => {
@@ -171,36 +209,87 @@ page.ready.then(({ more }) => {
       form.append(make("label", {}, shown(title ?? name), field));
       field.addEventListener("input", () => show());
     }
+    // 90% intervals of the probabilities, normal on the scale of log odds, as predict_interval gives them.
+    const ofTerms = [...features].sort((a, b) => a.position - b.position), nOfNumbers = two ? 1 : classes.length;
+    const intervals = ({ probabilities, contributions }) => {
+      if (ofTerms.some(({ variances }) => !variances)) return null;
+      const own = more.factors.slice(0, nOfNumbers), shared = more.factors.slice(nOfNumbers), width = shared.length / nOfNumbers;
+      contributions.features.forEach(({ cell }, k) => {
+        const [factors, rest] = ofTerms[k].variances;
+        rest[cell].forEach((variance, i) => (own[i] += variance));
+        factors[cell].forEach((line, i) => line.forEach((factor, f) => (shared[i * width + f] += factor)));
+      });
+      const variances = own.map((variance, i) => shared.slice(i * width, (i + 1) * width).reduce((sum, factor) => sum + factor * factor, variance));
+      return probabilities.map((p, j) => {
+        const rest = probabilities.reduce((sum, other, i) => sum + (i === j ? 0 : other), 0);
+        const variance = two ? variances[0] : variances[j] + probabilities.reduce((sum, other, i) => sum + (i === j ? 0 : (other / rest) ** 2 * variances[i]), 0);
+        const odds = Math.log(p) - Math.log(rest), reach = 1.6448536269514722 * Math.sqrt(variance);
+        return [odds - reach, odds + reach].map((end) => 1 / (1 + Math.exp(-end)));
+      });
+    };
     const rowNow = () => Object.fromEntries([...fields].map(([name, field]) => [name, (field.tagName === "SELECT" ? field.selectedIndex === 0 : field.value === "") ? null : field.value]));
     const set = (values) => { for (const [name, field] of fields) field.value = values[name] ?? ""; };
     const show = () => {
       const result = byId("what-if-result"), row = rowNow();
       let found;
-      try { found = score(row, { reasons: 0 }); } catch (error) { result.replaceChildren(make("caption", { textContent: error.message })); return; }
+      try { found = score(row); } catch (error) { result.replaceChildren(make("caption", { textContent: error.message })); return; }
+      const ends = intervals(found);
       result.replaceChildren(make("tbody", {}, ...model.classes.map((label, j) => {
         const cell = make("td", { textContent: percent(found.probabilities[j]) });
         cell.dataset.probability = label;
         cell.dataset.v = found.probabilities[j];
         if (label === found.predicted) cell.className = "right-answer";
-        return make("tr", {}, make("th", { scope: "row", textContent: `P(${shown(String(label))})` }), cell);
+        const range = make("td", { textContent: ends ? `90% interval ${percent(ends[j][0])} to ${percent(ends[j][1])}` : "" });
+        if (ends) [range.dataset.low, range.dataset.high] = ends[j];
+        return make("tr", {}, make("th", { scope: "row", textContent: `P(${shown(String(label))})` }), cell, range);
       })));
+      const speaks = model.reasons_against === null ? `for ${shown(String(found.predicted))}` : `against ${shown(String(model.classes[model.reasons_against]))}`;
+      byId("what-if-reasons").replaceChildren(make("h3", { textContent: `What speaks ${speaks}, against an average row` }), found.reasons.length
+        ? make("ol", {}, ...found.reasons.map(({ text, column, contribution }) => make("li", { textContent: `${shown(text || column)} (${signed(contribution, 2)})` })))
+        : make("p", { className: "soft", textContent: "Nothing." }));
       const { contributions } = found;
       const parts = [...contributions.features].filter((part) => part.contribution !== 0).sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
       fallInto(byId("what-if-chart"), [{ label: "Every row", value: "", amount: contributions.intercept }, ...parts.map((part) => ({ label: shown(part.feature), value: part.level, amount: part.contribution }))]);
-      const at = model.classes.indexOf(found.predicted), flips = [];
-      for (const name of fields.keys()) {
-        let least = null;
-        for (const value of [...valuesOf(name), null]) {
-          const other = score({ ...row, [name]: value }, { reasons: 0 });
-          const change = Math.abs(Math.log(other.probabilities[at]) - Math.log(found.probabilities[at]));
-          if (other.predicted !== found.predicted && (least === null || change < least.change)) least = { name, value, change, other };
+      showChanges(row, found);
+    };
+    // The smallest changes of one column that give another class; if there are none, of two columns. Thousands of scores
+    // are worked out piece by piece, so that the page answers meanwhile.
+    const showChanges = async (row, found) => {
+      const own = ++asked, host = byId("what-if-changes");
+      const at = model.classes.indexOf(found.predicted), least = new Map();
+      const attempt = (changes) => {
+        const other = score({ ...row, ...Object.fromEntries(changes) }, { reasons: 0 });
+        const change = Math.log(found.probabilities[at]) - Math.log(other.probabilities[at]);
+        if (other.predicted !== found.predicted) {
+          const key = JSON.stringify(changes.map(([name]) => name));
+          if (!(least.get(key)?.change <= change)) least.set(key, { changes, change, other });
         }
-        if (least) flips.push(least);
+        return change;
+      };
+      const attemptAll = async (every) => {
+        const effects = [];
+        for (let until = performance.now() + 10; effects.length < every.length; until = performance.now() + 10) {
+          while (effects.length < every.length && performance.now() < until) effects.push(attempt(every[effects.length]));
+          await new Promise((done) => setTimeout(done, 4));
+          if (own !== asked) return null;
+        }
+        return effects;
+      };
+      host.ariaBusy = "true";
+      const steps = [...fields.keys()].flatMap((name) => [...valuesOf(name), null].map((value) => [name, value]));
+      const effects = await attemptAll(steps.map((step) => [step]));
+      if (effects && !least.size) {
+        const order = steps.map((step, i) => [effects[i], step]).filter(([effect]) => effect > 0).sort(([a], [b]) => b - a);
+        const best = order.slice(0, MOST_STEPS).map(([, step]) => step);
+        await attemptAll(best.flatMap((one, i) => best.slice(i + 1).filter((two) => one[0] !== two[0]).map((two) => [one, two])));
       }
-      flips.sort((a, b) => a.change - b.change);
-      byId("what-if-changes").replaceChildren(flips.length
-        ? tableOf(["Column", "Value", "Then"], flips.slice(0, 5).map(({ name, value, other }) => [name, value ?? "(missing)", shown(String(other.predicted))]))
-        : make("p", { className: "soft", textContent: "No change of a single column gives another class." }));
+      if (own !== asked) return;
+      const first = [...least.values()].sort((a, b) => a.change - b.change).slice(0, 5);
+      const told = (k) => (line) => line.changes.map((change) => change[k] ?? "(missing)").join(" and ");
+      host.replaceChildren(first.length
+        ? tableOf(["Column", "Value", "Then"], first.map((line) => [told(0)(line), told(1)(line), shown(String(line.other.predicted))]))
+        : make("p", { className: "soft", textContent: "No change of one or two columns gives another class." }));
+      host.ariaBusy = "false";
     };
     const starts = more.rows.map((row) => [row.title, Object.fromEntries(row.contributions.filter((part) => fields.has(part.feature)).map((part) => [part.feature, part.value === "missing" ? "" : part.value]))]);
     const usual = Object.fromEntries(model.columns.map(({ name }) => {

@@ -44,7 +44,7 @@
       const [level, odds] = cells[lines[k]];
       const own = (sign * ofClass(odds) - reference[at]) / columns.length;
       columns.forEach((name) => sums.set(name, sums.get(name) + own));
-      return { feature, level, contribution: ofClass(odds) };
+      return { feature, level, cell: lines[k], contribution: ofClass(odds) };
     });
     const columns = model.columns.map(({ name, texts, reader }) => {
       const text = texts ? texts[reader < nOfTerms ? codes[reader] : codeOf(readers[reader], row)] : "";
