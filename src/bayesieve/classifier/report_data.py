@@ -77,8 +77,7 @@ def report_data(
             raise ValueError(f"{name}= is about rows whose class is known: pass X and y, too.")
     if test is not None and not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
         raise ValueError("test must be the rows and their classes, (X, y), or with weights, (X, y, sample_weight).")
-    at = model.scorecard_.position(positive, "positive")
-    place = 1 if at is None else at
+    place = 1 if (at := model.scorecard_.position(positive, "positive")) is None else at
     target = model.target_name_ or "target"
     parts: dict[str, Any] = {}
     if X is not None:
