@@ -217,7 +217,7 @@ VALUES: dict[str, list[Any]] = {
     "verbose": [0, False, np.int64(0)],
 }
 """What options of these names take, in whatever part."""
-NOT_SAVED = {"scores", "encoder", "selector", "engine", "cache", "memory_limit", "resume"}  # or given below
+NOT_SAVED = {"scores", "encoder", "selector", "engine", "resume"}  # or given below
 
 
 def built(kind: Any, labels: Any, most: int = 5) -> st.SearchStrategy[Any]:
@@ -250,6 +250,7 @@ def values(kind: Any, name: str, labels: Any) -> st.SearchStrategy[Any]:
         | st.one_of(*(built(coder, labels) for coder in CODERS - {MODLGrouper})),
         "categorical": st.sampled_from(["modl", "values", "auto"]) | built(MODLGrouper, labels),
         "sums": st.none() | st.builds(RandomSums, st.integers(1, 4), random_state=st.integers(0, 9)),
+        "positive": st.none() | st.sampled_from(np.unique(np.asarray(labels)).tolist()),
         (SelectiveNB, "random_state"): st.sampled_from(VALUES["random_state"])
         | st.just(5).map(np.random.RandomState)
         | st.just(5).map(np.random.default_rng),

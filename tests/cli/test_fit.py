@@ -148,6 +148,22 @@ def test_monotone(succeeds: Run) -> None:
     assert short > long + 0.1
 
 
+def test_positive(succeeds: Run) -> None:
+    from bayesieve import load
+
+    options = ("-t", "class", "--positive", "bad", "--monotone", "duration=+1", "--folds", 2)
+    succeeds("fit", GERMAN, *options)
+    model = load("bayesieve-output/model.json")
+    assert model.positive == "bad"
+    assert model.summary().filter(feature="duration").select("monotone", "monotone_class").row(0) == (1, "bad")
+    assert "never falls for bad" in Path("bayesieve-output/report.html").read_text("utf-8")
+    succeeds("predict", "bayesieve-output/model.json", GERMAN, "--reasons", 1, "-o", "reasons.csv")
+    reasons, X = pl.read_csv("reasons.csv"), pl.read_csv(GERMAN).drop("class")
+    assert reasons["reason_1"][0] == model.reasons(X[:1], 1, target_class="bad")["text"][0]
+    measured = succeeds("evaluate", "bayesieve-output/model.json", GERMAN).stdout
+    assert re.search(r"selection_rate +bad", measured)
+
+
 def test_text_read_as_numbers(succeeds: Run, fails: Run) -> None:
     codes = ["10", "20", "30", "40"] * 20
     pl.DataFrame({"code": codes, "y": ["a", "a", "b", "b"] * 20}).write_parquet("codes.parquet")
@@ -415,6 +431,9 @@ def test_tables_with_little_to_learn(succeeds: Run, fails: Run) -> None:
         ("--monotone age=up", "--monotone must be a column and +1 or -1, such as income=+1, got 'age=up'"),
         ("--monotone age=2", "--monotone must be +1 or -1 for the column 'age'"),
         ("--monotone Age=1", "did you mean 'age'"),
+        ("--positive Bad", "There is no class 'Bad'; did you mean 'bad'?"),
+        ("--engine dask://nowhere:1 --cache kept", "--engine and --cache are two places to keep the rows"),
+        ("--positive 1", "There is no class '1'; choose from 'bad' and 'good'"),
         ("--monotone housing=1", "'housing', whose categories have no"),
         ("--calibrate weights --monotone age=1", "monotone needs fitted evidence"),
         ("--calibrate all", "--calibrate must be"),

@@ -115,8 +115,10 @@ def level_names(name: str) -> dict[str, list[str]]:
 def wrapper_path(name: str, prior: str, criterion: str, direction: str) -> dict[str, Any]:
     """A golden greedy path: ``order``, the ``values`` of the criterion (one more), where a search may stop.
 
-    The criterion has bayesieve's name and direction: "auc" is the area itself, where the file has 1 - area.
+    The criterion has bayesieve's name, direction and scale: "auc" is the area itself, where the file has 1 - area, and
+    "brier" half of the sum over both classes, which the file has.
     """
     key = next(theirs for theirs, ours in WRAPPER_CRITERIA.items() if ours == criterion)
     entry = values("wrapper", name)["results"][f"{prior}|{key}|{direction}"]
-    return {**entry, "values": [1.0 - value if criterion == "auc" else value for value in entry["criterion"]]}
+    scaled = {"auc": lambda value: 1.0 - value, "brier": lambda value: value / 2}.get(criterion, float)
+    return {**entry, "values": [scaled(value) for value in entry["criterion"]]}

@@ -47,7 +47,7 @@ def test_priors_by_hand() -> None:
     [
         ("error", 1 / 2, 1 / 4),  # the lowest class wins a tie
         ("error_probability", 1 / 2, (2 / 5 + 2 / 5 + 3 / 5 + 1 / 3) / 4),
-        ("brier", 1 / 2, 2 * (4 / 25 + 4 / 25 + 9 / 25 + 1 / 9) / 4),
+        ("brier", 1 / 4, (4 / 25 + 4 / 25 + 9 / 25 + 1 / 9) / 4),
         ("log_loss", math.log(2), -math.log(3 / 5 * 3 / 5 * 2 / 5 * 2 / 3) / 4),
         ("auc", 1 / 2, 3 / 4),  # of four pairs two are tied
         ("balanced_error", 1 / 2, 1 / 4),

@@ -117,9 +117,10 @@ def error_probability(scored: Scored, subset: Subset) -> float:
 
 
 def brier(scored: Scored, subset: Subset) -> float:
-    """Mean over the rows of sum_c (T(c|x) - P(c|x))^2, Gidofalvi & Zadrozny, section 3."""
+    """Mean over the rows of sum_c (T(c|x) - P(c|x))^2, Gidofalvi & Zadrozny, section 3; half of it for two classes."""
     truth = np.eye(scored.n_classes)[scored.y]
-    return scored.mean(((truth - np.exp(scored.log_posterior(subset))) ** 2).sum(axis=1))
+    scale = 0.5 if scored.n_classes == 2 else 1.0
+    return scale * scored.mean(((truth - np.exp(scored.log_posterior(subset))) ** 2).sum(axis=1))
 
 
 def log_loss(scored: Scored, subset: Subset) -> float:

@@ -177,7 +177,7 @@ def test_the_report_is_about_the_positive_class() -> None:
     assert bad.performance.thresholds[-1][1:] == good.performance.thresholds[-1][:0:-1]
     text = next(e for e in read(render_report(bad)) if e.tag == "main").text
     assert "positive bad" in text
-    with pytest.raises(ValueError, match="one of bad, good"):
+    with pytest.raises(ValueError, match="positive must be a class, one of 'bad', 'good'"):
         report_data(model, positive="worse")
 
 

@@ -131,7 +131,7 @@ CASES: dict[str, Callable[[], tuple[SelectiveNB, pl.DataFrame]]] = {
     "all kinds": _all_kinds,
     "all kinds, three classes": lambda: _all_kinds(3, ["low", "it's", "<high>"]),
     "levels": lambda: _all_kinds(calibrate="levels", pairs=0),
-    "booleans": lambda: _all_kinds(labels=[False, True]),
+    "booleans": lambda: _all_kinds(labels=[False, True], positive=False),
     "surfaces": _surfaces,
     "special values": _special,
     "indicators": _indicators,

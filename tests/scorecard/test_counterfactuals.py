@@ -240,7 +240,7 @@ def test_sums_are_refused_unless_their_columns_are_fixed() -> None:
         ({"n": 0}, "n must"),
         ({"max_changes": 4}, "max_changes"),
         ({"probability": 1.0}, "probability"),
-        ({"target": "none"}, "one of low, middle"),
+        ({"target": "none"}, "one of 'low', 'middle'"),
         ({"fixed": ["z"]}, "'z'"),
         ({"costs": {"a": 0}}, "'a'"),
         ({"directions": {"a": 2}}, "'a'"),

@@ -83,7 +83,7 @@ def test_probabilities(name: str) -> None:
         assert [book.evaluate_cell("Rows", i + 2, len(names) + 3) for i in whole] == scores[whole].tolist()
 
 
-@pytest.mark.parametrize("name", ["all kinds", "surfaces", "special values", "labelled"])
+@pytest.mark.parametrize("name", ["all kinds", "booleans", "surfaces", "special values", "labelled"])
 def test_reasons_of_the_applicant(name: str) -> None:
     model, frame = case(name)
     rows = held(model, frame)

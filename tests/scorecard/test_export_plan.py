@@ -75,7 +75,7 @@ def test_log_odds_of_two_classes(name: str) -> None:
         odds = intercept + sum(
             table[tuple(codes[k] for k in term.readers)] for term, table in zip(plan.terms, tables, strict=True)
         )
-        expected = model.predict_proba(pl.DataFrame([row], schema=frame.schema))[0, 1]
+        expected = model.predict_proba(pl.DataFrame([row], schema=frame.schema))[0, plan.card.positive]
         assert 1 / (1 + math.exp(-odds)) == pytest.approx(expected, abs=1e-12)
 
 

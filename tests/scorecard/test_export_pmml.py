@@ -207,7 +207,7 @@ def test_probabilities(name: str, evaluate: Any) -> None:
 @pytest.mark.parametrize("evaluate", ENGINES)
 @pytest.mark.parametrize("against", ["mean", "best"])
 @pytest.mark.parametrize(
-    "name", ["all kinds", "surfaces", "special values", "indicators", "sums", "odd names", "nothing"]
+    "name", ["all kinds", "booleans", "surfaces", "special values", "indicators", "sums", "odd names", "nothing"]
 )
 def test_reasons_and_classes(name: str, against: Any, evaluate: Any) -> None:
     model, frame = case(name)
@@ -217,7 +217,7 @@ def test_reasons_and_classes(name: str, against: Any, evaluate: Any) -> None:
     for i, row in enumerate(evaluate(text, rows_of(rows))):
         found = dict.fromkeys(row[f"reason {k}"] for k in range(1, 5))  # PMML4S repeats the last one
         assert [column for column in found if column] == expected.filter(pl.col("row") == i)["column"].to_list()[:4]
-        assert row["predicted class"] == str(model.classes_[int(row["log odds"] > 0)])
+        assert row["predicted class"] == str(model.classes_[int(model.scorecard_.side * row["log odds"] > 0)])
 
 
 @pytest.mark.filterwarnings("ignore:Some values were never seen")

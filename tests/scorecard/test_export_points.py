@@ -47,7 +47,8 @@ def test_scores_are_sums_of_points(name: str, options: dict[str, Any]) -> None:
     assert scores.dtype == np.int64
     assert scores.tolist() == expected
     odds = points.offset + points.slope * scores
-    np.testing.assert_allclose(points.predict_proba(rows)[:, 1], 1 / (1 + np.exp(-odds)), atol=1e-12)
+    chances = points.predict_proba(rows)[:, model.scorecard_.positive]
+    np.testing.assert_allclose(chances, 1 / (1 + np.exp(-odds)), atol=1e-12)
 
 
 def holds(line: dict[str, Any], end: str, level: Any, value: Any, is_unseen: bool) -> bool:

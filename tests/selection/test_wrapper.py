@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from bayesieve import (
@@ -23,6 +24,7 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.criteria import AUC, Criterion, ExpectedCost, Precision, Recall, RowLoss, Scorer
+from bayesieve.report.search import Measure
 from bayesieve.search import MultiStart, RankedPath, SubsetProblem
 
 
@@ -99,6 +101,22 @@ class SquaredError(RowLoss):
         hit = np.zeros(probability.shape[0])
         hit[true_class] = 1.0
         return ((probability - hit[:, None]) ** 2).sum(axis=0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_brier_is_that_of_scikit_learn(n_classes: int, weighted: bool) -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 3, (200, 4)), rng.integers(0, n_classes, 200)
+    X[:, 0] = np.where(rng.random(200) < 0.95, y, X[:, 0])  # some rows are sure
+    weights = rng.integers(1, 4, 200) / 2 if weighted else None
+    options = {"direction": "forward", "evaluation": "train", "encoder": None, "smoothing": 1.0}
+    trace = WrapperSelector("brier", **options).fit(X, y, sample_weight=weights).trace_
+    model = DiscreteNB(smoothing=1.0).fit(X, y, sample_weight=weights)
+    chances = model.predict_proba(X)
+    expected = brier_score_loss(y, chances[:, 1] if n_classes == 2 else chances, sample_weight=weights)
+    assert trace.to_frame()["criterion"].to_list()[-1] == pytest.approx(expected, abs=1e-12)
+    assert "Brier score" in Measure(trace.criterion_name).capitalised
 
 
 @pytest.mark.parametrize("evaluation", ["train", "holdout", "loo", 4])

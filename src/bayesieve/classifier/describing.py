@@ -161,11 +161,12 @@ def summarise(model: SelectiveNB) -> Any:
     from bayesieve.table.frames import polars_frame
 
     levels = model.encoder_.levels_
-    of_levels = [feature.sign for feature in model.scorecard_.features]
+    card = model.scorecard_
+    of_levels = [card.side * feature.sign for feature in card.features]
     monotone: dict[str, Any] = {}
     if any(of_levels):
-        second = str(model.classes_[1])
-        monotone = {"monotone": of_levels, "monotone_class": [second if sign else None for sign in of_levels]}
+        positive = str(card.classes[card.positive])
+        monotone = {"monotone": of_levels, "monotone_class": [positive if sign else None for sign in of_levels]}
     frame = polars_frame(
         {
             "feature": list(TableLevels.of(model.encoder_.levels_).names),
@@ -221,12 +222,13 @@ def _contradicted_signs(card: Scorecard) -> list[Caution]:
             continue
         own, opposite = (monotone_gain(np.asarray(level.counts), level, s) for s in (sign, -sign))
         if opposite > own + _FEWEST_NATS and opposite > 2 * own:
-            wanted, found = ("fall", "falls") if sign > 0 else ("rise", "rises")
+            told, (other, positive) = card.side * sign, card.classes.tolist()[:: card.side]
+            wanted, found = ("fall", "falls") if told > 0 else ("rise", "rises")
             sentence = (
-                f"The rows contradict monotone={{{level.name!r}: {sign:+d}}}: evidence for class "
-                f"{card.classes[1]!s}, the second of classes_, must not {wanted} with {level.name!r}, but the share "
-                f"of this class {found} with it, so that the column says little or nothing. Turn the sign round if "
-                f"class {card.classes[0]!s} was meant; otherwise leave it out."
+                f"The rows contradict monotone={{{level.name!r}: {told:+d}}}: evidence for class {positive!s}, the "
+                f"positive one, must not {wanted} with {level.name!r}, but the share of this class {found} with it, so "
+                f"that the column says little or nothing. Turn the sign round if class {other!s} was meant; otherwise "
+                "leave it out."
             )
             cautions.append(Caution("monotone", (level.name,), sentence))
     return cautions
@@ -491,7 +493,7 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
     if drift >= _SLIGHT:
         shares = blocks / blocks.sum(axis=1, keepdims=True)
         low, high = shares.min(axis=0), shares.max(axis=0)
-        j = 1 if card.classes.size == 2 else int((high - low).argmax())
+        j = int((high - low).argmax()) if card.positive is None else card.positive
         said.append(
             f"the share of class {card.classes[j]!s} is between {100 * low[j]:.0f} and {100 * high[j]:.0f} % in "
             f"{len(blocks)} stretches of the rows (Cramér's V {drift:.2f})"

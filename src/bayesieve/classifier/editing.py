@@ -71,11 +71,11 @@ class ModelEditor:
         return self._of_feature("merge", feature, lambda own: edits.merged(own, levels))
 
     def set(self, feature: str, values: Mapping[Any, Any]) -> ModelEditor:
-        """Set contributions of levels: ``{level: nats}`` for the second of two classes, the first has the opposite; or
-        ``{level: {class: nats}}``, where the other classes share alike what makes the sum 0. Standard errors become 0.
-        The level "(not seen in training)" stands for values of no level.
+        """Set contributions of levels: ``{level: nats}`` for the positive of two classes, the other has the opposite;
+        or ``{level: {class: nats}}``, where the other classes share alike what makes the sum 0. Standard errors become
+        0. The level "(not seen in training)" stands for values of no level.
         """
-        return self._of_feature("set", feature, lambda own: edits.with_values(own, self._card.classes, values))
+        return self._of_feature("set", feature, lambda own: edits.with_values(own, self._card, values))
 
     def flatten(self, feature: str) -> ModelEditor:
         """Let a feature add nothing, whatever its value."""
@@ -95,10 +95,10 @@ class ModelEditor:
         return self
 
     def monotone(self, feature: str, sign: int) -> ModelEditor:
-        """Let the contribution to the second of two classes never fall (+1), or never rise (-1), with the numbers:
+        """Let the contribution to the positive of two classes never fall (+1), or never rise (-1), with the numbers:
         isotonic regression weighted by training rows. Missing values keep theirs.
         """
-        return self._of_feature("monotone", feature, lambda own: edits.rising(own, sign))
+        return self._of_feature("monotone", feature, lambda own: edits.rising(own, sign, self._card.side))
 
     def rename(self, feature: str, texts: Mapping[Any, str | None]) -> ModelEditor:
         """Give levels texts in place of their labels, ``{level: text}``; None gives back the label."""

@@ -17,7 +17,7 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.row_blocks import ReadingTooSlow
 from bayesieve.discretize.rules import TableRules
-from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
+from bayesieve.engine import IN_MEMORY, Cache, Cluster, Disk, Engine, Mapped
 from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import OFFSET, intercept_for, rows_to_keep
@@ -31,7 +31,7 @@ from bayesieve.table.cautions import Caution, warn_caller
 from bayesieve.table.frames import apart_by_name, as_table, is_scan
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import Target, normalized_weights
+from bayesieve.table.target import Target, as_target, class_position, normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -54,9 +54,7 @@ def check_options(model: SelectiveNB) -> None:
     check_prior(model.prior)
     check_allowed(vars(model), _ALLOWED)
     check_monotone(model)
-    check_engine(model.engine, model.cache)
-    if model.memory_limit is not None:
-        bytes_of(model.memory_limit)
+    check_engine(model.engine)
 
 
 def check_monotone(model: SelectiveNB) -> None:
@@ -79,16 +77,16 @@ def demand_fitted(model: SelectiveNB, what: str) -> None:
         raise ValueError(f"{what}, which {given} does not fit here; set calibrate='levels' or 'cells'.")
 
 
-def signs_of(model: SelectiveNB, encoder: Any, n_classes: int) -> dict[int, int]:
-    """The signs of ``monotone`` and ``levels`` by position of the feature; ValueError, which names the column, if one
-    cannot be.
+def signs_of(model: SelectiveNB, encoder: Any, n_classes: int, side: int) -> dict[int, int]:
+    """The signs of ``monotone`` and ``levels`` by position of the feature, for the second class; ValueError, which
+    names the column, if one cannot be. ``side`` : as `side_of` tells it.
     """
-    levels, given = encoder.levels_, dict(model.monotone or {})
+    levels, given = encoder.levels_, {name: side * sign for name, sign in (model.monotone or {}).items()}
     by_rule = columns_with(encoder, "monotone")
     monotone = encoder.rules_.signs(levels) if by_rule and n_classes == 2 else {}
     for name, sign in given.items():
         if monotone.get(name, sign) != sign:
-            raise ValueError(f"monotone is {sign:+d} for {name!r}, but levels has the other sign; choose one.")
+            raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels has the other sign; choose one.")
     if monotone:
         demand_fitted(model, f"levels asks for monotone evidence of the column {next(iter(monotone))!r}")
     monotone |= given
@@ -134,8 +132,9 @@ def new_encoder_of(model: SelectiveNB) -> Any:
             + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "takes none; leave it out.")
         )
     encoder = _with_options(encoder, own)
-    if isinstance(encoder, TableEncoder) and is_averaged(model.selector) and fitted == "cells":
-        encoder._numbers_apart = leaves_room
+    if isinstance(encoder, TableEncoder):
+        encoder._positive = model.positive
+        encoder._numbers_apart = leaves_room if is_averaged(model.selector) and fitted == "cells" else None
     if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and fitted is not None:
         return _with_options(encoder, {"categorical": "auto"})  # what is fitted holds the levels of values together
     return encoder
@@ -201,30 +200,38 @@ class TrainingRows(NamedTuple):
         return self._replace(table=table, target=target, weights=weights, groups=groups)
 
 
-def read_rows(X: Any, y: Any, weights: Any, groups: Any, *, as_columns: bool, normalize: bool) -> TrainingRows:
-    """The rows apart from their classes, weights and groups, which may be columns of them."""
+def read_rows(
+    X: Any, y: Any, weights: Any, groups: Any, *, as_columns: bool, normalize: bool, positive: Any = None
+) -> TrainingRows:
+    """The rows apart from their classes, weights and groups, which may be columns of them; ValueError if no row is of
+    the class ``positive``.
+    """
     if is_scan(X, y):
         X, y, weights, groups = scanned_rows(X, y, weights, groups)
     else:
         X, y, weights, groups = apart_by_name(X, y, weights, groups)
+    if positive is not None:
+        y = as_target(y)
+        class_position(y.classes, positive, "positive")
     weights = normalized_weights(weights) if normalize else weights
     return TrainingRows(as_table(X) if as_columns else X, y, weights, groups, normalize)
 
 
 @contextmanager
-def place(rows: TrainingRows, engine: Any, cache: Any, memory_limit: Any) -> Iterator[Engine]:
+def place(rows: TrainingRows, engine: Any) -> Iterator[Engine]:
     """Where a fit keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
-    in_files = rows.is_scanned or memory_limit is not None or is_choice(engine, (DISK,))
-    limits = mapped_options(memory_limit) if in_files else {}
-    if cache is not None:
-        yield cache if isinstance(cache, Engine) else Cache(cache, **limits)
-    elif is_cluster(engine):
+    if is_cluster(engine):
         with Cluster(engine) as cluster:
             yield cluster
     elif isinstance(engine, Engine):
         yield engine
+    elif is_choice(engine, (MEMORY,)) and not rows.is_scanned:
+        yield IN_MEMORY
     else:
-        yield Mapped(tempfile.gettempdir(), **limits) if limits else IN_MEMORY
+        disk = disk_of(engine)
+        bounded = disk.cache is None or disk.memory_limit is not None or rows.is_scanned
+        limits = mapped_options(disk.memory_limit) if bounded else {}
+        yield Mapped(tempfile.gettempdir(), **limits) if disk.cache is None else Cache(disk.cache, **limits)
 
 
 def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector, engine: Engine) -> dict[str, Any]:
@@ -408,10 +415,13 @@ def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
     return other
 
 
-def facts_of(encoder: Any, evidence: str, factor: float, smoothing: Smoothing, n_rows: int) -> dict[str, Any]:
+def facts_of(
+    encoder: Any, evidence: str, factor: float, smoothing: Smoothing, n_rows: int, positive: int | None
+) -> dict[str, Any]:
     """What a scorecard keeps of a fit besides its features."""
     names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
     provenance = {"evidence": evidence, "weight_factor": factor, "smoothing": smoothing, "n_rows": n_rows}
+    provenance |= {} if positive is None else {"positive": positive}
     return {"columns": tuple(names)[: encoder.n_features_in_], "provenance": provenance}
 
 
@@ -459,12 +469,17 @@ def is_cluster(engine: Any) -> bool:
     return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in kinds)
 
 
-def check_engine(engine: Any, cache: Any) -> None:
-    """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
-    if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
+def disk_of(engine: Any) -> Disk:
+    """How to keep rows in files."""
+    return engine if isinstance(engine, Disk) else Disk()
+
+
+def check_engine(engine: Any) -> None:
+    """Raise ValueError unless ``engine`` is one."""
+    if not (isinstance(engine, (Disk, Engine)) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
         raise ValueError(
-            "engine must be 'memory', 'disk', a Dask client, the address of its scheduler such as 'dask://host:8786', "
-            f"or an Engine, got {engine!r:.80}."
+            "engine must be 'memory', 'disk', a Disk, a Dask client, the address of its scheduler such as "
+            f"'dask://host:8786', or an Engine, got {engine!r:.80}."
         )
-    if cache is not None and not is_choice(engine, (MEMORY, DISK)):
-        raise ValueError("engine and cache are two places to keep the rows; give one of them only.")
+    if isinstance(engine, Disk):
+        bytes_of(engine.memory_limit)

@@ -368,7 +368,8 @@ def _performance(
         else (),
         segments=_segments(model, rows, codes, weights, log_proba) if shown else (),
     )
-    measures = Segment.of_rows(log_proba, log_proba.argmax(axis=1), codes, weights, 0.95, model.classes_).measures()
+    facts = weights, 0.95, model.classes_, rows.positive
+    measures = Segment.of_rows(log_proba, log_proba.argmax(axis=1), codes, *facts).measures()
     sample = Sample(
         name=name,
         measured=measured,
@@ -401,9 +402,8 @@ def _segments(
 
     def measured(of_group: np.ndarray) -> tuple[Estimate, Estimate]:
         own = None if weights is None else weights[of_group]
-        part = Segment.of_rows(
-            log_proba[of_group], log_proba[of_group].argmax(axis=1), codes[of_group], own, 0.95, card.classes
-        )
+        facts = own, 0.95, card.classes, rows.positive
+        part = Segment.of_rows(log_proba[of_group], log_proba[of_group].argmax(axis=1), codes[of_group], *facts)
         auc, loss = (estimate for *_, estimate in part.measures(("auc", "log_loss")))
         return auc, loss
 

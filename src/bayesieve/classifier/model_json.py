@@ -63,6 +63,7 @@ from bayesieve.table.columns import KINDS
 from bayesieve.table.derived_levels import IndicatorLevels, features_from_json, features_to_json
 from bayesieve.table.frames import copy_features
 from bayesieve.table.levels import TableLevels, columns_of
+from bayesieve.table.target import side_of
 
 _INDICATORS = "indicators"
 _NOTES = ("merged", "updated")
@@ -153,6 +154,7 @@ class _Content(msgspec.Struct, kw_only=True):
     merged: list[Note] = []
     updated: list[Note] = []
     prior: Any = None
+    positive: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
 class _Model(_Content, kw_only=True):
@@ -203,7 +205,7 @@ class _IndicatorOptions(msgspec.Struct):
 
 def model_to_json(model: SelectiveNB) -> dict[str, Any]:
     """The parts of a fitted model; ValueError if a file cannot hold one of its parts; the sentence names it."""
-    card = model.scorecard_
+    card, signs = model.scorecard_, model.monotone or {}
     return {
         "target": model.target_name_,
         "classes": _labels_to_json(model.classes_),
@@ -229,7 +231,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 **({"factors": feature.factors.tolist()} if feature.factors.size else {}),
                 **({} if _counts_rows(feature) else {"counts": feature.counts.tolist()}),
                 **({} if feature.cells is feature.levels else {"cells": feature.cells.to_json()}),
-                **({} if feature.sign == (model.monotone or {}).get(feature.name, 0) else {"sign": feature.sign}),
+                **({} if card.side * feature.sign == signs.get(feature.name, 0) else {"sign": feature.sign}),
             }
             for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
         ],
@@ -238,6 +240,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         **({"edits": [asdict(edit) for edit in model.edits_]} if model.edits_ else {}),
         **{key: [asdict(note) for note in card.provenance[key]] for key in _NOTES if card.provenance.get(key)},
         **({"prior": list(card.provenance["prior"])} if "prior" in card.provenance else {}),
+        **({"positive": card.provenance["positive"]} if "positive" in card.provenance else {}),
         "search": model.trace_.to_json(),
         "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
     }
@@ -260,8 +263,11 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     names = tuple(level.name for level in levels)
     if len(set(names)) != len(names):
         raise Damaged("feature names must differ from each other")
-    encoder = _encoder_from_json(parts.encoder, levels, classes, named=parts.named)
-    signs = read_by(signs_of, model, encoder, classes.size)
+    if parts.positive is not None and parts.positive >= classes.size:
+        raise Damaged("its positive class is none of its classes")
+    side = side_of(classes, parts.positive)
+    encoder = _encoder_from_json(parts.encoder, levels, classes, side, named=parts.named)
+    signs = read_by(signs_of, model, encoder, classes.size, side)
     selector.weights_ = np.array([feature.selector_weight for feature in parts.features])
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
@@ -271,7 +277,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
-    facts = facts_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows)
+    facts = facts_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows, parts.positive)
     if parts.labels is not None:
         facts["provenance"]["labels"] = read_by(read_labels, parts.labels, facts["columns"])
     model.scorecard_ = _scorecard(parts, levels, signs, classes=classes, **facts)
@@ -370,7 +376,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
         )
     by_name = isinstance(model.selector, str)
     options = options_of(model)
-    unsaved = ("selector", "encoder", "engine", "cache", "memory_limit")
+    unsaved = ("selector", "encoder", "engine", *["positive"] * (model.positive is None))
     options = _with_rules({name: value for name, value in options.items() if name not in unsaved}, model.encoder_)
     return {
         "selector": kind.name,
@@ -532,14 +538,14 @@ def _levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tupl
 
 
 def _encoder_from_json(
-    data: Mapping[str, Any], levels: tuple[FeatureLevels, ...], classes: np.ndarray, *, named: bool
+    data: Mapping[str, Any], levels: tuple[FeatureLevels, ...], classes: np.ndarray, side: int, *, named: bool
 ) -> TableEncoder | IndicatorEncoder:
     """A fitted encoder; `Damaged` if the parts do not fit."""
     options: Any = converted(data, _IndicatorOptions if "kind" in data else _TableOptions, "encoder")
     if options.n_jobs == 0:
         raise Damaged("n_jobs is neither null nor a number of threads")
     if isinstance(options, _TableOptions):
-        encoder: Any = _table_encoder(options, {level.name for level in columns_of(levels)})
+        encoder: Any = _table_encoder(options, {level.name for level in columns_of(levels)}, side)
         encoder._remember(TableLevels.of(levels), classes)
         columns = [level.name for level in columns_of(levels)]
     else:
@@ -552,7 +558,7 @@ def _encoder_from_json(
     return encoder
 
 
-def _table_encoder(options: _TableOptions, names: set[str]) -> TableEncoder:
+def _table_encoder(options: _TableOptions, names: set[str], side: int) -> TableEncoder:
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
     if options.kinds is not None and not set(options.kinds) <= names:
@@ -567,14 +573,14 @@ def _table_encoder(options: _TableOptions, names: set[str]) -> TableEncoder:
     read_by(check_prior, parts["prior"])
     plain = {name: getattr(options, name) for name in ("kinds", "missing", "n_jobs", "n_quantiles")}
     encoder = TableEncoder(**parts, **plain, levels=option_from_json(options.levels))
-    encoder.rules_ = _rules(encoder.levels)
+    encoder.rules_ = _rules(encoder.levels, side)
     return encoder
 
 
-def _rules(levels: Any) -> TableRules | None:
+def _rules(levels: Any, side: int = 1) -> TableRules | None:
     if not isinstance(levels, Mapping | None):
         raise Damaged("what it asks of the levels of columns is not a mapping")
-    rules: TableRules | None = None if levels is None else read_by(TableRules.of, levels)
+    rules: TableRules | None = None if levels is None else read_by(TableRules.of, levels, side)
     return rules
 
 

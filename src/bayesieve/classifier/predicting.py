@@ -25,6 +25,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.recoding import drawn_from_scan
+from bayesieve.engine import Disk
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
 from bayesieve.scorecard.reasons import explained_by_column
@@ -79,7 +80,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return state if isinstance(state.get("engine", MEMORY), str) else {**state, "engine": MEMORY}
+        return state if isinstance(state.get("engine", MEMORY), (str, Disk)) else {**state, "engine": MEMORY}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "scorecard_")
@@ -213,8 +214,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
             Reference: the average training row, or the cell of each feature that adds most to the log odds, as in
             letters on credit decisions in the United States.
         target_class : label, default=None
-            The class that reasons speak against. None: ``classes_[1]`` of two. Of more, all classes but the predicted
-            one, so that reasons speak for that.
+            The class that reasons speak against. None: the positive class (``classes_[1]`` of two, unless ``positive``
+            names it). Of more than two without one, all classes but the predicted one: reasons speak for that.
 
         Returns
         -------
@@ -267,7 +268,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         target : label, default=None
             The class that the row shall be predicted as; None: any other than now.
         probability : float or None, default=None
-            The class (None: ``classes_[1]`` of two) shall be as probable as that, rather than the most probable one.
+            The class (None: the positive one) shall be as probable as that, rather than the most probable one.
         fixed : sequence of str, default=()
             Columns that cannot change.
         directions : dict from names of columns of numbers to +1 or -1, optional
@@ -476,7 +477,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         pdo : float, default=20
-            Points that double the odds of ``classes_[1]``.
+            Points that double the odds of the positive class.
         base_score, base_odds : float, default=600 and 30
             The score that means these odds.
         max_points : int or None, default=None

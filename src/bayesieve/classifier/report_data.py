@@ -29,7 +29,6 @@ from bayesieve.evaluation.folds import fingerprint, moments_of
 from bayesieve.evaluation.judged import EVERY, groups_of
 from bayesieve.report import data as plain
 from bayesieve.report.search import summarise_trace
-from bayesieve.scorecard.reasons import class_position
 from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
@@ -37,6 +36,7 @@ from bayesieve.table.cautions import silenced
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of
+from bayesieve.table.target import side_of
 from bayesieve.words import named, shorten
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def report_data(
             raise ValueError(f"{name}= is about rows whose class is known: pass X and y, too.")
     if test is not None and not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
         raise ValueError("test must be the rows and their classes, (X, y), or with weights, (X, y, sample_weight).")
-    place = 1 if positive is None else class_position(model.scorecard_, positive)
+    place = 1 if (at := model.scorecard_.position(positive, "positive")) is None else at
     target = model.target_name_ or "target"
     parts: dict[str, Any] = {}
     if X is not None:
@@ -108,7 +108,7 @@ def report_data(
         classes=tuple(str(label) for label in model.classes_),
         class_counts=tuple(model.scorecard_.class_counts.tolist()),
         headline=describing.describe(model),
-        features=_features(model, min_count, others),
+        features=_features(model, min_count, others, side_of(model.classes_, place)),
         search=_search(model),
         settings=_settings(model),
         edits=model.edits_,
@@ -303,11 +303,11 @@ def _short(values: np.ndarray) -> list[Any]:
 
 
 def _features(
-    model: SelectiveNB, min_count: int = 1, others: Mapping[int, np.ndarray] | None = None
+    model: SelectiveNB, min_count: int = 1, others: Mapping[int, np.ndarray] | None = None, side: int = 1
 ) -> tuple[plain.FeatureSummary, ...]:
     """All features, the most important first; ``others`` are rows by cell and class, by position of a feature."""
     order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_, -model.feature_importances_))
-    levels, signs = model.encoder_.levels_, [feature.sign for feature in model.scorecard_.features]
+    levels, signs = model.encoder_.levels_, [side * feature.sign for feature in model.scorecard_.features]
     weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(model.scorecard_)
     return tuple(
         plain.FeatureSummary(

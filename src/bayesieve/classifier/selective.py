@@ -26,6 +26,7 @@ from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import copy_features, is_scan
+from bayesieve.table.target import class_position, side_of
 from bayesieve.words import named
 
 if TYPE_CHECKING:
@@ -69,10 +70,14 @@ class SelectiveNB(Predicting):
         levels, with smooth curves of numbers and single values of groups; columns without weight may come back. "auto":
         "cells", with compression-based averaging only. False: the weights of the selector are used as they are.
     monotone : dict from names of numeric columns to +1 or -1, or None, default=None
-        For two classes and fitted evidence: that of the second class, ``classes_[1]`` (1 of the labels 0 and 1, "yes"
-        of "no" and "yes"), against the first never falls (+1), or never rises (-1), from lower to higher numbers.
+        For two classes and fitted evidence: that of the ``positive`` class (1 of the labels 0 and 1, "yes" of "no" and
+        "yes" by default) against the other never falls (+1), or never rises (-1), from lower to higher numbers.
         Missing values are free; pairs with these columns are left out. A sign that the rows contradict is among
         ``cautions_``.
+    positive : class label or None, default=None
+        The class that reasons, signs, points, the score of exports, curves and texts are about; None: the second of
+        two, ``classes_[1]``. ``classes_`` and the columns of ``predict_proba`` stay in order. Of more than two classes,
+        reasons, figures and exports are about it; None: about the predicted class, or each of them.
     levels : dict, path of a YAML file, Scorecard or None, default=None
         What is asked of the levels of single columns, as `TableEncoder` takes it: cuts and groups by hand, special
         values, missing values joined to a level, monotone levels and evidence, numbers of rows and of levels, columns
@@ -85,15 +90,11 @@ class SelectiveNB(Predicting):
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
         of repeated rows, such as shares or survey weights.
-    engine : "memory", "disk", distributed.Client, str or Engine, default="memory"
-        Where rows live during the fit. "disk": in files of ``cache`` or, without it, of the folder for temporary files.
-        A Dask client, or an address such as ``"dask://host:8786"``: with its workers.
-    cache : str, path, Engine or None, default=None
-        Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
-    memory_limit : int, str or None, default=None
-        Memory for a fit from files, such as "4GiB", at least 512 MiB; None: 4 GiB, or half the machine's if that is
-        less. A frame that is in memory already does not count; given a limit, its codes and the numbers of the search
-        are kept in files.
+    engine : "memory", "disk", Disk, distributed.Client, str or Engine, default="memory"
+        Where rows live during the fit; those of a scan in files, anyway. "disk": in temporary files.
+        ``Disk(cache=FOLDER, memory_limit="4GiB")`` of `bayesieve.engine`: in files of a folder, where codes stay for
+        later fits, and within a limit of memory. A Dask client, or an address such as ``"dask://host:8786"``: with its
+        workers.
 
     Attributes
     ----------
@@ -153,6 +154,7 @@ class SelectiveNB(Predicting):
         smoothing: Smoothing = "m-estimate",
         calibrate: bool | Literal["auto", "weights", "levels", "cells"] = "auto",
         monotone: Mapping[str, int] | None = None,
+        positive: Any = None,
         levels: Any = None,
         max_seconds: float | None = None,
         random_state: Any = None,
@@ -160,8 +162,6 @@ class SelectiveNB(Predicting):
         verbose: int = 0,
         normalize: bool = False,
         engine: Any = "memory",
-        cache: Any = None,
-        memory_limit: int | str | None = None,
     ) -> None:
         self.selector = selector
         self.encoder = encoder
@@ -170,6 +170,7 @@ class SelectiveNB(Predicting):
         self.smoothing = smoothing
         self.calibrate = calibrate
         self.monotone = monotone
+        self.positive = positive
         self.levels = levels
         self.max_seconds = max_seconds
         self.random_state = random_state
@@ -177,8 +178,6 @@ class SelectiveNB(Predicting):
         self.verbose = verbose
         self.normalize = normalize
         self.engine = engine
-        self.cache = cache
-        self.memory_limit = memory_limit
 
     @with_shared_docs
     def fit(
@@ -200,7 +199,7 @@ class SelectiveNB(Predicting):
         groups : array-like, shape (n_rows,), optional
             For selectors whose folds keep the rows of a group together; others have no use for them.
         offset : array-like, shape (n_rows,) or (n_rows, n_classes), optional
-            Log odds known beforehand, of the second of two classes or of each class, for rows in memory. Evidence is
+            Log odds known beforehand, of ``classes_[1]`` of two or of each class, for rows in memory. Evidence is
             fitted to what they leave unsaid (``calibrate`` "levels" or "cells"); levels and the search ignore them.
             Pass those of new rows to ``predict_proba``.
 
@@ -224,9 +223,12 @@ class SelectiveNB(Predicting):
         if offset is not None and is_scan(X, y):
             raise ValueError("offset= is for rows in memory; read the scan into a frame first.")
         rows = steps.read_rows(
-            X, y, sample_weight, groups, as_columns=isinstance(encoder, TableEncoder), normalize=self.normalize
+            *(X, y, sample_weight, groups),
+            as_columns=isinstance(encoder, TableEncoder),
+            normalize=self.normalize,
+            positive=self.positive,
         )
-        with steps.place(rows, self.engine, self.cache, self.memory_limit) as engine:
+        with steps.place(rows, self.engine) as engine:
             options = steps.coding_options_of(self, encoder, selector, engine)
             with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
                 rows, coded = steps.code(rows, encoder, options)
@@ -282,7 +284,8 @@ class SelectiveNB(Predicting):
     ) -> None:
         """The end of ``fit``, from the codes on."""
         steps.check_texts(coded, target_name)
-        signs = steps.signs_of(self, encoder, coded.n_classes)
+        positive = None if self.positive is None else class_position(coded.classes, self.positive, "positive")
+        signs = steps.signs_of(self, encoder, coded.n_classes, side_of(coded.classes, positive))
         coded = coded if selector._rows_in_order else coded.by_class
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", self.verbose):
@@ -294,7 +297,7 @@ class SelectiveNB(Predicting):
             evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + moved)
         encoder = steps.with_levels(encoder, evidence.levels)
-        facts = steps.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows)
+        facts = steps.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows, positive)
         card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **facts)
         copy_features(self, encoder)
         self.__dict__.pop("benefit_rule_", None)
@@ -442,7 +445,8 @@ class SelectiveNB(Predicting):
         from bayesieve.table.writing import write_atomically
 
         check_is_fitted(self, "scorecard_")
-        signs = {feature.name: feature.sign for feature in self.scorecard_.features if feature.sign}
+        side, features = self.scorecard_.side, self.scorecard_.features
+        signs = {feature.name: side * feature.sign for feature in features if feature.sign}
         rules, edited = getattr(self.encoder_, "rules_", None), {str(edit.feature) for edit in self.edits_}
         text = levels_to_yaml(self.encoder_.levels_, signs, rules, edited)
         if path is not None:
@@ -462,7 +466,7 @@ class SelectiveNB(Predicting):
         Parameters
         ----------
         feature : name of a feature in the model.
-        target_class : label; by default the second of two classes, or the first of more.
+        target_class : label; by default the positive class or, of more than two without one, the first.
 
         Raises
         ------
@@ -484,8 +488,8 @@ class SelectiveNB(Predicting):
         found = {one.name: one for one in data.features if one.selected}
         if feature not in found:
             raise ValueError(f"There is no feature {feature!r:.80} in the model; there are {named(found)}.")
-        of_first = target_class is None and len(data.classes) > 2
-        return feature_figure(data, found[feature], 0 if of_first else data.positive)
+        at = self.scorecard_.position(target_class)
+        return feature_figure(data, found[feature], 0 if at is None else at)
 
     def plot_importance(self) -> Figure:
         """Draw the features in the model by their share of the evidence."""
@@ -541,7 +545,7 @@ class SelectiveNB(Predicting):
         rows : int or array-like of int, optional
             Rows of ``X`` to explain in the report, by position, or how many: a clear case, a close call and the most
             confident mistake come first. By default no value of any row stands in the report.
-        positive : the class that curves, contributions, thresholds and texts are about, of two; by default the second.
+        positive : the class that curves, contributions, thresholds and texts are about; by default that of the model.
         title : headline; by default it names the target.
         facts : lines of the overview by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner": "Risk"}``.
         min_count : more than 1: counts of rows by level are rounded to multiples of it, and levels of fewer rows joined

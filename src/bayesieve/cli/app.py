@@ -55,6 +55,11 @@ FIT = {
     "": [TABLE],
     "Columns": [
         TARGET,
+        Option(
+            "--positive CLASS",
+            "Class that reasons, signs, points, curves and texts are about.",
+            default_in_words="the second of two",
+        ),
         *COLUMNS,
         Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is not learnt from."),
         Option(
@@ -90,7 +95,7 @@ FIT = {
         Option("--calibrate NAME", "What is fitted after the search: auto, weights, levels, cells, none.", "auto"),
         Option(
             "--monotone COLUMN=SIGN",
-            "Let fitted evidence of the second of two classes never fall (+1) or never rise (-1) with the numbers of "
+            "Let fitted evidence of the positive of two classes never fall (+1) or never rise (-1) with the numbers of "
             "COLUMN; may be repeated.",
             [],
         ),
@@ -137,8 +142,8 @@ PREDICT = {
         ),
         Option(
             "--reasons N",
-            "Add columns reason_1 to reason_N: what speaks against the second of two classes or, of more, for the "
-            "predicted one, the strongest first.",
+            "Add columns reason_1 to reason_N: what speaks against the positive class or, of more than two without "
+            "one, for the predicted one, the strongest first.",
             0,
         ),
         Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),

@@ -303,10 +303,10 @@ class RowJoints:
 
 
 class Brier(ScanCriterion):
-    """(1/N) sum_i sum_c (T_ic - P_S(c | x_i))^2, T_ic = 1 for the class of row i, else 0; between 0 and 2.
+    """(1/N) sum_i sum_c (T_ic - P_S(c | x_i))^2, T_ic = 1 for the class of row i, else 0; half of it for two classes.
 
-    It sums over all classes, as the paper does: for two classes it is twice the Brier score of scikit-learn, and of
-    reports and comparisons.
+    So it is `sklearn.metrics.brier_score_loss`, and lies between 0 and 1, or 2 for more than two classes. The paper
+    sums over both of two classes.
 
     References
     ----------
@@ -314,7 +314,7 @@ class Brier(ScanCriterion):
     """
 
     name = "brier"
-    title = "squared error"
+    title = "Brier score"
 
     def saturation(self, n_classes: int) -> Saturation:
         # With several other classes it matters among which of them a wrong row is undecided.
@@ -324,7 +324,8 @@ class Brier(ScanCriterion):
         from bayesieve.criteria._kernels import squared_error_sums
 
         squares = scan.add(squared_error_sums, moves, np.zeros(moves[0].size), scan.block.weights)
-        return (squares + 2.0 * scan.wrong.sum())[:, None]
+        n_wrong = 2.0 * scan.wrong.sum()
+        return (0.5 if len(scan.ratios) == 1 else 1.0) * (squares + n_wrong)[:, None]
 
 
 class ErrorProbability(ScanCriterion):

@@ -44,7 +44,7 @@ from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, Mark, marks
 from bayesieve.table.frames import apart_by_name, as_table, fit_table, is_scan, new_table
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import ClassRuns
+from bayesieve.table.target import ClassRuns, as_sample_weight, as_target, class_position, side_of
 
 _NUMERIC: dict[str, Any] = {
     "modl": MODLDiscretizer,
@@ -124,6 +124,7 @@ class TableEncoder(TableCoder):
 
     rules_: TableRules | None
     _numbers_apart: NumbersApart | None = None  # of a model that has surfaces of numbers
+    _positive: Any = None  # the class of a model that signs in ``levels`` are about; None: the second of two
 
     def __init__(
         self,
@@ -198,7 +199,7 @@ class TableEncoder(TableCoder):
             X, y, sample_weight = scan.table, scan.target, scan.weights
         else:
             X, y, sample_weight = apart_by_name(X, y, sample_weight)
-        table, sums, coders, grouper = self._read_for_fit(X)
+        table, sums, coders, grouper = self._read_for_fit(X, self._side(y, sample_weight))
         target, weights, order = read_classes(self, table, y, sample_weight)
         of_table = {coder: coder.in_table(table.n_columns + len(sums), float(order.total)) for coder in set(coders)}
         coders = [of_table[coder] for coder in coders]
@@ -235,7 +236,15 @@ class TableEncoder(TableCoder):
             engine=engine,
         )
 
-    def _read_for_fit(self, X: Any) -> tuple[Table, np.ndarray, list[ColumnCoder], MODLGrouper]:
+    def _side(self, y: Any, sample_weight: Any) -> int:
+        """As `side_of`, of the classes of these rows."""
+        if self._positive is None or self.levels is None:
+            return 1
+        target = as_target(y)
+        classes = target.counted(as_sample_weight(sample_weight, target.codes.size)).classes
+        return side_of(classes, class_position(classes, self._positive, "positive"))
+
+    def _read_for_fit(self, X: Any, side: int) -> tuple[Table, np.ndarray, list[ColumnCoder], MODLGrouper]:
         """The table, the sums to try, (n_sums, n_terms), the coder of each column, and that of the cells of pairs."""
         check_prior(self.prior)
         coders = {
@@ -256,7 +265,7 @@ class TableEncoder(TableCoder):
             raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
         if isinstance(self.n_quantiles, bool) or not isinstance(self.n_quantiles, Integral) or self.n_quantiles < 2:
             raise ValueError(f"n_quantiles must be a whole number of 2 or more, got {self.n_quantiles!r:.80}.")
-        self.rules_ = rules = None if self.levels is None else TableRules.of(self.levels)
+        self.rules_ = rules = None if self.levels is None else TableRules.of(self.levels, side)
         if rules is not None:
             X = as_table(X)
             rules.check_names(X.names)

@@ -325,16 +325,20 @@ class TableRules:
     given: Mapping[str, Any]
 
     @classmethod
-    def of(cls, levels: Any) -> TableRules:
+    def of(cls, levels: Any, side: int = 1) -> TableRules:
         """From a dict, the path of a YAML file, or a scorecard, whose levels are kept; ValueError, which names file or
-        column, for anything else.
+        column, for anything else. Times ``side``, signs that are given are about the second class.
         """
         given = read_yaml(levels) if isinstance(levels, (str, os.PathLike)) else levels
         if hasattr(given, "features"):
             given = {level.name: _kept(level) for level in columns_of([feature.levels for feature in given.features])}
         if not isinstance(given, Mapping):
             raise ValueError(f"levels must map names of columns to dicts of {_listed()}, got {given!r:.80}.")
-        return cls({str(name): LevelRule.of(str(name), own) for name, own in given.items()}, _as_plain(given))
+        rules = {str(name): LevelRule.of(str(name), own) for name, own in given.items()}
+        for name, rule in rules.items():
+            if rule.monotone in (1, -1):
+                rules[name] = replace(rule, monotone=side * int(rule.monotone))
+        return cls(rules, _as_plain(given))
 
     def check_names(self, names: Sequence[str]) -> None:
         """Raise ValueError, which names it, for a column with a rule that is not among these."""

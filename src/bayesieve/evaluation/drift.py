@@ -37,11 +37,11 @@ class Drift(ShortRepr):
         What `to_frame` returns.
     periods : polars.DataFrame
         One row per group: ``by``, ``rows``, the ``shift`` of the mean score and, with labels, ``labelled`` (rows),
-        ``auc``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of the second class
-        less its share. ``_low`` and ``_high`` are bounds of 95 % intervals.
+        ``auc``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of the positive
+        class less its share. ``_low`` and ``_high`` are bounds of 95 % intervals.
     levels : polars.DataFrame
         One row per group, feature and level: the ``train`` and ``now`` shares of the rows and, with labels, for the
-        second of two classes or each of more, its share in the level in training (``rate_train``), now (``observed``)
+        positive of two classes or each of more, its share in the level in training (``rate_train``), now (``observed``)
         and as ``predicted``, and the ``p_value`` of the difference of the last two; ``p_adjusted`` for their number
         by Benjamini and Hochberg (1995).
     n_training : float
@@ -126,8 +126,8 @@ def drift(
           of training stay below. ``psi_low`` and ``psi_high`` bound the PSI of the distribution behind the rows in 95 %
           of cases, without what chance adds, so that a small sample has a low bound near 0.
         - ``unseen``, ``missing``: shares of the rows whose value has no level, or is missing.
-        - ``shift``: what the feature adds to the mean log odds of the second class, less what it added in training, in
-          nats. Shifts of all features add up to the shift of the mean score. More classes have a ``shift_<class>``
+        - ``shift``: what the feature adds to the mean log odds of the positive class, less what it added in training,
+          in nats. Shifts of all features add up to the shift of the mean score. More classes have a ``shift_<class>``
           each, of the log joint, and ``shift`` is the largest of them in size.
 
     Raises
@@ -193,7 +193,7 @@ def _over(parts: np.ndarray, whole: np.ndarray) -> np.ndarray:
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
     """Of (n_groups, n_classes) shifts of the log joint."""
     if card.classes.size == 2:
-        return {"shift": shift[:, 1] - shift[:, 0]}
+        return {"shift": card.log_odds(shift)}
     largest = np.abs(np.nan_to_num(shift)).argmax(axis=1)[:, None]
     each = {f"shift_{label}": shift[:, j] for j, label in enumerate(card.classes.tolist())}
     return {"shift": np.take_along_axis(shift, largest, axis=1)[:, 0], **each}
@@ -269,7 +269,7 @@ def _levels(
     level = np.append(_level_of_cell(feature), n - 1)[np.minimum(codes, len(feature.labels))]
     known, result, trained = (rows.labels >= 0).astype(float), [], _by_level(feature, feature.counts.T)
     n_known, squares = (_sums(rows, level, n, known * (1.0 if part is None else part)) for part in (None, rows.weights))
-    for j in [1] if card.classes.size == 2 else range(card.classes.size):
+    for j in [rows.positive] if card.classes.size == 2 else range(card.classes.size):
         p, scale = np.exp(rows.log_proba[:, j]) * known, np.nan_to_num(_over(n_known, squares))  # of weights to rows
         sums = [_sums(rows, level, n, values) for values in ((rows.labels == j).astype(float), p, p**2)]
         own = {"class": str(card.classes[j]), **line}

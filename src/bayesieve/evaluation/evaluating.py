@@ -15,6 +15,7 @@ from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import check_level
 from bayesieve.statistics import metrics
 from bayesieve.table.frames import polars_frame
+from bayesieve.table.target import class_position
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr, named
 
@@ -77,7 +78,7 @@ def evaluate(
     Evaluation
         With ``to_frame()`` and ``gaps``. The measures of all classes together are ``accuracy``, ``balanced_accuracy``,
         ``auc`` (DeLong's intervals; of several classes, one against rest weighted by their shares), ``gini``,
-        ``log_loss`` (nats), ``brier`` (as in scikit-learn) and ``compression_rate``. Those of the second of two
+        ``log_loss`` (nats), ``brier`` (as in scikit-learn) and ``compression_rate``. Those of the positive of two
         classes, or of each of more against the rest: ``ks``, ``calibration`` (mean probability less share),
         ``calibration_slope`` and ``calibration_intercept`` (1 and 0 if probabilities can be taken at their word; the
         intercept is that of slope 1), and at the decisions of the model ``selection_rate``, ``true_positive_rate`` and
@@ -141,12 +142,14 @@ class Segment:
     weights: np.ndarray
     level: float
     classes: np.ndarray
+    positive: int | None
 
     @classmethod
     def of(cls, rows: GroupedRows, own: np.ndarray, level: float) -> Segment:
         assert rows.labels is not None
         weights = None if rows.weights is None else rows.weights[own]
-        return cls.of_rows(rows.log_proba[own], rows.decided[own], rows.labels[own], weights, level, rows.classes)
+        of_rows = rows.log_proba[own], rows.decided[own], rows.labels[own], weights
+        return cls.of_rows(*of_rows, level, rows.classes, rows.positive)
 
     @classmethod
     def of_rows(
@@ -157,16 +160,18 @@ class Segment:
         weights: np.ndarray | None,
         level: float,
         classes: np.ndarray,
+        positive: int | None,
     ) -> Segment:
         """With weights as they are given; None: every row counts once."""
         weights = np.ones(codes.size) if weights is None else weights
         weights = weights * (metrics.effective_rows(weights, codes.size) / max(weights.sum(), np.finfo(float).tiny))
-        return cls(log_proba, decided, codes, weights, level, classes)
+        return cls(log_proba, decided, codes, weights, level, classes, positive)
 
     @property
     def shown(self) -> list[int]:
-        """The classes that are measured: the second of two, or each of more."""
-        return [1] if self.classes.size == 2 else list(range(self.classes.size))
+        """The classes that are measured: the positive of two, or each of more."""
+        n_classes = self.classes.size
+        return [self.positive] if n_classes == 2 and self.positive is not None else list(range(n_classes))
 
     def share(self, hit: np.ndarray, among: Any = slice(None)) -> Estimate:
         """The share of hits, with Wilson's interval."""
@@ -341,7 +346,7 @@ def challenge(
     threshold : float, optional
         Each selects the rows of at least this probability instead.
     positive : class label, optional
-        The class whose rows are selected; by default the second of two.
+        The class whose rows are selected; by default the positive class of the champion.
     level : float, default=0.95
         Share of the intervals that hold the true value.
 
@@ -375,11 +380,11 @@ def challenge(
         raise ValueError(f"The champion tells apart {named(texts[0])}, the challenger {named(texts[1])}.")
     order = [texts[1].index(text) for text in texts[0]]
     new = replace(new, labels=old.labels, log_proba=new.log_proba[:, order], decided=np.argsort(order)[new.decided])
-    if positive is None and len(order) > 2:
+    j = old.positive
+    if positive is not None:
+        j = class_position(texts[0], canonical_text(positive), "positive")
+    if j is None:
         raise ValueError(f"There are {len(order)} classes; name the one whose rows are selected: positive=.")
-    if positive is not None and canonical_text(positive) not in texts[0]:
-        raise ValueError(f"positive is {positive!r}, which is not one of the classes {named(texts[0])}.")
-    j = 1 if positive is None else texts[0].index(canonical_text(positive))
     own = labelled(old)
     segments = [Segment.of(rows, own, level) for rows in (old, new)]
     odds = [metrics.class_scores(segment.log_proba)[:, j] for segment in segments]

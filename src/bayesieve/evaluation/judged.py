@@ -41,7 +41,8 @@ class GroupedRows:
     """Rows in groups.
 
     names : of the groups; group : (n_rows,) position of the group of each row.
-    classes : (n_classes,); labels : (n_rows,) positions of the true classes, -1 if unknown; None without any.
+    classes : (n_classes,); positive : position of the one that measures are about; None: each.
+    labels : (n_rows,) positions of the true classes, -1 if unknown; None without any.
     weights : (n_rows,) or None.
     cells : (n_used, n_rows) of a scorecard; missing : for each feature in it, the rows without a value.
     log_proba, decided : (n_rows, n_classes) and (n_rows,) predictions.
@@ -50,6 +51,7 @@ class GroupedRows:
     names: list[Any]
     group: np.ndarray
     classes: np.ndarray
+    positive: int | None
     labels: np.ndarray | None
     weights: np.ndarray | None
     cells: np.ndarray
@@ -88,7 +90,8 @@ def grouped_rows(
         decided = log_proba.argmax(axis=1)
     counted = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
     codes = None if labels is None else _positions(labels, classes, counted)
-    return GroupedRows(names, group, classes, codes, counted, cells, missing, log_proba, decided)
+    positive = (1 if classes.size == 2 else None) if card is None else card.positive
+    return GroupedRows(names, group, classes, positive, codes, counted, cells, missing, log_proba, decided)
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:

@@ -488,7 +488,7 @@ def kind_label(feature: FeatureSummary, data: ReportData) -> str:
     kind = feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
     if not feature.monotone:
         return kind
-    return f"{kind}, never {'falls' if feature.monotone > 0 else 'rises'} for {data.classes[1]}"
+    return f"{kind}, never {'falls' if feature.monotone > 0 else 'rises'} for {data.classes[data.positive]}"
 
 
 def confusions(data: ReportData) -> list[dict[str, Any]]:

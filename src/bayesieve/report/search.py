@@ -41,8 +41,6 @@ class Measure:
     @property
     def title(self) -> str:
         """The title in the middle of a sentence."""
-        if self.of_methods and self.name == "brier":  # the criterion of this name sums over both of two classes
-            return "Brier score"
         return self._facts.get("title") or self.name.replace("_", " ").strip() or "criterion"
 
     @property

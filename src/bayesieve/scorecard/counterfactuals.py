@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from bayesieve.parts import Allowed, check_allowed, is_number, is_sign
-from bayesieve.scorecard.reasons import DECIMALS, class_position, code_by
+from bayesieve.scorecard.reasons import DECIMALS, code_by
 from bayesieve.scorecard.record import UNSEEN, Scorecard, bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
@@ -314,9 +314,10 @@ def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float |
     every = range(card.classes.size)
     if target is None and probability is None:
         return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
-    if target is None and card.classes.size > 2:
+    wanted = card.position(target)
+    if wanted is None:
         raise ValueError("probability= needs the class that shall be as probable: name it by target=.")
-    return [[1 if target is None else class_position(card, target)]] * len(joint)
+    return [[wanted]] * len(joint)
 
 
 def _checked(

@@ -19,7 +19,7 @@ from bayesieve.discretize.criterion import summed
 from bayesieve.evidence.fitting import class_variances
 from bayesieve.evidence.monotone import monotone as risen, rising_cells
 from bayesieve.parts import is_number, is_sign
-from bayesieve.scorecard.record import UNSEEN, Feature, centred, number_variances
+from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, centred, number_variances
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import HIGHEST_SPECIAL
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
@@ -288,7 +288,7 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
     return _with_levels(feature, _with_texts_of(made, level), cells, same=same)
 
 
-def with_values(feature: Feature, classes: np.ndarray, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
+def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
     """The feature with these contributions; their standard errors are 0."""
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"set takes a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
@@ -298,7 +298,7 @@ def with_values(feature: Feature, classes: np.ndarray, values: Mapping[Any, Any]
 
     def text(label: str, cells: np.ndarray) -> str:
         weights = rows[cells] if rows[cells].any() else None
-        return f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), classes)}"
+        return f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), card)}"
 
     for which, value in values.items():
         level, cells = (None, np.array([len(errors)])) if which == UNSEEN else found(feature, which)
@@ -306,7 +306,7 @@ def with_values(feature: Feature, classes: np.ndarray, values: Mapping[Any, Any]
         if done[cells].any():
             raise ValueError(f"set names the level {label!r} of {feature.name!r} twice; name it once.")
         before.append(text(label, cells))
-        table[cells] = _nats(value, classes, table[cells], feature.name)
+        table[cells] = _nats(value, card, table[cells], feature.name)
         after.append(text(label, cells))
         own, done[cells] = cells[cells < len(errors)], True
         errors[own], factors[own] = 0.0, 0.0
@@ -314,13 +314,13 @@ def with_values(feature: Feature, classes: np.ndarray, values: Mapping[Any, Any]
     return made, "; ".join(before), "; ".join(after)
 
 
-def _nats(value: Any, classes: np.ndarray, old: np.ndarray, name: str) -> np.ndarray:
+def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray:
     """(n, n_classes) contributions that add up to 0; classes that are not named share alike what is left."""
-    labels = classes.tolist()
+    labels = card.classes.tolist()
     if not isinstance(value, Mapping):
         if len(labels) > 2:
             raise ValueError(f"The target has {len(labels)} classes: give {name!r} contributions as {{class: nats}}.")
-        value = {labels[1]: value}
+        value = {labels[card.positive or 0]: value}
     unknown = [label for label in value if label not in labels]
     if unknown or not value:
         raise ValueError(f"Contributions of {name!r} are set by class, {named(labels)}, got {value!r:.80}.")
@@ -336,10 +336,10 @@ def _nats(value: Any, classes: np.ndarray, old: np.ndarray, name: str) -> np.nda
     return table
 
 
-def _nats_text(nats: np.ndarray, classes: np.ndarray) -> str:
+def _nats_text(nats: np.ndarray, card: Scorecard) -> str:
     if nats.size == 2:
-        return f"{nats[1]:+.4g}"
-    return ", ".join(f"{label} {own:+.4g}" for label, own in zip(classes.tolist(), nats.tolist(), strict=True))
+        return f"{nats[card.positive or 0]:+.4g}"
+    return ", ".join(f"{label} {own:+.4g}" for label, own in zip(card.classes.tolist(), nats.tolist(), strict=True))
 
 
 def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
@@ -351,16 +351,18 @@ def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
     return replace(made, factors=feature.factors[..., :0]), f"importance {100 * feature.importance:.2f} %", "0"
 
 
-def rising(feature: Feature, sign: int) -> tuple[Feature, str, str]:
-    """The feature with the nearest contributions, by rows, that do not fall (1), or do not rise (-1)."""
+def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
+    """The feature with the nearest contributions, by rows, to the positive class that do not fall (1), or do not rise
+    (-1); ``side`` as of its scorecard.
+    """
     _demand_numbers(feature, "monotone")
     if not is_sign(sign):
         raise ValueError(f"monotone must be +1 or -1 for {feature.name!r}, got {sign!r:.80}.")
     if feature.contributions.shape[1] != 2:
         raise ValueError("monotone is for two classes; set the contributions of several classes by hand.")
-    line = rising_cells(feature.cells, int(sign))
+    line = rising_cells(feature.cells, own := side * int(sign))
     old, rows = np.diff(feature.contributions, axis=1)[line, 0], feature.counts.sum(axis=1)
-    made = replace(feature, contributions=risen(feature.contributions, line, rows), sign=int(sign))
+    made = replace(feature, contributions=risen(feature.contributions, line, rows), sign=own)
     return made, f"{np.count_nonzero(np.diff(old) < 0)} of {old.size - 1} steps against {int(sign):+d}", "none"
 
 

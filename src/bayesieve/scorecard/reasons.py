@@ -36,14 +36,6 @@ _ALLOWED = {"n": Allowed.count(None), "against": Allowed.choice("mean", "best")}
 _BLOCK = 1 << 22  # numbers of rows by columns at a time
 
 
-def class_position(card: Scorecard, label: Any) -> int:
-    """The position of a class; ValueError, which lists them, if there is none of this label."""
-    labels = card.classes.tolist()
-    if label not in labels:
-        raise ValueError(f"target must be a class, one of {', '.join(map(str, labels[:20]))}, got {label!r:.80}.")
-    return labels.index(label)
-
-
 def columns_in_use(card: Scorecard) -> list[str]:
     """The columns that features in the model are made of, in the order of the training table."""
     behind = {name for k in card.used.tolist() for name in card.features[k].columns}
@@ -55,8 +47,7 @@ def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, targe
     import polars as pl
 
     check_allowed({"n": n, "against": against}, _ALLOWED)
-    n_classes, names = card.classes.size, columns_in_use(card)
-    of_class = 1 if target is None else class_position(card, target)
+    names, of_class = columns_in_use(card), card.position(target)
     codes = card.cells(table)
     levels, shown, words = _texts(card, table, names)
     starts = np.cumsum([0, *map(len, words)])
@@ -64,9 +55,8 @@ def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, targe
     step, frames = max(1, _BLOCK // max(1, len(names))), []
     for first in range(0, table.n_rows, step):
         own = codes[:, first : first + step]
-        towards = np.full(own.shape[1], of_class)
-        sign = 1.0
-        if target is None and n_classes > 2:
+        towards, sign = np.full(own.shape[1], of_class), 1.0
+        if of_class is None:
             towards, sign = card.tables.joint(own).argmax(axis=1), -1.0
         parts = shortfalls(card, own, names, against, towards, sign)
         order = np.argsort(parts.round(DECIMALS), axis=1, kind="stable")[:, :n]

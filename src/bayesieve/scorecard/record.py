@@ -22,6 +22,7 @@ from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.derived_levels import IndicatorLevels, scores_of
 from bayesieve.table.frames import as_table, polars_frame
 from bayesieve.table.levels import TableLevels
+from bayesieve.table.target import class_position, side_of
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
 
@@ -56,7 +57,8 @@ class Feature(ShortRepr):
         Where the feature comes from: its weight after calibration, and that of the search. Its contributions say
         whether it is in the model.
     sign : {-1, 0, 1}
-        1 if the contribution to the second class never falls with the numbers, -1 if it never rises, else 0.
+        1 if the contribution to the second class never falls with the numbers, -1 if it never rises, else 0. Times the
+        ``side`` of the scorecard, it is about the positive class.
     importance : float
         Share of the evidence that comes from the feature.
     """
@@ -210,6 +212,27 @@ class Scorecard(ShortRepr):
     def class_shares(self) -> np.ndarray:
         """(n_classes,) shares of the classes that probabilities are for: of training, or as `with_prior` gave."""
         return np.array(self.provenance.get("prior") or self.class_counts / self.class_counts.sum())
+
+    @property
+    def positive(self) -> int | None:
+        """Position of the class that reasons, points, curves and texts are about: the one asked for, else the second of
+        two; None if there are more.
+        """
+        return self.provenance.get("positive", 1 if self.classes.size == 2 else None)
+
+    @property
+    def side(self) -> int:
+        """-1 if the positive class is the first of two, else 1: times this, signs of features are about it."""
+        return side_of(self.classes, self.positive)
+
+    def position(self, label: Any, option: str = "target") -> int | None:
+        """Position of a class; of None, that of the positive class. ValueError if there is none of this label."""
+        return self.positive if label is None else class_position(self.classes, label, option)
+
+    def log_odds(self, table: np.ndarray) -> np.ndarray:
+        """Of contributions to two classes, (..., 2), the log odds of the positive one."""
+        positive = 1 if self.positive is None else self.positive
+        return np.asarray(table[..., positive] - table[..., 1 - positive])
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -443,10 +466,8 @@ class Explanation(ShortRepr):
         ValueError
             If there is no such class.
         """
-        labels = self.classes.tolist()
-        if label not in labels:
-            raise ValueError(f"against must be a class, one of {', '.join(map(str, labels[:20]))}, got {label!r:.80}.")
-        at, others = labels.index(label), np.array([other != label for other in labels])
+        labels, at = self.classes.tolist(), class_position(self.classes, label, "against")
+        others = np.arange(len(labels)) != at
         errors = self.standard_errors
         if errors is not None:
             shape, n = errors.shape, len(labels)

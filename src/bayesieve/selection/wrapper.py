@@ -142,7 +142,7 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     ----------
     criterion : str or Criterion, default="error_probability"
         Criterion that guides the search: ``"error"``, ``"error_probability"`` ((1/N) sum of 1 - P(true class)),
-        ``"brier"`` (squared error, summed over classes), ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one
+        ``"brier"`` (squared error, scikit-learn's), ``"log_loss"`` (nats per row), ``"auc"`` (several classes: one
         against the rest, weighted by class share), ``"balanced_error"``, ``"map"`` (cost (4) of Boulle 2007, nats),
         ``"recall:CLASS"``, ``"precision:CLASS"``, a scorer of scikit-learn, or an object: `ExpectedCost`, `Benefit`, or
         one of your own (`RowLoss`).

@@ -109,6 +109,25 @@ def as_target(y: Any) -> Target:
     return Target(_smallest(codes, len(labels)), labels)
 
 
+def class_position(classes: Any, label: Any, option: str) -> int:
+    """The position of a class; ValueError, which names the ``option`` and lists the classes, if there is none of this
+    label.
+    """
+    labels = np.asarray(classes).tolist()
+    try:
+        return int(labels.index(label))
+    except ValueError:  # also of an array, which is compared element by element
+        known = ", ".join(map(repr, labels[:20]))
+        raise ValueError(f"{option} must be a class, one of {known}, got {label!r:.80}.") from None
+
+
+def side_of(classes: Any, positive: int | None) -> int:
+    """-1 if the positive class is the first of two, else 1: users give signs for the positive class, evidence has those
+    for the second.
+    """
+    return -1 if len(classes) == 2 and positive == 0 else 1
+
+
 def refuse_identifiers(target: Target) -> None:
     """ValueError before a fit on very many classes takes all memory, for which it needs a number per row and class."""
     n_rows, n_classes = len(target.codes), target.n_classes

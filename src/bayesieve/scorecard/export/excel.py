@@ -54,7 +54,7 @@ class Excel(Export):
     reasons : int, default=4
         Reasons for the applicant, as `SelectiveNB.reasons` ranks them; of more than two classes with ``target_class``.
     target_class : label, default=None
-        The class that reasons speak against; None: the second of two.
+        The class that reasons speak against; None: the positive class of the model.
     pdo, base_score, base_odds : float
         Of the points, see `SelectiveNB.points`.
 
@@ -243,9 +243,9 @@ class _Sheets:
             sums.append(line.put(f"{float(start)!r}{total}", sum(values)))
         if self.points:
             odds = line.results[sums[0]]
-            of_second = line.put(f"1/(1+EXP(-MAX(-700,MIN(700,{sums[0]}))))", 1 / (1 + math.exp(-odds)))
-            of_first = line.put(f"1/(1+EXP(MAX(-700,MIN(700,{sums[0]}))))", 1 / (1 + math.exp(odds)))
-            return line, [of_first, of_second, sums[1]], of_terms
+            of_positive = line.put(f"1/(1+EXP(-MAX(-700,MIN(700,{sums[0]}))))", 1 / (1 + math.exp(-odds)))
+            of_other = line.put(f"1/(1+EXP(MAX(-700,MIN(700,{sums[0]}))))", 1 / (1 + math.exp(odds)))
+            return line, [*(of_other, of_positive)[:: plan.card.side], sums[1]], of_terms
         top = max(line.results[own] for own in sums)
         highest = line.put(f"MAX({','.join(sums)})", top)
         shares = [line.put(f"EXP({own}-{highest})", math.exp(line.results[own] - top)) for own in sums]
@@ -258,7 +258,7 @@ class _Sheets:
         at = code if term.cell is None else int(term.cell.ravel()[code])
         if self.points is None:
             return float(term.table[at, j])
-        return float(self.points.points[term.feature.name][at] if j else term.table[at, 1] - term.table[at, 0])
+        return float(self.points.points[term.feature.name][at] if j else self.plan.card.log_odds(term.table[at]))
 
     def reasons(self, line: _Line, codes: Sequence[str]) -> list[tuple[str, str]]:
         """Formulas of the reasons for a row, with their results for an empty one."""
@@ -304,10 +304,10 @@ class _Sheets:
         for at, (name, own) in enumerate(zip(self.results, found, strict=True), 3):
             sheet.write_string(at, 3, visible(name), self.wrapped)
             sheet.write_formula(at, 4, f"={own}", self.percent if name != "Points" else None, line.results[own])
-        if self.export.reasons and (self.is_binary or self.export.target_class is not None):
+        target = plan.card.position(self.export.target_class)
+        if self.export.reasons and target is not None:
             start = 4 + len(found)
-            target = plan.classes[1] if self.export.target_class is None else self.export.target_class
-            sheet.write_string(start, 3, visible(f"Reasons against {target}"), self.bold)
+            sheet.write_string(start, 3, visible(f"Reasons against {plan.classes[target]}"), self.bold)
             for at, (formula, text) in enumerate(self.reasons(line, codes), start + 1):
                 sheet.write_formula(at, 3, f"={formula}", self.wrapped, text)
         self._write_rows()

@@ -190,10 +190,9 @@ class Plan:
 
     @cached_property
     def log_odds(self) -> tuple[float, list[np.ndarray]]:
-        """Of two classes: intercept and tables by code of log P(second class) - log P(first class)."""
+        """Of two classes: intercept and tables by code of log P(positive class) - log P(other class)."""
         assert len(self.classes) == 2
-        first, second = self.card.intercept
-        return float(second - first), [term.by_code[..., 1] - term.by_code[..., 0] for term in self.terms]
+        return float(self.card.log_odds(self.card.intercept)), [self.card.log_odds(t.by_code) for t in self.terms]
 
     def reason_parts(
         self, target_class: Any = None, against: Against = "mean"
@@ -207,19 +206,19 @@ class Plan:
         Parameters
         ----------
         target_class : label, default=None
-            The class that reasons speak against; None: the second of two.
+            The class that reasons speak against; None: the positive class of the model.
 
         Raises
         ------
         ValueError
             If there are more than two classes and none is named.
         """
-        if target_class is None and len(self.classes) > 2:
+        at = self.card.position(target_class)
+        if at is None:
             raise ValueError(
                 f"Reasons of {len(self.classes)} classes need the class that they speak against; name it: "
                 f"target_class={self.classes[0]!r}, for example."
             )
-        at = 1 if target_class is None else reasons.class_position(self.card, target_class)
         references = reasons.reference_scores(self.card, against)
         parts: dict[str, list[tuple[int, np.ndarray]]] = {name: [] for name in reasons.columns_in_use(self.card)}
         for k, term in enumerate(self.terms):

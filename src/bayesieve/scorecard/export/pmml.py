@@ -34,7 +34,7 @@ _KINDS = {int: "integer", float: "double", str: "string"}
 class Pmml(Export):
     """PMML 4.4: a Scorecard with reason codes for two classes, a RegressionModel with softmax for more.
 
-    Evaluators give ``log odds`` (of the second class; nats; two classes only), ``probability(label)`` of each class,
+    Evaluators give ``log odds`` (of the positive class; nats; two classes only), ``probability(label)`` of each class,
     ``predicted class`` (its label as text) and ``reason 1``, ``reason 2`` ... A name that a column has already ends in
     ``_``. Each column is a Characteristic, to which a pair adds one half, as `SelectiveNB.reasons` has it.
 
@@ -226,16 +226,17 @@ class _Document:
 
     def scorecard(self, reasons: int, against: Against) -> ET.Element:
         """Of two classes: log odds, to which each column adds its share of its features."""
-        references = reference_scores(self.plan.card, against)
-        shares: dict[str, list[str]] = {name: [] for name in columns_in_use(self.plan.card) or [""]}
+        card, positive = self.plan.card, self.plan.card.positive or 0
+        references = reference_scores(card, against)
+        shares: dict[str, list[str]] = {name: [] for name in columns_in_use(card) or [""]}
         # Less than the last decimal that reasons are compared by: rounding is no reason, the first of equal ones leads.
         baselines = {name: -(0.5 + 0.001 * i) * 10.0**-DECIMALS for i, name in enumerate(shares)}
         for k, term in enumerate(self.plan.terms):
             columns = term.feature.columns
-            share = self.added(k, self.labels[1], (term.table[:, 1] - term.table[:, 0]) / len(columns))
+            share = self.added(k, self.labels[positive], card.log_odds(term.table) / len(columns))
             for name in columns:
                 shares[name].append(share)
-                baselines[name] += references[k, 1] / len(columns)
+                baselines[name] += references[k, positive] / len(columns)
         parts = []
         for name, fields in shares.items():
             score = _element("ComplexPartialScore", _apply("sum", _constant(0.0), *fields))
@@ -252,12 +253,14 @@ class _Document:
 
     def outputs_of_odds(self, reasons: int) -> list[ET.Element]:
         """Log odds, probabilities, class and reasons."""
-        odds, one = self.name("log odds"), _constant(1.0)
+        odds, one, side = self.name("log odds"), _constant(1.0), self.plan.card.side
         outputs = [_output(odds, "predictedValue", "double")]
-        for label, sign in zip(self.labels, (1.0, -1.0), strict=True):
+        for label, sign in zip(self.labels, (1.0 * side, -1.0 * side), strict=True):
             chance = _apply("/", one, _apply("+", one, _apply("exp", _apply("*", _constant(sign), odds))))
             outputs.append(_output(self.name(f"probability({label})"), "transformedValue", "double", chance))
-        bins = zip(self.labels, ("openClosed", "openOpen"), (None, 0.0), (0.0, None), strict=True)
+        ends = [(None, 0.0), (0.0, None)][::side]
+        closures = "openClosed" if side > 0 else "closedOpen", "openOpen"  # 0 is the first class's
+        bins = [(label, closed, *end) for label, closed, end in zip(self.labels, closures, ends, strict=True)][::side]
         chosen = _discretize(odds, bins, "string")
         outputs.append(_output(self.name("predicted class"), "transformedValue", "string", chosen))
         for rank in range(1, reasons + 1):

@@ -18,7 +18,7 @@ from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.edits import joined
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan
-from bayesieve.scorecard.reasons import class_position, reasons_of
+from bayesieve.scorecard.reasons import reasons_of
 from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
@@ -43,7 +43,7 @@ _LEAST_GAIN = 1e-9  # of log loss, summed over rows
 class Points(ShortRepr):
     """A scorecard of whole points for a model of two classes, as `SelectiveNB.points` makes it.
 
-    The score of a row is a base plus the points of its cell of each feature. It means odds of the second class of
+    The score of a row is a base plus the points of its cell of each feature. It means odds of the positive class of
     exp(``offset`` + ``slope`` * score). A shift of all points of a feature can move into the base, so shifts are chosen
     together with the roundings: those of least mean squared error over the training rows, features taken as
     independent; or, with rows, of least log loss: every cell in turn is rounded up or down, until nothing improves.
@@ -81,7 +81,7 @@ class Points(ShortRepr):
         most = given.max_points
         self.card, lines, self._first = card, card.tables.lines[:-1], card.tables.first
         self._of = np.repeat(np.arange(self._first.size), card.tables.n_lines)
-        self._odds, self._intercept = lines[:, 1] - lines[:, 0], float(card.intercept[1] - card.intercept[0])
+        self._odds, self._intercept = card.log_odds(lines), float(card.log_odds(card.intercept))
         used = [card.features[k] for k in card.used.tolist()]
         rows = [np.append(feature.counts.sum(axis=1) + np.finfo(float).tiny, 0) for feature in used]
         self._share = np.concatenate([*(own / own.sum() for own in rows), np.zeros(0)])
@@ -164,15 +164,16 @@ class Points(ShortRepr):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of both classes, (n_rows, 2), that the scores mean."""
-        odds = self.offset + self.slope * self.score(X)
+        odds = self.card.side * (self.offset + self.slope * self.score(X))
         return np.column_stack([expit(-odds), expit(odds)])
 
     def loss(self, X: Any, y: Any) -> Any:
         """What rounding costs: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
         target, joint, found = as_target(y), self.card.joint(as_table(X)), []
-        positions = [class_position(self.card, label) for label in target.classes.tolist()]
-        hits, odds_of_points = np.array(positions)[target.codes], self.offset + self.slope * self.score(X)
-        for model, odds in (("exact", joint[:, 1] - joint[:, 0]), ("points", odds_of_points)):
+        positions = [self.card.position(label) for label in target.classes.tolist()]
+        hits = (np.array(positions) == self.card.positive)[target.codes]
+        odds_of_points = self.offset + self.slope * self.score(X)
+        for model, odds in (("exact", self.card.log_odds(joint)), ("points", odds_of_points)):
             auc = float(roc_auc_score(hits, odds.round(12))) if 0 < hits.sum() < hits.size else np.nan
             log_loss = float((np.logaddexp(0.0, odds) - hits * odds).mean())
             found.append({"model": model, "auc": auc, "log_loss": log_loss})
@@ -191,7 +192,7 @@ class Points(ShortRepr):
         features = [*self.card.features]
         for k, share in zip(self.card.used.tolist(), np.split(self._share, self._first[1:]), strict=False):
             points = self.points[features[k].name]
-            table = (points - share @ points)[:, None] * [-0.5, 0.5]
+            table = (points - share @ points)[:, None] * [-0.5, 0.5] * self.card.side
             features[k] = replace(features[k], contributions=table[:-1], unseen=table[-1])
         return reasons_of(replace(self.card, features=tuple(features)), as_table(X), n, against, None)
 
@@ -308,7 +309,7 @@ class PointTable(Export):
         points = Points(plan.card, **vars(self))
         facts = dict(plan.head)
         facts["score"] = "points of the base and of one cell of each feature"
-        facts[f"log odds of {plan.classes[-1]}"] = f"{points.offset!r} + {points.slope!r} * score"
+        facts[f"log odds of {plan.classes[plan.card.positive or 0]}"] = f"{points.offset!r} + {points.slope!r} * score"
         facts["error of log odds by rounding (root mean square)"] = format_number(points.rounding_error, 4)
         for line in [] if points.loss_of_rows is None else points.loss_of_rows.to_dicts():
             facts[f"{line['model']} on rows"] = f"AUC {line['auc']:.4f}, log loss {line['log_loss']:.4f}"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
-from bayesieve.scorecard.reasons import class_position, reference_scores
+from bayesieve.scorecard.reasons import reference_scores
 from bayesieve.scorecard.record import UNSEEN
 
 _ALLOWED = {"against": Allowed.choice("mean", "best"), "texts": Allowed.choice(True, False)}
@@ -38,10 +38,7 @@ class _Program(Export):
         raise NotImplementedError
 
     def _model(self, plan: Plan) -> dict[str, Any]:
-        card = plan.card
-        at = 1 if len(plan.classes) == 2 else None
-        if self.target_class is not None:
-            at = class_position(card, self.target_class)
+        card, at = plan.card, plan.card.position(self.target_class)
         references = reference_scores(card, self.against, 1.0 if at is not None else -1.0).tolist()
         readers = [_reader(own) for own in plan.readers]
         columns = []
@@ -56,6 +53,7 @@ class _Program(Export):
         return {
             "head": dict(plan.head),
             "classes": plan.classes,
+            "positive": card.positive,
             "reasons_against": at,
             "intercept": (card.intercept[1:] - card.intercept[0]).tolist(),
             "columns": columns,
@@ -68,7 +66,7 @@ class Python(_Program):
     """One file of Python, 3.8 or later, that needs no package: ``score(row)`` or ``python scoring.py rows.csv``.
 
     The result of ``score(row, reasons=4)`` is a dictionary: ``probabilities`` by label, the ``predicted`` label, for
-    two classes the ``score``, which is the log odds of the second one in nats, and ``reasons``, each with ``column``,
+    two classes the ``score``, which is the log odds of the positive one in nats, and ``reasons``, each with ``column``,
     ``text`` and ``contribution``, as `SelectiveNB.reasons` tells them. A row maps names of columns to numbers,
     booleans, texts, dates, times and durations; None and NaN are missing. Texts are read as the type of the column,
     dates and times in ISO 8601. Text that cannot be read counts as never seen in training, or as missing if the column
@@ -79,8 +77,8 @@ class Python(_Program):
     against : {"mean", "best"}, default="mean"
         What reasons compare with, as in `SelectiveNB.reasons`.
     target_class : label, default=None
-        The class that reasons speak against. None: the second of two classes; of more, reasons speak for the class
-        that is predicted.
+        The class that reasons speak against. None: the positive class of the model; of more than two without one,
+        reasons speak for the class that is predicted.
     texts : bool, default=True
         Whether reasons have texts; the file is smaller without.
 
@@ -112,9 +110,9 @@ class JavaScript(_Program):
     A script assigns both to ``globalThis.scoring``; ``require`` and ``import`` of Node return them. The result of
     ``score(row, {reasons: 4})`` has ``probabilities`` in the order of ``model.classes``, and ``predicted``, ``score``
     and ``reasons`` as the export to Python has them. Its ``contributions``, in nats, are to the score of one class: the
-    second of two; of more the predicted one, or the target. The ``intercept`` and those of all ``features`` add up to
-    ``total``; those of all ``columns`` are compared with the reference of the reasons. Forms can be made from
-    ``model.columns`` and ``model.readers``, which hold types, values, cut points and texts.
+    target, the positive class, or of several without one the predicted class. The ``intercept`` and those of all
+    ``features`` add up to ``total``; those of all ``columns`` are compared with the reference of the reasons. Forms
+    can be made from ``model.columns`` and ``model.readers``, which hold types, values, cut points and texts.
 
     Values of rows are those of JSON, BigInt and Date. Whole numbers beyond 2**53 are BigInt or texts. Dates, datetimes
     and times are texts in ISO 8601, exact to the microsecond; or milliseconds since 1970, or since midnight. Dates and

@@ -18,7 +18,7 @@ class Sql(Export):
     """A query that scores the rows of a table.
 
     The result has the columns in ``keep``; ``p_<class>``, the probability of each class; ``predicted``, the class with
-    the highest, as a number or a text; for two classes ``score``, the log odds of the second class in nats;
+    the highest, as a number or a text; for two classes ``score``, the log odds of the positive class in nats;
     and ``reason_1`` to ``reason_<reasons>``, names of columns. A name that is taken, in upper or lower case, gets a
     number: ``score_2``, or ``p_a_2`` after ``p_A``.
 
@@ -40,7 +40,7 @@ class Sql(Export):
     against : {"mean", "best"}, default="mean"
         What reasons compare a row with, the average training row or the best value of each column.
     target_class : label or None, default=None
-        The class that reasons speak against; needed if there are more than two, otherwise the second by default.
+        The class that reasons speak against; None: the positive class of the model, which has one if there are two.
     keep : str, sequence of str or None, default=None
         Columns of the table in the result, such as a key to join by. None: all that the model reads.
 

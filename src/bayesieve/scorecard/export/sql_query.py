@@ -208,11 +208,13 @@ class Query:
         labels, is_binary = self.plan.classes, len(self.plan.classes) == 2
         # Names of results come first: others get the numbers.
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
-        scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]
+        scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]  # against one class, which has 0
         reasons = [self.new(f"reason_{k + 1}") for k in range(self.options.reasons)]
         told = self._sums(scores, reasons)
-        columns, low = [self.number(0.0), *map(self.column, scores)], self.number(-700.0)
-        top, *_ = self.stage({self.new("top"): self.extreme("GREATEST", columns, columns[-1]), **told}, scores)
+        columns, low = [*map(self.column, scores)], self.number(-700.0)
+        columns.insert(self._reference, self.number(0.0))
+        greatest = self.extreme("GREATEST", columns, self.column(scores[-1]))
+        top, *_ = self.stage({self.new("top"): greatest, **told}, scores)
         texts = [self.number(own) if type(own) in (int, float) else self.text(str(own)) for own in labels]
         # EXP of lower numbers is an error in some engines.
         weights = {self.new("weight"): exp.Exp(this=self.case([(own - top < low, low)], own - top)) for own in columns}
@@ -230,6 +232,11 @@ class Query:
         view = _table(*self.options.view.split(".")[::-1], quoted=True)
         return exp.Create(this=view, kind="VIEW", expression=query)
 
+    @property
+    def _reference(self) -> int:
+        """The class that others are scored against: the first, or the other of two if that is the positive one."""
+        return int(self.plan.card.side < 0)
+
     def _codes(self) -> list[Any]:
         """Add stages for values and for codes; return what the tables of each term are looked up by."""
         names, codes = dict[Any, str](), dict[str, Any]()
@@ -246,10 +253,11 @@ class Query:
 
     def _sums(self, scores: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
         """Add stages for scores and for reasons as numbers; return reasons as texts."""
-        plan, codes, sums = self.plan, self._codes() if self.plan.terms else [], {}
-        for k, name in enumerate(scores, 1):
-            intercept = self.number(float(plan.card.intercept[k] - plan.card.intercept[0]))
-            tables = [term.by_code[..., k] - term.by_code[..., 0] for term in plan.terms]
+        plan, codes, sums, first = self.plan, self._codes() if self.plan.terms else [], {}, self._reference
+        others = [k for k in range(len(plan.classes)) if k != first]
+        for k, name in zip(others, scores, strict=True):
+            intercept = self.number(float(plan.card.intercept[k] - plan.card.intercept[first]))
+            tables = [term.by_code[..., k] - term.by_code[..., first] for term in plan.terms]
             sums[name] = self.total([self.cast(intercept, "double"), *map(self.look_up, codes, tables)])
         parts = plan.reason_parts(self.options.target_class, self.options.against) if reasons else {}
         by_term = {k: table for own in parts.values() for k, table in own}

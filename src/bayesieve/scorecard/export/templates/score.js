@@ -11,7 +11,7 @@
 
   const model = __MODEL__;
 
-  // Probabilities in the order of model.classes, the likeliest class, the log odds of the second of two classes, the
+  // Probabilities in the order of model.classes, the likeliest class, the log odds of the positive of two classes, the
   // strongest reasons, and what features and columns contribute to the score of one class, in nats.
   function score(row, { reasons = 4 } = {}) {
     const lacking = model.columns.find(({ name }) => !Object.prototype.hasOwnProperty.call(row, name));
@@ -30,7 +30,7 @@
     return {
       probabilities: shares.map((share) => share / whole),
       predicted: model.classes[best],
-      score: odds.length === 2 ? odds[1] : null,
+      score: odds.length === 2 ? odds[model.positive] - odds[1 - model.positive] : null,
       reasons: reasons === null ? found : found.slice(0, reasons),
       contributions,
     };
