@@ -18,6 +18,7 @@ import numpy as np
 from bayesieve.evaluation.folds import NUMBERS, RepeatedFolds, Split
 from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
+from bayesieve.table.frames import polars_frame
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import check_html, refuse_other_format, write_atomically
 from bayesieve.words import ShortRepr
@@ -167,7 +168,7 @@ class Comparison(ShortRepr):
         inner = [name for name in NUMBERS if name not in (*_FIRST, *_LAST)]
         measures = (*_FIRST, *inner, *(f"{name}_std" for name in NUMBERS), *_LAST)
         schema: dict[str, Any] = {"data": pl.String, "method": pl.String, **dict.fromkeys(measures, pl.Float64)}
-        return pl.DataFrame(lines, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
+        return polars_frame(lines, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
 
     def errors(self) -> list[tuple[str, str, int, str]]:
         """Data set, method, number of folds and message of each error, in the order of `frame`."""

@@ -8,7 +8,7 @@ layers only name styles, which is why the same specification serves light and da
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Spec = dict[str, Any]
@@ -101,8 +101,20 @@ def chart(*layers: Spec, width: float = WIDTH, height: float | Spec = HEIGHT, **
 
 
 def below(*charts: Spec) -> Spec:
-    """Charts one below the other."""
-    return {"vconcat": list(charts), "spacing": 18} if len(charts) != 1 else charts[0]
+    """Charts one below the other; nothing to draw without any."""
+    return {"vconcat": list(charts), "spacing": 18} if len(charts) > 1 else charts[0] if charts else {}
+
+
+def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Lines as the columns of a frame.
+
+    Examples
+    --------
+    >>> columns(("x", "y"), [(1, 3), (2, 4)])
+    {'x': [1, 2], 'y': [3, 4]}
+    """
+    lines = list(lines)
+    return {name: [line[k] for line in lines] for k, name in enumerate(names)}
 
 
 def line_at(axis: str, value: float | str, style: str = "dashed") -> Spec:
@@ -151,7 +163,8 @@ def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_bett
         low, high = (low, low + 4 * three_quarters) if lower_is_better else (high - 4 * three_quarters, high)
     low, high = min([low, *filter(drawable, on_axis)]), max([high, *filter(drawable, on_axis)])
     room = 0.08 * (high - low) or 1e-3 * abs(high) or 0.5
-    return [round(low - room, 12), round(high + room, 12)]
+    digits = 12 + max(0, -math.floor(math.log10(room)))
+    return [round(low - room, digits), round(high + room, digits)]
 
 
 def thinned(n: int, most: int) -> list[int]:

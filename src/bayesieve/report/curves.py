@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
-from bayesieve.report.charts import SHARE, Spec, below, chart, diagonal, layer, line_at, names, number, thinned
+from bayesieve.report.charts import SHARE, Spec, below, chart, columns, diagonal, layer, line_at, names, number, thinned
 from bayesieve.report.figure import Figure
 from bayesieve.words import format_money, format_percent
 
@@ -45,16 +45,11 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
     caption += "at random." if np.isnan(curve.low).all() else "at random; band: bootstrap of the rows."
     drawing = profit_chart(f"profit, {unit}" if unit else "profit", (frame["profit"][0], frame["profit"][-1]), label)
     marked = {"share": [share], "profit": [best]}
-    heads = {
-        "share": "share contacted",
-        "threshold": "score at least",
-        "profit": "profit",
-        "low": "low",
-        "high": "high",
+    heads = {"share": "share contacted", "threshold": "score at least"} | {
+        name: name for name in ("profit", "low", "high")
     }
-    return Figure(
-        title or "Profit of contacting the best rows", caption, drawing, {"curve": frame, "best": marked}, heads
-    )
+    title = title or "Profit of contacting the best rows"
+    return Figure(title, caption, drawing, {"curve": frame, "best": marked}, heads)
 
 
 def profit_chart(title: str, ends: tuple[float, float], label: str, x: Spec = _CONTACTED) -> Spec:
@@ -135,23 +130,22 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
     several = {"Observed share": calibrations} if isinstance(calibrations, Calibration) else dict(calibrations)
     if not several:
         raise ValueError("reliability_figure needs at least one calibration.")
-    columns = ("predicted", "observed", "low", "high", "count")
-    frame: dict[str, list[Any]] = {"model": [], **{name: [] for name in columns}}
-    notes = []
-    for name, one in several.items():
-        frame["model"] += [name] * one.count.size
-        for column in columns:
-            frame[column] += getattr(one, column).tolist()
-        notes.append(
-            f"{name}: Brier score {one.brier:.4f} (calibration {one.calibration:.4f}, refinement "
-            f"{one.refinement:.4f}), expected calibration error {one.expected_calibration_error:.4f}."
-        )
+    of_bins = ("predicted", "observed", "low", "high", "count")
+    bins = [
+        (name, *line)
+        for name, one in several.items()
+        for line in zip(*(getattr(one, column).tolist() for column in of_bins), strict=True)
+    ]
+    notes = [
+        f"{name}: Brier score {one.brier:.4f} (calibration {one.calibration:.4f}, refinement "
+        f"{one.refinement:.4f}), expected calibration error {one.expected_calibration_error:.4f}."
+        for name, one in several.items()
+    ]
     caption = (
         "Share of rows that turned out to be of the class, against its predicted probability; on the dashed line, "
         f"probabilities can be taken at their word. Upright lines: 95% confidence. {' '.join(notes)}"
     )
-    heads = {"model": "model", "predicted": "predicted", "observed": "observed", "low": "low", "high": "high"}
-    frames = {"bins": frame}
+    frames, heads = {"bins": columns(("model", *of_bins), bins)}, {name: name for name in ("model", *of_bins)}
     return Figure(title or "Reliability", caption, reliability_chart("model"), frames, heads | {"count": "rows"})
 
 

@@ -18,6 +18,7 @@ from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.words import format_number, format_seconds, plural
 
 _OWN = ("name", "description", "path", "chosen", "clusters")  # fields that are no attributes of a trace, or differ
+_INTERRUPTED = "The search was interrupted; it returned the best subset so far."
 _MANY = 60  # features from which on the axis may be logarithmic
 
 
@@ -51,11 +52,6 @@ class Measure:
         return self.title if self.title[1:2].isupper() else self.title[:1].upper() + self.title[1:]
 
     @property
-    def unit(self) -> str:
-        """Such as "nats"; empty without."""
-        return str(self._facts.get("unit", ""))
-
-    @property
     def evaluated(self) -> str:
         """The thing that a search evaluates by it."""
         return str(self._facts.get("of", "model"))
@@ -67,10 +63,11 @@ class Measure:
 
     @property
     def heading(self) -> str:
-        """The head of a column or an axis, with the rows and the unit."""
+        """The head of a column or an axis, with the rows and the unit, such as "nats"."""
         if self.on_validation:
             return f"Validation: {self.title}"
-        return self.capitalised + (f", {self.unit}" if self.unit else "")
+        unit = self._facts.get("unit")
+        return f"{self.capitalised}, {unit}" if unit else self.capitalised
 
     def of(self, step: PathStep) -> float | None:
         """The value at a step of a search, or None."""
@@ -101,6 +98,14 @@ class Measure:
         """
         return math.sqrt(max(value * (1.0 - value), 0.0) / n_rows) if math.isfinite(value) else math.nan
 
+    def bounds(self, step: PathStep, search: SearchSummary) -> tuple[float | None, float | None]:
+        """The value at a step less and plus its standard error, or None twice."""
+        value, n_rows = self.of(step), self.n_rows(search)
+        if value is None or not n_rows:
+            return None, None
+        error = self.standard_error(value, n_rows)
+        return value - error, value + error
+
     @cached_property
     def _facts(self) -> Mapping[str, Any]:
         # A criterion under its own name does not inherit the title of another.
@@ -128,8 +133,7 @@ def measure(
     >>> measure("error", [0.1063]).text(0.1063), measure("map", [557.25]).text(557.25)
     ('0.1063', '557.2')
     """
-    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    largest = max(known, default=0.0)
+    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
     digits = 1 if name == "map" or largest >= 1000 else 2 if largest >= 100 else 3 if largest >= 10 else 4
     return Measure(name, lower_is_better, digits, on_validation)
 
@@ -239,21 +243,16 @@ def _validated(search: SearchSummary, step: PathStep, measures: Sequence[Measure
 
 
 def _ranking_sentence(search: SearchSummary, measures: Sequence[Measure]) -> str:
-    guide = measures[0]
+    guide, step = measures[0], chosen_step(search)
     scores = [step.criterion for step in search.path if step.feature is not None]
     text = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
     if scores:
         text += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
-    step = chosen_step(search)
     if step is not None:
-        if not step.n_features:
-            text += ". None was chosen"
-        elif step.n_features == 1:
-            text += ". The first was chosen"
-        else:
-            text += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
-        validated = _validated(search, step, measures)
-        text += f"; {validated}" if validated else ""
+        chosen = "The first was chosen" if step.n_features else "None was chosen"
+        if step.n_features > 1:
+            chosen = f"The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
+        text += "; ".join(filter(None, [f". {chosen}", _validated(search, step, measures)]))
     return f"{text}." + (f" Measured {search.measured}." if search.measured is not None else "")
 
 
@@ -277,9 +276,7 @@ def _boosted_sentence(search: SearchSummary, guide: Measure) -> str:
 def _end(search: SearchSummary) -> str:
     if search.ended is not None:
         return f"The search ended {search.ended}."
-    if search.complete:
-        return "The search ran to its end."
-    return "The search was interrupted; it returned the best subset so far."
+    return "The search ran to its end." if search.complete else _INTERRUPTED
 
 
 def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
@@ -293,20 +290,9 @@ def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
 
 def best_start(search: SearchSummary) -> int | None:
     """The start that came closest to the best criterion; the first of several."""
-    starts = steps_by_start(search.path)
-    if not starts:
-        return None
-    goal = _goal(search)
-    distance = {s: abs(steps[_nearest(steps, goal)].criterion - goal) for s, steps in starts.items()}
-    return min(distance, key=lambda s: (distance[s], s))
-
-
-def _goal(search: SearchSummary) -> float:
-    return search.best_criterion if drawable(search.best_criterion) else 0.0
-
-
-def _nearest(steps: Sequence[PathStep], goal: float) -> int:
-    return min(range(len(steps)), key=lambda i: abs(steps[i].criterion - goal))
+    goal = search.best_criterion if drawable(search.best_criterion) else 0.0
+    known = [(abs(step.criterion - goal), step.start) for step in search.path if drawable(step.criterion)]
+    return min(known)[1] if known else None
 
 
 def alternates(search: SearchSummary) -> bool:
@@ -317,22 +303,20 @@ def alternates(search: SearchSummary) -> bool:
 
 def by_size(search: SearchSummary) -> list[PathStep]:
     """Of every size the subset with the best criterion, in the order of the sizes; validation rows are not asked."""
-    sign = 1.0 if search.lower_is_better else -1.0
+    known = (step for step in search.path if drawable(step.criterion))
     best: dict[int, PathStep] = {}
-    for step in search.path:
-        known = best.get(step.n_features)
-        if drawable(step.criterion) and (known is None or sign * step.criterion < sign * known.criterion):
-            best[step.n_features] = step
+    for step in sorted(known, key=lambda step: step.criterion if search.lower_is_better else -step.criterion):
+        best.setdefault(step.n_features, step)
     return [best[size] for size in sorted(best)]
 
 
-def value_at(steps: Sequence[PathStep], size: int, *, on_validation: bool) -> float:
-    """The value at a size, or at the next smaller one that the search met; NaN outside of its sizes."""
+def value_at(steps: Sequence[PathStep], size: int, *, on_validation: bool) -> float | None:
+    """The value at a size, or at the next smaller one that the search met; None outside of its sizes."""
     place = bisect_right(steps, size, key=lambda step: step.n_features) - 1
     if place < 0 or size > steps[-1].n_features:
-        return math.nan
+        return None
     value = steps[place].validation if on_validation else steps[place].criterion
-    return math.nan if value is None else value
+    return value if drawable(value) else None
 
 
 def chosen_step(search: SearchSummary) -> PathStep | None:
