@@ -100,10 +100,10 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
     return Figure(title or "Cumulative gains and lift", caption, drawing, {"curve": frame}, heads)
 
 
-def _shown(curve: Any, columns: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
+def _shown(curve: Any, wanted: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
     kept = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
-    columns_of = {name: getattr(curve, name)[kept] for name in columns}
-    return {name: np.where(np.isfinite(own), own, np.nan).tolist() for name, own in columns_of.items()}
+    own = {name: getattr(curve, name)[kept] for name in wanted}
+    return {name: np.where(np.isfinite(values), values, np.nan).tolist() for name, values in own.items()}
 
 
 def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:
