@@ -64,8 +64,12 @@ class Comparison(ShortRepr):
         return cls(data, methods, protocol, tuple(rows[key] for key in order if key in rows), complete)
 
     def _facts(self) -> dict[str, Any]:
-        names = ("data", "methods", "protocol", "complete")
-        return {name: getattr(self, name) for name in names} | {"n_rows": len(self.rows), "n_failed": self.n_failed}
+        names = ("data", "methods", "protocol", "complete", "n_failed")
+        return {name: getattr(self, name) for name in names} | {"accuracy": self._head()["accuracy"]}
+
+    def _head(self) -> dict[str, Any]:
+        means = {name: _over_data(self.matrix(name)) for name in (*_FIRST, *_LAST, "fit_seconds")}
+        return {name: own[:10] for name, own in ({"method": np.array(self.methods, dtype=object)} | means).items()}
 
     @property
     def n_failed(self) -> int:
@@ -204,6 +208,38 @@ class Comparison(ShortRepr):
         check_html(path)
         write_atomically(path, render_comparison(self, title=title, measure=measure, reference=reference))
 
+    def plot(self, kind: str = "tradeoff", *, measure: str = "accuracy") -> Any:
+        """Draw the methods.
+
+        Parameters
+        ----------
+        kind : {"tradeoff", "ranks"}, default="tradeoff"
+            "tradeoff": the measure by seconds and features; "ranks": average ranks, bars joining methods that do not
+            differ significantly, over data sets or over the folds of a single one.
+        measure : a performance measure.
+
+        Returns
+        -------
+        Figure
+
+        Raises
+        ------
+        ValueError
+            If there is no such kind or measure, or nothing to draw.
+
+        Examples
+        --------
+        >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
+        >>> from sklearn.datasets import load_iris
+        >>> methods = {name: SelectiveNB(name) for name in ("map", "all")}
+        >>> comparison = compare(methods, *load_iris(return_X_y=True), RepeatedFolds(n_folds=3))
+        >>> sorted(comparison.plot("ranks").data["method"])
+        ['all', 'map']
+        """
+        from bayesieve.report.comparison import methods_figure
+
+        return methods_figure(self, kind, measure)
+
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""
         refuse_other_format(path, "a table as CSV", ".csv")
@@ -219,6 +255,12 @@ def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
             with np.errstate(invalid="ignore"):  # of infinities of both signs
                 mean[:] = known.mean(axis=0)
     return means
+
+
+def _over_data(means: np.ndarray) -> np.ndarray:
+    """(n_methods,) means over data sets, NaN for a method that lacks one."""
+    with np.errstate(invalid="ignore"):
+        return means.mean(axis=0) if len(means) else np.full(means.shape[1], np.nan)
 
 
 def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:

@@ -366,10 +366,35 @@ def rank_parts(folds: Compared) -> list[RankPart]:
     """
     if why_no_ranks(folds) is not None:
         return []
+    return [part for measure in folds.measures if (part := _part(measure, folds)) is not None]
+
+
+def ranks_figure(folds: Compared) -> Figure:
+    """Average ranks by the first measure; ValueError if there are none."""
+    part = None if why_no_ranks(folds) else _part(folds.measures[0], folds)
+    if part is None:
+        raise ValueError(why_no_ranks(folds) or "Fewer than two data sets have values, so there are no ranks.")
+    return part.figure
+
+
+def methods_figure(comparison: Any, kind: str, measure: str) -> Figure:
+    """What `Comparison.plot` draws."""
+    if kind not in FIGURES:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, FIGURES))}, got {kind!r:.80}.")
+    folds = Compared(comparison, measure)
+    if measure not in [one.name for one in folds.measures]:
+        raise ValueError(f"No method has a value of {measure!r} on any fold, so there is nothing to draw.")
+    return FIGURES[kind](folds)
+
+
+FIGURES = {"tradeoff": tradeoff_figure, "ranks": ranks_figure}
+
+
+def _part(measure: Measure, folds: Compared) -> RankPart | None:
     if len(folds.data) == 1:
-        return [_fold_part(measure, folds) for measure in folds.measures]
-    known = [(measure, folds.known_matrix(measure)) for measure in folds.measures]
-    return [_part(measure, matrix, folds.methods) for measure, matrix in known if len(matrix) > 1]
+        return _fold_part(measure, folds)
+    matrix = folds.known_matrix(measure)
+    return _data_part(measure, matrix, folds.methods) if len(matrix) > 1 else None
 
 
 def fewest_data_sets(n_methods: int, alpha: float) -> int:
@@ -383,7 +408,7 @@ def fewest_data_sets(n_methods: int, alpha: float) -> int:
     return 1 + math.ceil(math.log2(math.comb(n_methods, 2) / alpha))
 
 
-def _part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankPart:
+def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankPart:
     (n, k), title, better = matrix.shape, measure.capitalised, measure.higher_is_better
     ranks, difference = tests_of.average_ranks(matrix, better), tests_of.critical_difference(k, n, ALPHA)
     figure = critical_difference_figure(methods, ranks.tolist(), difference, n_data=n, alpha=ALPHA, title=title)

@@ -1,4 +1,4 @@
-"""Figures of decisions: profit, gains and lift, and reliability."""
+"""Figures of decisions: profit, gains and lift, reliability, and what speaks for a class in one row."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
 from bayesieve.report.charts import SHARE, Spec, below, chart, columns, diagonal, layer, line_at, names, number, thinned
 from bayesieve.report.figure import Figure
-from bayesieve.words import format_money, format_percent
+from bayesieve.scorecard.record import Explanation
+from bayesieve.words import format_money, format_percent, shorten
 
-_MOST_POINTS = 400
+_MOST_POINTS, _MOST_PARTS = 400, 14
 _CONTACTED = number("share", "share of rows contacted", format=SHARE, domain=[0, 1])
 
 
@@ -104,6 +105,48 @@ def _shown(curve: Any, wanted: tuple[str, ...], also: int = 0) -> dict[str, list
     kept = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
     own = {name: getattr(curve, name)[kept] for name in wanted}
     return {name: np.where(np.isfinite(values), values, np.nan).tolist() for name, values in own.items()}
+
+
+def explanation_figure(
+    explanation: Explanation, row: int = 0, target_class: Any = None, *, title: str | None = None
+) -> Figure:
+    """Draw what the features add to the log odds of a class in one row, as `Explanation.plot`."""
+    from bayesieve.report.report import waterfall_chart
+
+    classes, n_rows = explanation.classes.tolist(), len(explanation.rows)
+    if not 0 <= row < n_rows:
+        raise ValueError(f"row is a position among the {n_rows:,} explained rows, from 0, got {row!r:.80}.")
+    if target_class not in (None, *classes):
+        raise ValueError(f"target_class must be one of {', '.join(map(str, classes[:20]))}, got {target_class!r:.80}.")
+    chances = explanation.all_probabilities()[row]
+    j = len(classes) - 1 if len(classes) < 3 else int(chances.argmax())
+    j = j if target_class is None else classes.index(target_class)
+    names = explanation.names or explanation.features
+    added = np.vstack([explanation.prior, explanation.contributions[row]])
+    amounts = added[:, j] - (added[:, 1 - j] if len(classes) == 2 else 0.0)
+    texts = ["missing" if value is None else str(value) for value in explanation.values[row]]
+    order = np.argsort(-np.abs(amounts[1:]), kind="stable").tolist()
+    parts = [("Every row", "", "", float(amounts[0]))]
+    parts += [(names[k], texts[k], explanation.levels[row][k], float(amounts[k + 1])) for k in order]
+    if len(parts) > _MOST_PARTS:
+        rest = sum(part[-1] for part in parts[_MOST_PARTS - 1 :])
+        parts[_MOST_PARTS - 1 :] = [(f"{len(parts) - _MOST_PARTS + 1} other features", "", "", rest)]
+    ends = np.cumsum([0.0, *(part[-1] for part in parts)]).tolist()
+    lines = [
+        (f"{name}: {shorten(value, 30)}" if value else name, name, value, level, amount, *ends[k : k + 2])
+        for k, (name, value, level, amount) in enumerate(parts)
+    ]
+    lines.append(("Total", "Total", "", "", ends[-1], 0.0, ends[-1]))
+    frame = columns(("label", "feature", "value", "level", "amount", "from", "to"), lines)
+    heads = {"feature": "Feature", "value": "Value", "level": "Level", "amount": "Nats"}
+    interval = (
+        ""
+        if explanation.intervals is None
+        else " (90% interval {} to {})".format(*map(format_percent, explanation.intervals[row, j]))
+    )
+    caption = f"P({classes[j]}) is {format_percent(chances[j])}{interval}."
+    title = title or f"Row {explanation.rows[row]}: what speaks for {classes[j]}"
+    return Figure(title, caption, waterfall_chart(), {"parts": frame}, heads)
 
 
 def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:

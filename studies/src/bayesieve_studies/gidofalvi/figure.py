@@ -20,9 +20,9 @@ def steps_figure(comparison: Comparison, campaign: str, method: str, title: str)
     every = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
     sizes = [k for k, errors in enumerate(every, start=1) if not np.isnan(errors).any()]
     means: dict[str, list[float]] = {}
-    for name in itertools.product(_MEASURES, ("train", "test")):
-        own = [of_method(comparison, campaign, method, " ".join(name), k) for k in sizes]
-        means["_".join(name)] = [float(values.mean()) for values in own]
+    for key in itertools.product(_MEASURES, ("train", "test")):
+        own = [of_method(comparison, campaign, method, " ".join(key), k) for k in sizes]
+        means["_".join(key)] = [float(values.mean()) for values in own]
     x = number("features", "features")
     best = {"mse": np.argmin, "profit": np.argmax}
     panels = []
