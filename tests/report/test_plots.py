@@ -56,6 +56,9 @@ def test_rows_of_more_classes_are_explained_for_the_predicted_one() -> None:
         assert f"P({label})" in figure.caption
         assert figure.data["to"][-1] == pytest.approx(explanation.joint_log_proba()[row, label])
     assert "P(2)" in explanation.plot(0, 2, title="Why").caption
+    chances = model.predict_proba(X[:1])[0]
+    against = explanation.against(0).plot(0, 2)
+    assert against.data["to"][-1] == pytest.approx(np.log(chances[2] / chances[0]))
 
 
 def test_the_smallest_parts_are_drawn_together() -> None:

@@ -346,11 +346,10 @@ def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
 class RankPart:
     """Ranks by a measure, and the tests of pairs of methods: a frame whose columns are named as they are shown."""
 
-    title: str
     figure: Figure
-    friedman: str
     pairs: dict[str, Any]
-    note: str
+    friedman: str = ""
+    note: str = ""
 
 
 def why_no_ranks(folds: Compared) -> str | None:
@@ -427,7 +426,7 @@ def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> 
     pairs = sorted(tests_of.wilcoxon_holm(matrix, methods, better), key=lambda pair: pair.p_value)
     lines = [(p.first, p.second, f"{p.wins}/{p.ties}/{p.losses}", p.p_value, p.adjusted) for p in pairs]
     table = _pairs_table(("Better/equal/worse", "p", "p after Holm"), lines)
-    return RankPart(title, figure, friedman, table, note if n < fewest else "")
+    return RankPart(figure, table, friedman, note if n < fewest else "")
 
 
 def _fold_part(measure: Measure, folds: Compared) -> RankPart:
@@ -443,7 +442,7 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
         (methods[i], methods[j], words.format_signed(test.difference, measure.digits), test.p_value)
         for (i, j), test in sorted(tests.items(), key=lambda one: (math.isnan(one[1].p_value), one[1].p_value))
     ]
-    return RankPart(title, figure, "", _pairs_table(("Difference of means", "p"), lines), "")
+    return RankPart(figure, _pairs_table(("Difference of means", "p"), lines))
 
 
 def _pairs_table(titles: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> dict[str, Any]:

@@ -119,15 +119,13 @@ def explanation_figure(
     if target_class not in (None, *classes):
         raise ValueError(f"target_class must be one of {', '.join(map(str, classes[:20]))}, got {target_class!r:.80}.")
     chances = explanation.all_probabilities()[row]
-    j = len(classes) - 1 if len(classes) < 3 else int(chances.argmax())
-    j = j if target_class is None else classes.index(target_class)
-    names = explanation.names or explanation.features
+    two = len(classes) == 2 and explanation.probabilities is None
+    j = classes.index(target_class) if target_class is not None else 1 if two else int(chances.argmax())
     added = np.vstack([explanation.prior, explanation.contributions[row]])
-    amounts = added[:, j] - (added[:, 1 - j] if len(classes) == 2 else 0.0)
+    amounts = (added[:, j] - added[:, 1 - j] if two else added[:, j]).tolist()
     texts = ["missing" if value is None else str(value) for value in explanation.values[row]]
-    order = np.argsort(-np.abs(amounts[1:]), kind="stable").tolist()
-    parts = [("Every row", "", "", float(amounts[0]))]
-    parts += [(names[k], texts[k], explanation.levels[row][k], float(amounts[k + 1])) for k in order]
+    own = zip(explanation.names or explanation.features, texts, explanation.levels[row], amounts[1:], strict=True)
+    parts = [("Every row", "", "", amounts[0]), *sorted(own, key=lambda part: -abs(part[-1]))]
     if len(parts) > _MOST_PARTS:
         rest = sum(part[-1] for part in parts[_MOST_PARTS - 1 :])
         parts[_MOST_PARTS - 1 :] = [(f"{len(parts) - _MOST_PARTS + 1} other features", "", "", rest)]
@@ -139,14 +137,12 @@ def explanation_figure(
     lines.append(("Total", "Total", "", "", ends[-1], 0.0, ends[-1]))
     frame = columns(("label", "feature", "value", "level", "amount", "from", "to"), lines)
     heads = {"feature": "Feature", "value": "Value", "level": "Level", "amount": "Nats"}
-    interval = (
-        ""
-        if explanation.intervals is None
-        else " (90% interval {} to {})".format(*map(format_percent, explanation.intervals[row, j]))
-    )
-    caption = f"P({classes[j]}) is {format_percent(chances[j])}{interval}."
+    caption = f"P({classes[j]}) is {format_percent(chances[j])}"
+    if explanation.intervals is not None:
+        low, high = map(format_percent, explanation.intervals[row, j])
+        caption += f" (90% interval {low} to {high})"
     title = title or f"Row {explanation.rows[row]}: what speaks for {classes[j]}"
-    return Figure(title, caption, waterfall_chart(), {"parts": frame}, heads)
+    return Figure(title, f"{caption}.", waterfall_chart(), {"parts": frame}, heads)
 
 
 def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:

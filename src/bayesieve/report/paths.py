@@ -73,9 +73,8 @@ def _sources(source: Any) -> list[Any]:
 
 
 def _summary(source: Any) -> SearchSummary:
-    if hasattr(source, "trace_"):
-        return tracing.summarise_trace(source.trace_, tracing.chosen_subset(source.trace_, source))
-    return tracing.summarise_trace(source, tracing.chosen_subset(source))
+    trace = getattr(source, "trace_", source)
+    return tracing.summarise_trace(trace, tracing.chosen_subset(trace, None if trace is source else source))
 
 
 def search_figure(search: SearchSummary, *, title: str, caption: str | None = None) -> Figure:
@@ -103,13 +102,10 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
             lines.append((*line, *(_drawn(one.of(step)) for one in measures), *measures[-1].bounds(step, search)))
     names = ("walk", "step", "move", "feature", "features", "main", "chosen", *_VALUES[: len(measures)])
     frame = draw.columns((*names, "low", "high") if measures[-1].n_rows(search) else names, lines)
+    sizes, marked = [step.n_features for step in search.path], [] if chosen is None else [chosen.n_features]
+    x = draw.number("features", _SIZES, log=tracing.needs_logarithm(sizes, marked))
     if measures[0].evaluated == "round":
         x = draw.number("step", "round")
-    else:
-        sizes = [step.n_features for step in search.path]
-        x = draw.number(
-            "features", _SIZES, log=tracing.needs_logarithm(sizes, [] if chosen is None else [chosen.n_features])
-        )
     panels = [_panel(name, one, x, frame, search, in_phases) for name, one in zip(_VALUES, measures, strict=False)]
     heads = {"walk": "phase" if in_phases else "start"} if len(walks) > 1 else {}
     heads |= {name: name for name in ("step", "move", "feature", "features")}

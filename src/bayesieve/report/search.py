@@ -186,12 +186,10 @@ def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
     None if weights were read from all models together, or the path never met the best subset.
     """
     if selector is not None:
-        weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", None))
-        fractions = weights is not None and any(0 < w < 1 for w in weights)
-        return None if fractions or not hasattr(selector, "support_") else selector.support_
-    if trace.criterion_name == "map" and trace.validation_name is None:
-        return trace.best_on_path() if trace.best_criterion in trace.path()["criterion"] else None
-    return trace.best_on_path()
+        weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", ()))
+        return None if any(0 < weight < 1 for weight in weights) else getattr(selector, "support_", None)
+    by_map = trace.criterion_name == "map" and trace.validation_name is None
+    return None if by_map and trace.best_criterion not in trace.path()["criterion"] else trace.best_on_path()
 
 
 def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
@@ -199,12 +197,13 @@ def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
     chosen = {feature for feature, is_in in enumerate(support) if is_in}
     for start in range(trace.n_starts):
         # Features in only one of the two subsets; every move adds or removes one such difference.
-        differing = chosen ^ set(trace.starts[start].features.tolist())
-        if not differing:
-            return start, 0
-        moves = trace.walk_moves(start)
-        for step, (feature, sign) in enumerate(zip(moves.feature.tolist(), moves.sign.tolist(), strict=True), start=1):
-            differing ^= {feature} if sign else set()
+        differing, moves = chosen ^ set(trace.starts[start].features.tolist()), trace.walk_moves(start)
+        changed = [
+            {feature} if sign else set()
+            for feature, sign in zip(moves.feature.tolist(), moves.sign.tolist(), strict=True)
+        ]
+        for step, change in enumerate([set(), *changed]):
+            differing ^= change
             if not differing:
                 return start, step
     return None
@@ -218,21 +217,22 @@ def path_sentence(search: SearchSummary) -> str:
         return _boosted_sentence(search, guide)
     if guide.is_of_features:
         return _ranking_sentence(search, measures)
-    walks = steps_by_start(search.path)
-    parts = plural(len(walks), "phase" if alternates(search) else "start")
-    text = [
+    n_walks, step = len(steps_by_start(search.path)), chosen_step(search)
+    parts = f", in {plural(n_walks, 'phase' if alternates(search) else 'start')}"
+    text = (
         f"{plural(search.n_models, guide.evaluated)} evaluated in {format_seconds(search.seconds)}"
-        f"{f', in {parts}' if 1 < len(walks) < len(search.path) else ''}. {_end(search)}",
-        f"On the rows that guide the search, the {guide.title} is {guide.text(search.null_criterion)} without features "
-        f"and {guide.text(search.best_criterion)} at best.",
-    ]
-    if search.measured is not None:
-        text.append(f"Measured {search.measured}.")
-    step = chosen_step(search)
+        f"{parts if 1 < n_walks < len(search.path) else ''}. {_end(search)} On the rows that guide the search, the "
+        f"{guide.title} is {guide.text(search.null_criterion)} without features and "
+        f"{guide.text(search.best_criterion)} at best.{_measured(search)}"
+    )
     if step is not None:
         value = _validated(search, step, measures) or f"{guide.title} {guide.text(step.criterion)}"
-        text.append(f"The chosen subset has {plural(step.n_features, 'feature')}: {value}.")
-    return " ".join(text)
+        text += f" The chosen subset has {plural(step.n_features, 'feature')}: {value}."
+    return text
+
+
+def _measured(search: SearchSummary) -> str:
+    return "" if search.measured is None else f" Measured {search.measured}."
 
 
 def _validated(search: SearchSummary, step: PathStep, measures: Sequence[Measure]) -> str:
@@ -253,7 +253,7 @@ def _ranking_sentence(search: SearchSummary, measures: Sequence[Measure]) -> str
         if step.n_features > 1:
             chosen = f"The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
         text += "; ".join(filter(None, [f". {chosen}", _validated(search, step, measures)]))
-    return f"{text}." + (f" Measured {search.measured}." if search.measured is not None else "")
+    return f"{text}.{_measured(search)}"
 
 
 def starts_sentence(search: SearchSummary) -> str:

@@ -464,7 +464,8 @@ class Explanation(ShortRepr):
         chances, names = few.all_probabilities(), self.names or self.features
         classes = chances.argmax(axis=1)
         n, added = len(self.classes), few.contributions  # against the mean of the others, in nats
-        added = added if n == 1 else (n * added - added.sum(axis=2, keepdims=True)) / (n - 1)
+        if self.probabilities is None:
+            added = (n * added - added.sum(axis=2, keepdims=True)) / (n - 1)
         added = np.take_along_axis(added, classes[:, None, None], axis=2)[..., 0]
         largest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :3]
         told = [
@@ -490,7 +491,7 @@ class Explanation(ShortRepr):
         Returns
         -------
         Figure
-            Of more than two classes the sum is the log joint probability of the class.
+            Of more than two classes the sum is the log joint probability of the class; of `against`, the log odds.
 
         Raises
         ------
