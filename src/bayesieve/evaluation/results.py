@@ -9,6 +9,8 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -65,7 +67,7 @@ class Comparison(ShortRepr):
 
     def _facts(self) -> dict[str, Any]:
         names = ("data", "methods", "protocol", "complete", "n_failed")
-        return {name: getattr(self, name) for name in names} | {"accuracy": self._head()["accuracy"]}
+        return {name: getattr(self, name) for name in names} | {"accuracy": _over_data(self.matrix("accuracy"))}
 
     def _head(self) -> dict[str, Any]:
         means = {name: _over_data(self.matrix(name)) for name in (*_FIRST, *_LAST, "fit_seconds")}
@@ -102,9 +104,7 @@ class Comparison(ShortRepr):
         measure : a numeric column of `frame`.
         data : name of the data set; optional if there is only one.
         """
-        if measure not in NUMBERS:
-            raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
-        return self._of_folds(data, lambda row: row[measure])
+        return self.all_folds(measure)[self._place_of(data)]
 
     def figure(self, name: str, data: str | None = None) -> np.ndarray:
         """Values of a method's own measure on all folds, as `folds`; NaN for methods without it.
@@ -118,25 +118,36 @@ class Comparison(ShortRepr):
         if name not in known:
             choice = f"choose one of {', '.join(map(repr, known))}" if known else "the methods have none of their own"
             raise ValueError(f"There is no figure {name!r}; {choice}.")
-        return self._of_folds(data, lambda row: (row.get("figures") or {}).get(name))
+        return self._numbers(lambda row: (row.get("figures") or {}).get(name))[self._place_of(data)]
 
-    def _of_folds(self, data: str | None, value: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
+    def _place_of(self, data: str | None) -> int:
         if data is None and len(self.data) == 1:
             data = self.data[0]
         if data not in self.data:
             raise ValueError(f"data must be one of {', '.join(map(repr, self.data))}, got {data!r}.")
-        values = np.full((self.protocol.n_splits, len(self.methods)), np.nan)
-        places = {name: place for place, name in enumerate(self.methods)}
+        return self.data.index(data)
+
+    def all_folds(self, measure: str) -> np.ndarray:
+        """As `folds`, of all data sets, shape (n_data, n_repeats * n_folds, n_methods)."""
+        if measure not in NUMBERS:
+            raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
+        return self._numbers(itemgetter(measure))
+
+    def _numbers(self, of_row: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
+        """(n_data, n_repeats * n_folds, n_methods) numbers of the rows, NaN if missing."""
+        values = np.full((len(self.data), self.protocol.n_splits, len(self.methods)), np.nan)
+        data, methods = ({name: k for k, name in enumerate(names)} for names in (self.data, self.methods))
         for row in self.rows:
-            if row["data"] == data and (number := value(row)) is not None:
-                values[row["repeat"] * self.protocol.n_folds + row["fold"], places[row["method"]]] = number
+            if (number := of_row(row)) is not None:
+                fold = row["repeat"] * self.protocol.n_folds + row["fold"]
+                values[data[row["data"]], fold, methods[row["method"]]] = number
         return values
 
     def matrix(self, measure: str) -> np.ndarray:
         """Mean of a measure over the folds, shape (n_data, n_methods); NaN if a method failed on a fold on which
         another one succeeded, as means over different folds are not comparable.
         """
-        return means_over_folds([self.folds(measure, name) for name in self.data], len(self.methods))
+        return means_over_folds([*self.all_folds(measure)], len(self.methods))
 
     @property
     def test_share(self) -> float:
@@ -160,15 +171,15 @@ class Comparison(ShortRepr):
         import polars as pl
 
         lines = []
-        for data in self.data:
-            columns = {measure: self.folds(measure, data) for measure in NUMBERS}
-            for place, method in enumerate(self.methods):
-                mine = [row for row in self.rows if row["data"] == data and row["method"] == method]
-                failed = sum(row["error"] is not None for row in mine)
-                line = {"data": data, "method": method, "n_folds": len(mine) - failed, "n_failed": failed}
-                for measure in NUMBERS:
-                    line[measure], line[f"{measure}_std"] = _mean_and_spread(columns[measure][:, place])
-                lines.append(line)
+        values = {measure: self.all_folds(measure) for measure in NUMBERS}
+        n_rows = Counter((row["data"], row["method"]) for row in self.rows)
+        n_failed = Counter((row["data"], row["method"]) for row in self.rows if row["error"] is not None)
+        for (i, data), (j, method) in product(enumerate(self.data), enumerate(self.methods)):
+            failed = n_failed[data, method]
+            line = {"data": data, "method": method, "n_folds": n_rows[data, method] - failed, "n_failed": failed}
+            for measure in NUMBERS:
+                line[measure], line[f"{measure}_std"] = _mean_and_spread(values[measure][i, :, j])
+            lines.append(line)
         inner = [name for name in NUMBERS if name not in (*_FIRST, *_LAST)]
         measures = (*_FIRST, *inner, *(f"{name}_std" for name in NUMBERS), *_LAST)
         schema: dict[str, Any] = {"data": pl.String, "method": pl.String, **dict.fromkeys(measures, pl.Float64)}

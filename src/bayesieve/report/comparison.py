@@ -107,8 +107,7 @@ class Compared:
             raise ValueError(f"There is no method {reference!r} to compare with; there are {', '.join(self.methods)}.")
         self.test_share, self.matrix = comparison.test_share, cache(comparison.matrix)
         self.corrected = cache(self._corrected)
-        of_data = {name: [comparison.folds(name, data).T for data in self.data] for name in (*MEASURES, *EFFORTS)}
-        self.values = {name: np.stack(folds) for name, folds in of_data.items()}
+        self.values = {name: comparison.all_folds(name).swapaxes(1, 2) for name in (*MEASURES, *EFFORTS)}
         with np.errstate(invalid="ignore"):  # of infinities
             self._summary = comparison.summary()
         known = sorted((name for name in MEASURES if not np.isnan(self.values[name]).all()), key=lambda m: m != first)
