@@ -112,6 +112,7 @@ def test_representations_show_content() -> None:
         (b.drift(model, X), "largest_psi_feature=", "<iframe"),
         (b.evaluate(model, X, y), "auc=", "<table"),
         (model.scorecard_, "first=['good one']", "<td>good one</td>"),
+        (model.encoder_.levels_[0], "name='good one'", "<th>level</th>"),
         (model.scorecard_["good one"], "name='good one'", "<th>contributions</th>"),
     ]
     for value, text, html in wanted:

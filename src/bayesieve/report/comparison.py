@@ -256,11 +256,7 @@ def data_tables(folds: Compared) -> list[Grid]:
             tables[title] = [_effort_cells(own, name) for own in folds.means(name)]
     head = ("Data set", *(folds.methods[j] for j in folds.order))
     return [
-        Grid(
-            title,
-            head,
-            tuple((data, [row[j] for j in folds.order]) for data, row in zip(folds.data, rows, strict=True)),
-        )
+        Grid(title, head, tuple(zip(folds.data, ([row[j] for j in folds.order] for row in rows), strict=True)))
         for title, rows in tables.items()
     ]
 

@@ -174,11 +174,10 @@ def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
         reached = pl.when(2 * pl.col(name).count() >= pl.len())
         summaries |= {name: reached.then(pl.col(name).mean()), f"{name}_sd": reached.then(pl.col(name).std())}
     means = own.group_by("features", maintain_order=True).agg(**summaries)
-    means = means.with_columns(pl.col(name).sub(pl.col(f"{name}_sd")).alias(f"{name}_low") for name in names)
-    means = means.with_columns(pl.col(name).add(pl.col(f"{name}_sd")).alias(f"{name}_high") for name in names)
-    dots = draw.columns(
-        ("features", *names), [(step.n_features, *(one.of(step) for one in measures)) for step in chosen]
-    )
+    for end, sign in (("low", -1), ("high", 1)):
+        means = means.with_columns((pl.col(n) + sign * pl.col(f"{n}_sd")).alias(f"{n}_{end}") for n in names)
+    dots: dict[str, list[Any]] = {"features": [step.n_features for step in chosen]}
+    dots |= {name: [one.of(step) for step in chosen] for name, one in zip(names, measures, strict=True)}
     x = draw.number("features", _SIZES, log=tracing.needs_logarithm(met, dots["features"]))
     panels, heads = [], {"features": "features", "searches": "searches"}
     for name, one in zip(names, measures, strict=True):
@@ -188,15 +187,13 @@ def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
         if domain is not None:
             y = draw.number(name, one.heading, domain=domain)
             low, high = {**y, "field": f"{name}_low"}, {"field": f"{name}_high"}
-            panels.append(
-                draw.chart(
-                    draw.layer("area", "band", x=x, y=low, y2=high),
-                    draw.layer("line", "faint", data="own", x=x, y=y, detail={"field": "search"}),
-                    draw.layer("line", x=x, y=y),
-                    draw.layer("point", data="chosen", more={"size": 24}, x=x, y=y),
-                    height=190,
-                )
-            )
+            parts = [
+                draw.layer("area", "band", x=x, y=low, y2=high),
+                draw.layer("line", "faint", data="own", x=x, y=y, detail={"field": "search"}),
+                draw.layer("line", x=x, y=y),
+                draw.layer("point", data="chosen", more={"size": 24}, x=x, y=y),
+            ]
+            panels.append(draw.chart(*parts, height=190))
     shown = own.head(MAX_LINES * len(sizes))
     frames = {"means": means.to_dict(as_series=False), "own": shown.to_dict(as_series=False), "chosen": dots}
     return Figure(title, _means_caption(searches, chosen), draw.below(*panels), frames, heads)
