@@ -378,7 +378,10 @@ def methods_figure(comparison: Any, kind: str, measure: str) -> Figure:
     folds = Compared(comparison, measure)
     if measure not in [one.name for one in folds.measures]:
         raise ValueError(f"No method has a value of {measure!r} on any fold, so there is nothing to draw.")
-    return FIGURES[kind](folds)
+    figure = FIGURES[kind](folds)
+    if not figure.chart:
+        raise ValueError("No fold was timed, so quality cannot be drawn by seconds.")
+    return figure
 
 
 FIGURES = {"tradeoff": tradeoff_figure, "ranks": ranks_figure}

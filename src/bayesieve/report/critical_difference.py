@@ -64,7 +64,7 @@ def critical_difference_figure(
         raise ValueError(f"The average rank of {names[wrong]!r} must be from 1 to {len(values)}, got {values[wrong]}.")
     if difference is not None and not (math.isfinite(difference) and difference > 0):
         raise ValueError(f"The critical difference is a positive number of ranks or None, got {difference}.")
-    groups = [] if difference is None else cliques(values, difference)
+    groups = None if difference is None else cliques(values, difference)
     test = f"Nemenyi, {words.format_percent(alpha, 0 if math.isclose(100 * alpha, round(100 * alpha)) else 1)}"
     if len(values) < 2:
         finding = ""
@@ -76,12 +76,10 @@ def critical_difference_figure(
             f"few data sets the test ({test}) can show nothing."
         )
     else:
-        finding = _bars_in_words(len(values), groups, test)
+        finding = _bars_in_words(len(values), groups or (), test)
     over = "" if n_data is None else f" over {words.plural(n_data, 'data set')}"
     caption = f"Average ranks of {words.plural(len(values), 'method')}{over}, 1 is best. {finding}".strip()
-    if difference is None:
-        return _figure(names, values, None, title or "Average ranks", caption)
-    axis = f"{_AXIS}; critical difference {difference:.2f}"
+    axis = _AXIS if difference is None else f"{_AXIS}; critical difference {difference:.2f}"
     return _figure(names, values, groups, title or "Average ranks", caption, axis)
 
 
