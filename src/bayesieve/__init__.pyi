@@ -37,6 +37,7 @@ from .evaluation import (
     selection_stability as selection_stability,
 )
 from .report import (
+    explanation_figure as explanation_figure,
     gains_figure as gains_figure,
     path_figure as path_figure,
     profit_figure as profit_figure,

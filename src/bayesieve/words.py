@@ -262,13 +262,18 @@ def similar(name: str, names: Sequence[str]) -> list[str]:
 class ShortRepr:
     """Gives a class a repr of bounded length, and the same as a small table in notebooks.
 
-    Shows the fields of a dataclass; another class overrides `_facts`. A dataclass needs ``repr=False``.
+    Shows the fields of a dataclass; another class overrides `_facts`. A dataclass needs ``repr=False``. What `_head`
+    returns is a second table in notebooks.
     """
 
     def _facts(self) -> dict[str, Any]:
         """What is shown, by name."""
         assert is_dataclass(self)
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
+
+    def _head(self) -> Mapping[str, Sequence[Any]]:
+        """A few rows of the content, as columns; at most ten, and no more work than these need."""
+        return {}
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={shown(value)}" for name, value in self._facts().items())
@@ -280,16 +285,26 @@ class ShortRepr:
             "</td></tr>"
             for name, value in self._facts().items()
         )
-        return f"<table><caption>{escape(type(self).__name__)}</caption><tbody>{lines}</tbody></table>"
+        html = f"<table><caption>{escape(type(self).__name__)}</caption><tbody>{lines}</tbody></table>"
+        if not (head := self._head()):
+            return html
+        rows = [map(_cell, row) for row in zip(*head.values(), strict=True)]
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        titles = "".join(f"<th>{_cell(name)}</th>" for name in head)
+        return f"{html}<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    return escape(visible(cut(value, 2 * _LONGEST_VALUE)) if isinstance(value, str) else shown(value))
 
 
 def shown(value: Any) -> str:
-    """A value in a few characters: itself where it is short, else its type and size.
+    """A value in a few characters: itself if it is short, else its first entries, or its type and size.
 
     Examples
     --------
     >>> shown(0.1234567), shown("a" * 100), shown(list(range(1000)))
-    ('0.123457', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...", '<1,000 entries>')
+    ('0.123457', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...", '[0, 1, 2, ... 997 more]')
     """
     import numpy as np  # late: the help of the command line needs words only
 
@@ -298,9 +313,10 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, np.ndarray):
-        if value.ndim == 1 and value.size <= _FEW and value.dtype.kind in "iufb":
-            return f"[{', '.join(shown(number) for number in value.tolist())}]"
-        return f"<{value.dtype} array {' x '.join(map(str, value.shape))}>"
+        told = _entries(value[: _FEW + 1].tolist(), value.size) if value.ndim == 1 else None
+        return told or f"<{value.dtype} array {' x '.join(map(str, value.shape))}>"
+    if isinstance(value, (list, tuple)) and value and (told := _entries(value[: _FEW + 1], len(value))):
+        return told
     if isinstance(value, (Sequence, Mapping)) and not isinstance(value, (str, bytes)):
         if len(value) > _FEW or len(text := repr(value)) > _LONGEST_VALUE:
             return f"<{len(value):,} {'entry' if len(value) == 1 else 'entries'}>"
@@ -308,3 +324,14 @@ def shown(value: Any) -> str:
     if isinstance(value, str):
         return cut(repr(value[: 2 * _LONGEST_VALUE]), _LONGEST_VALUE)
     return cut(repr(value), _LONGEST_VALUE)
+
+
+def _entries(values: list[Any] | tuple[Any, ...], n: int) -> str | None:
+    """The first of ``n`` values, as many as fit, or None if none does."""
+    texts = [shown(value) for value in values]
+    for k in (n, 3, 2, 1):
+        inside = ", ".join([*texts[:k], *([f"... {n - k:,} more"] if k < n else [])])
+        text = f"[{inside}]" if isinstance(values, list) else f"({inside},)" if n == 1 else f"({inside})"
+        if k <= min(n, _FEW) and len(text) <= _LONGEST_VALUE:
+            return text
+    return None

@@ -31,6 +31,7 @@ from bayesieve.report import Figure, ReportData, render_card, render_report
 from bayesieve.report.clusters_figure import clusters_figure
 from bayesieve.report.comparison import render_comparison
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
+from bayesieve.scorecard.record import Explanation
 from tests.report.markup import payload, read
 from tests.report.paths import floating_trace, forward_trace, wrapper_trace
 from tests.report.sample import compared, rows_of, synthetic
@@ -101,6 +102,12 @@ def clusters_of(text: str) -> Figure:
     return clusters_figure(DependenceClusterSelector().fit(X, Y), title=text)
 
 
+def explained(text: str) -> Figure:
+    names, texts = [f"{text}{k}" for k in range(3)], np.full((1, 3), text, dtype=object)
+    nats, labels = np.array([[[-0.5, 0.5], [0.2, -0.2], [0.0, 0.0]]]), np.array([text, f"{text}'"], dtype=object)
+    return Explanation(np.arange(1), names, labels, np.zeros(2), nats, texts, texts, np.ones(3)).plot(title=text)
+
+
 PAGES: dict[str, Callable[[str], str]] = {
     **{f"report of {n} classes": lambda text, n=n: render_report(report_of(text, n)) for n in (2, 9)},
     "card": lambda text: render_card(report_of(text, 3)),
@@ -120,6 +127,7 @@ FIGURES: dict[str, Callable[[str], Figure]] = {
     "gains": lambda text: gains_figure(gains_curve(Y, SCORE), title=text),
     "reliability": lambda text: reliability_figure({text: calibration_summary(Y, SCORE)}, title=text),
     "clusters": clusters_of,
+    "explanation": explained,
 }
 
 

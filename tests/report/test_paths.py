@@ -72,7 +72,7 @@ def test_means_over_searches_by_hand() -> None:
     second = [(0, 0.5, 0.6), (2, 0.4, 0.4), (3, 0.1, 0.1)]
     paths = [by_size(summary(steps)) for steps in (first, second)]
     assert [value_at(paths[1], size, on_validation=False) for size in (0, 1, 2, 3)] == [0.5, 0.5, 0.4, 0.1]
-    assert math.isnan(value_at(paths[0], 3, on_validation=False))
+    assert value_at(paths[0], 3, on_validation=False) is None
     figure = path_figure([forward_trace(), forward_trace(0.1)])
     np.testing.assert_allclose(figure.data["criterion"], [0.5, 0.35, 0.25, 0.23, 0.22])
     np.testing.assert_allclose(figure.data["criterion_sd"], [0.0] + [0.1 / math.sqrt(2)] * 4)

@@ -329,6 +329,25 @@ def _features(
     )
 
 
+def of_features(model: SelectiveNB, positive: Any = None) -> plain.ReportData:
+    """The data of the features alone: without rows, search and program."""
+    texts: dict[str, Any] = dict.fromkeys(("title", "target", "headline", "version", "created"), "")
+    return plain.ReportData(
+        **texts,
+        n_rows=model.n_rows_,
+        n_columns=len(model.scorecard_.columns),
+        classes=tuple(str(label) for label in model.classes_),
+        class_counts=tuple(model.scorecard_.class_counts.tolist()),
+        features=_features(model, 1),
+        search=None,
+        performance=None,
+        explained=(),
+        warnings=(),
+        settings=(),
+        positive=1 if positive is None else class_position(model.scorecard_, positive),
+    )
+
+
 def joined(cells: tuple[plain.CellRow, ...], min_count: int) -> tuple[plain.CellRow, ...]:
     """The cells, those of fewer rows in one line with their mean, if there are several."""
     few = [cell for cell in cells if cell.rows < min_count]

@@ -481,10 +481,11 @@ class SelectiveNB(Predicting):
         >>> model.plot("petal length (cm)").data.columns[:3]
         ['label', 'rows', 'share']
         """
-        from bayesieve.classifier.report_data import report_data
+        from bayesieve.classifier.report_data import of_features
         from bayesieve.report.report import feature_figure
 
-        data = report_data(self, positive=target_class)
+        check_is_fitted(self, "scorecard_")
+        data = of_features(self, target_class)
         found = {one.name: one for one in data.features if one.selected}
         if feature not in found:
             raise ValueError(f"There is no feature {feature!r:.80} in the model; there are {named(found)}.")
@@ -493,10 +494,11 @@ class SelectiveNB(Predicting):
 
     def plot_importance(self) -> Figure:
         """Draw the features in the model by their share of the evidence."""
-        from bayesieve.classifier.report_data import report_data
+        from bayesieve.classifier.report_data import of_features
         from bayesieve.report.report import importance_figure
 
-        return importance_figure(report_data(self))
+        check_is_fitted(self, "scorecard_")
+        return importance_figure(of_features(self))
 
     def report(
         self,

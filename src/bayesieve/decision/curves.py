@@ -46,6 +46,13 @@ class ProfitCurve(ShortRepr):
         """Position of the largest profit; the smallest share on ties."""
         return int(self.profit.argmax())
 
+    def _facts(self) -> dict[str, Any]:
+        best = {name: getattr(self, name)[self.best] for name in ("profit", "share", "threshold")}
+        return {"n_points": self.share.size} | {f"best_{name}": value for name, value in best.items()}
+
+    def _head(self) -> dict[str, Any]:
+        return _evenly(self)
+
 
 @dataclass(frozen=True, repr=False)
 class GainsCurve(ShortRepr):
@@ -65,6 +72,19 @@ class GainsCurve(ShortRepr):
     threshold: np.ndarray
     gain: np.ndarray
     lift: np.ndarray
+
+    def _facts(self) -> dict[str, Any]:
+        gains = np.interp([0.1, 0.5], self.share, self.gain)
+        return {"n_points": self.share.size, "gain_of_best_tenth": gains[0], "gain_of_best_half": gains[1]}
+
+    def _head(self) -> dict[str, Any]:
+        return _evenly(self)
+
+
+def _evenly(curve: ProfitCurve | GainsCurve) -> dict[str, Any]:
+    """Points of a curve near every tenth of the rows."""
+    at = np.unique(np.searchsorted(curve.share, np.arange(1, 11) / 10 - 1e-9))
+    return {name: values[at] for name, values in vars(curve).items()}
 
 
 @with_shared_docs
@@ -248,6 +268,13 @@ class Calibration(ShortRepr):
     calibration: float
     refinement: float
     expected_calibration_error: float
+
+    def _facts(self) -> dict[str, Any]:
+        names = ("brier", "calibration", "refinement", "expected_calibration_error")
+        return {"n_rows": self.count.sum(), "n_bins": self.count.size} | {name: getattr(self, name) for name in names}
+
+    def _head(self) -> dict[str, Any]:
+        return {name: getattr(self, name)[:10] for name in ("predicted", "observed", "low", "high", "count")}
 
 
 def calibration_summary(

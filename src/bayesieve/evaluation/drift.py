@@ -22,6 +22,7 @@ from bayesieve.table.writing import check_html, write_atomically
 from bayesieve.words import ShortRepr
 
 _LEVEL = 0.95
+_LARGEST = {"": "psi", "_feature": "feature", "_period": "by"}
 _FEW = 40.0  # rows: from here on, numbers of rows are normal to within their rounding
 _MEASURES, _ENDS = ("auc", "log_loss", "brier", "calibration"), ("", "_low", "_high")
 _OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
@@ -54,7 +55,9 @@ class Drift(ShortRepr):
     n_training: float
 
     def _facts(self) -> dict[str, Any]:
-        return {"periods": len(self.periods), "features": self.features["feature"].n_unique()}
+        facts = {"periods": len(self.periods), "features": self.features["feature"].n_unique()}
+        most = self.features.sort("psi", descending=True, nulls_last=True).head(1).rows(named=True)
+        return facts | {f"largest_psi{name}": row[key] for row in most for name, key in _LARGEST.items()}
 
     def to_frame(self) -> Any:
         """One row per group and feature (polars), the most important feature first: ``by``, ``feature``, ``rows``,

@@ -45,7 +45,8 @@ class Evaluation(ShortRepr):
     gaps: Any
 
     def _facts(self) -> dict[str, Any]:
-        return {"segments": self.measures["segment"].n_unique() - 1}
+        n_segments = self.measures["segment"].n_unique() - 1
+        return {"segments": n_segments} | dict(self.measures.select("measure", "value").head(4).iter_rows())
 
     def to_frame(self) -> Any:
         """One row per segment and measure (polars), all rows first: ``segment`` (text), ``by``, ``rows``, ``class``,

@@ -9,6 +9,8 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -18,6 +20,7 @@ import numpy as np
 from bayesieve.evaluation.folds import NUMBERS, RepeatedFolds, Split
 from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
+from bayesieve.table.frames import polars_frame
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import check_html, refuse_other_format, write_atomically
 from bayesieve.words import ShortRepr
@@ -63,8 +66,12 @@ class Comparison(ShortRepr):
         return cls(data, methods, protocol, tuple(rows[key] for key in order if key in rows), complete)
 
     def _facts(self) -> dict[str, Any]:
-        names = ("data", "methods", "protocol", "complete")
-        return {name: getattr(self, name) for name in names} | {"n_rows": len(self.rows), "n_failed": self.n_failed}
+        names = ("data", "methods", "protocol", "complete", "n_failed")
+        return {name: getattr(self, name) for name in names} | {"accuracy": _over_data(self.matrix("accuracy"))}
+
+    def _head(self) -> dict[str, Any]:
+        means = {name: _over_data(self.matrix(name)) for name in (*_FIRST, *_LAST, "fit_seconds")}
+        return {name: own[:10] for name, own in ({"method": np.array(self.methods, dtype=object)} | means).items()}
 
     @property
     def n_failed(self) -> int:
@@ -97,9 +104,7 @@ class Comparison(ShortRepr):
         measure : a numeric column of `frame`.
         data : name of the data set; optional if there is only one.
         """
-        if measure not in NUMBERS:
-            raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
-        return self._of_folds(data, lambda row: row[measure])
+        return self.all_folds(measure)[self._place_of(data)]
 
     def figure(self, name: str, data: str | None = None) -> np.ndarray:
         """Values of a method's own measure on all folds, as `folds`; NaN for methods without it.
@@ -113,25 +118,36 @@ class Comparison(ShortRepr):
         if name not in known:
             choice = f"choose one of {', '.join(map(repr, known))}" if known else "the methods have none of their own"
             raise ValueError(f"There is no figure {name!r}; {choice}.")
-        return self._of_folds(data, lambda row: (row.get("figures") or {}).get(name))
+        return self._numbers(lambda row: (row.get("figures") or {}).get(name))[self._place_of(data)]
 
-    def _of_folds(self, data: str | None, value: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
+    def _place_of(self, data: str | None) -> int:
         if data is None and len(self.data) == 1:
             data = self.data[0]
         if data not in self.data:
             raise ValueError(f"data must be one of {', '.join(map(repr, self.data))}, got {data!r}.")
-        values = np.full((self.protocol.n_splits, len(self.methods)), np.nan)
-        places = {name: place for place, name in enumerate(self.methods)}
+        return self.data.index(data)
+
+    def all_folds(self, measure: str) -> np.ndarray:
+        """As `folds`, of all data sets, shape (n_data, n_repeats * n_folds, n_methods)."""
+        if measure not in NUMBERS:
+            raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
+        return self._numbers(itemgetter(measure))
+
+    def _numbers(self, of_row: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
+        """(n_data, n_repeats * n_folds, n_methods) numbers of the rows, NaN if missing."""
+        values = np.full((len(self.data), self.protocol.n_splits, len(self.methods)), np.nan)
+        data, methods = ({name: k for k, name in enumerate(names)} for names in (self.data, self.methods))
         for row in self.rows:
-            if row["data"] == data and (number := value(row)) is not None:
-                values[row["repeat"] * self.protocol.n_folds + row["fold"], places[row["method"]]] = number
+            if (number := of_row(row)) is not None:
+                fold = row["repeat"] * self.protocol.n_folds + row["fold"]
+                values[data[row["data"]], fold, methods[row["method"]]] = number
         return values
 
     def matrix(self, measure: str) -> np.ndarray:
         """Mean of a measure over the folds, shape (n_data, n_methods); NaN if a method failed on a fold on which
         another one succeeded, as means over different folds are not comparable.
         """
-        return means_over_folds([self.folds(measure, name) for name in self.data], len(self.methods))
+        return means_over_folds([*self.all_folds(measure)], len(self.methods))
 
     @property
     def test_share(self) -> float:
@@ -155,19 +171,19 @@ class Comparison(ShortRepr):
         import polars as pl
 
         lines = []
-        for data in self.data:
-            columns = {measure: self.folds(measure, data) for measure in NUMBERS}
-            for place, method in enumerate(self.methods):
-                mine = [row for row in self.rows if row["data"] == data and row["method"] == method]
-                failed = sum(row["error"] is not None for row in mine)
-                line = {"data": data, "method": method, "n_folds": len(mine) - failed, "n_failed": failed}
-                for measure in NUMBERS:
-                    line[measure], line[f"{measure}_std"] = _mean_and_spread(columns[measure][:, place])
-                lines.append(line)
+        values = {measure: self.all_folds(measure) for measure in NUMBERS}
+        n_rows = Counter((row["data"], row["method"]) for row in self.rows)
+        n_failed = Counter((row["data"], row["method"]) for row in self.rows if row["error"] is not None)
+        for (i, data), (j, method) in product(enumerate(self.data), enumerate(self.methods)):
+            failed = n_failed[data, method]
+            line = {"data": data, "method": method, "n_folds": n_rows[data, method] - failed, "n_failed": failed}
+            for measure in NUMBERS:
+                line[measure], line[f"{measure}_std"] = _mean_and_spread(values[measure][i, :, j])
+            lines.append(line)
         inner = [name for name in NUMBERS if name not in (*_FIRST, *_LAST)]
         measures = (*_FIRST, *inner, *(f"{name}_std" for name in NUMBERS), *_LAST)
         schema: dict[str, Any] = {"data": pl.String, "method": pl.String, **dict.fromkeys(measures, pl.Float64)}
-        return pl.DataFrame(lines, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
+        return polars_frame(lines, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
 
     def errors(self) -> list[tuple[str, str, int, str]]:
         """Data set, method, number of folds and message of each error, in the order of `frame`."""
@@ -203,6 +219,38 @@ class Comparison(ShortRepr):
         check_html(path)
         write_atomically(path, render_comparison(self, title=title, measure=measure, reference=reference))
 
+    def plot(self, kind: str = "tradeoff", *, measure: str = "accuracy") -> Any:
+        """Draw the methods.
+
+        Parameters
+        ----------
+        kind : {"tradeoff", "ranks"}, default="tradeoff"
+            "tradeoff": the measure by seconds and features; "ranks": average ranks, bars joining methods that do not
+            differ significantly, over data sets or over the folds of a single one.
+        measure : a performance measure.
+
+        Returns
+        -------
+        Figure
+
+        Raises
+        ------
+        ValueError
+            If there is no such kind or measure, or nothing to draw.
+
+        Examples
+        --------
+        >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
+        >>> from sklearn.datasets import load_iris
+        >>> methods = {name: SelectiveNB(name) for name in ("map", "all")}
+        >>> comparison = compare(methods, *load_iris(return_X_y=True), RepeatedFolds(n_folds=3))
+        >>> sorted(comparison.plot("ranks").data["method"])
+        ['all', 'map']
+        """
+        from bayesieve.report.comparison import methods_figure
+
+        return methods_figure(self, kind, measure)
+
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""
         refuse_other_format(path, "a table as CSV", ".csv")
@@ -218,6 +266,12 @@ def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
             with np.errstate(invalid="ignore"):  # of infinities of both signs
                 mean[:] = known.mean(axis=0)
     return means
+
+
+def _over_data(means: np.ndarray) -> np.ndarray:
+    """(n_methods,) means over data sets, NaN for a method that lacks one."""
+    with np.errstate(invalid="ignore"):
+        return means.mean(axis=0) if len(means) else np.full(means.shape[1], np.nan)
 
 
 def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:

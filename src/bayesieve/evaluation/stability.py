@@ -59,6 +59,21 @@ class SelectionStability(ShortRepr):
     selector: str
     complete: bool = True
 
+    def _facts(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in ("selector", "n_folds", "n_selected", "stability", "complete")}
+        always = np.flatnonzero(self.support.all(axis=0))
+        return own | {"n_features": len(self.names), "in_every_fold": [self.names[k] for k in always[:100]]}
+
+    def _head(self) -> dict[str, Any]:
+        order = self._order[:10]
+        names = [self.names[k] for k in order]
+        return {"feature": names, "frequency": self.frequency[order], "mean_weight": self.mean_weight[order]}
+
+    @property
+    def _order(self) -> np.ndarray:
+        """The features, most often selected first."""
+        return np.lexsort((-self.mean_weight, -self.frequency))
+
     @property
     def n_folds(self) -> int:
         return len(self.weights)
@@ -114,7 +129,7 @@ class SelectionStability(ShortRepr):
         """
         import polars as pl
 
-        order = np.lexsort((-self.mean_weight, -self.frequency))
+        order = self._order
         return polars_frame(
             {
                 "feature": [self.names[k] for k in order],
@@ -125,11 +140,15 @@ class SelectionStability(ShortRepr):
             schema_overrides={"feature": pl.String, "weights": pl.List(pl.Float64)},
         )
 
-    def figure(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw the folds (`stability_figure`), and write the figure to ``path`` if given (see `Figure.save`)."""
+    def plot(self, *, title: str | None = None) -> Any:
+        """Draw the folds as a `Figure`: which features were selected in which, and how often (`stability_figure`)."""
         from bayesieve.report import stability_figure
 
-        figure = stability_figure(self)
+        return stability_figure(self, title=title)
+
+    def figure(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the folds (`stability_figure`), and write the figure to ``path`` if given (see `Figure.save`)."""
+        figure = self.plot()
         if path is not None:
             figure.save(path)
         return figure

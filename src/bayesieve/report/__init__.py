@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesieve.report.curves import gains_figure, profit_figure, reliability_figure
+from bayesieve.report.curves import explanation_figure, gains_figure, profit_figure, reliability_figure
 from bayesieve.report.data import ReportData
 from bayesieve.report.figure import Figure
 from bayesieve.report.page import Report
@@ -13,6 +13,7 @@ __all__ = [
     "Figure",
     "Report",
     "ReportData",
+    "explanation_figure",
     "gains_figure",
     "path_figure",
     "profit_figure",

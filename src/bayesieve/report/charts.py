@@ -8,7 +8,7 @@ layers only name styles, which is why the same specification serves light and da
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 Spec = dict[str, Any]
@@ -22,6 +22,8 @@ SHARE, NATS = ".0%", "+.2~f"
 CLASS_COLOURS = ("#dc8f35", "#2a6fa8", "#1b9277", "#b8679b", "#79b9e2", "#bf4d2a", "#c9b93c", "#868c94")
 """Colours that colour-blind readers tell apart; the second is that of the positive of two classes."""
 _DARK_COLOURS = ("#e09c4c", "#5a9fd8", "#3fb598", "#cf86b6", "#a5d3f0", "#d9704d", "#d8ca5c", "#9aa1aa")
+_INKS = ("#20242a", "#5a616b", "#dedad0", "#1d5f94", "#fcfbf8")  # of text, notes, lines, accents and the page
+_DARK_INKS = ("#e5e2db", "#a1a8b2", "#33393f", "#7db8e8", "#15181c")
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
 
 
@@ -101,28 +103,35 @@ def chart(*layers: Spec, width: float = WIDTH, height: float | Spec = HEIGHT, **
 
 
 def below(*charts: Spec) -> Spec:
-    """Charts one below the other."""
-    return {"vconcat": list(charts), "spacing": 18} if len(charts) != 1 else charts[0]
+    """Charts one below the other; nothing to draw without any."""
+    return {"vconcat": list(charts), "spacing": 18} if len(charts) > 1 else charts[0] if charts else {}
+
+
+def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Lines as the columns of a frame.
+
+    Examples
+    --------
+    >>> columns(("x", "y"), [(1, 3), (2, 4)])
+    {'x': [1, 2], 'y': [3, 4]}
+    """
+    lines = list(lines)
+    return {name: [line[k] for line in lines] for k, name in enumerate(names)}
 
 
 def line_at(axis: str, value: float | str, style: str = "dashed") -> Spec:
     """A straight line across a chart at a value, or at that of a signal by its name."""
     datum: Any = {"expr": value} if isinstance(value, str) else value
-    return {
-        "data": {"values": [{}]},
-        "mark": {"type": "rule", "style": style, "aria": False, "tooltip": None},
-        "encoding": {axis: {"datum": datum, "type": "quantitative"}},
-    }
+    mark = {"type": "rule", "style": style, "aria": False, "tooltip": None}
+    return {"data": {"values": [{}]}, "mark": mark, "encoding": {axis: {"datum": datum, "type": "quantitative"}}}
 
 
 def diagonal(x: Sequence[float] = (0, 1), y: Sequence[float] = (0, 1)) -> Spec:
     """A dashed line from corner to corner, to compare with."""
     ends = [{"from": a, "to": b} for a, b in zip(x, y, strict=True)]
-    return {
-        "data": {"values": ends},
-        "mark": {"type": "line", "style": "dashed", "aria": False, "tooltip": None},
-        "encoding": {"x": {"field": "from", "type": "quantitative"}, "y": {"field": "to", "type": "quantitative"}},
-    }
+    mark = {"type": "line", "style": "dashed", "aria": False, "tooltip": None}
+    on = {axis: {"field": end, "type": "quantitative"} for axis, end in (("x", "from"), ("y", "to"))}
+    return {"data": {"values": ends}, "mark": mark, "encoding": on}
 
 
 def drawable(value: float | None) -> bool:
@@ -168,13 +177,10 @@ def thinned(n: int, most: int) -> list[int]:
 
 def theme(*, dark: bool = False) -> Spec:
     """The looks of all charts, as a Vega-Lite configuration."""
-    ink, soft, line, accent, paper = (
-        ("#e5e2db", "#a1a8b2", "#33393f", "#7db8e8", "#15181c")
-        if dark
-        else ("#20242a", "#5a616b", "#dedad0", "#1d5f94", "#fcfbf8")
-    )
-    colours = list(_DARK_COLOURS if dark else CLASS_COLOURS)
-    style: Mapping[str, Spec] = {
+    colours, (ink, soft, line, accent, paper) = list(CLASS_COLOURS), _INKS
+    if dark:
+        colours, (ink, soft, line, accent, paper) = list(_DARK_COLOURS), _DARK_INKS
+    style = {
         "main": {"color": accent, "strokeWidth": 2.25},
         "faint": {"color": soft, "opacity": 0.45, "strokeWidth": 1},
         "band": {"color": accent, "opacity": 0.22, "strokeWidth": 0},
@@ -190,18 +196,13 @@ def theme(*, dark: bool = False) -> Spec:
     }
     axis: Spec = {"labelColor": soft, "titleColor": soft, "gridColor": line, "tickColor": line, "domainColor": line}
     axis |= {"titleFontWeight": "normal", "labelLimit": 170, "labelFontSize": 11, "titleFontSize": 11.5}
+    legend = {"labelLimit": 400, "titleFontWeight": "normal", "orient": "top"}
     return {
         "background": paper,
         "font": _FONT,
         "view": {"stroke": None},
         "axis": axis,
-        "legend": {
-            "labelLimit": 400,
-            "labelColor": ink,
-            "titleColor": soft,
-            "titleFontWeight": "normal",
-            "orient": "top",
-        },
+        "legend": {"labelColor": ink, "titleColor": soft} | legend,
         "header": {"labelColor": ink, "titleColor": soft},
         "title": {"color": ink, "subtitleColor": soft, "anchor": "start", "fontSize": 12, "subtitleFontSize": 12},
         "mark": {"tooltip": True},
@@ -209,7 +210,7 @@ def theme(*, dark: bool = False) -> Spec:
         "line": {"strokeJoin": "round"},
         "axisX": {"labelAngle": 0, "labelOverlap": True},
         "text": {"color": ink},
-        "style": dict(style),
+        "style": style,
         "range": {
             "category": colours,
             "ramp": [line, accent],

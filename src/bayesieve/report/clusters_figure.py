@@ -49,22 +49,20 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
         raise ValueError("clusters_figure needs a DependenceClusterSelector that was fitted, not loaded from a file.")
     names, frame = [str(name) for name in selector.trace_.names], selector.candidates_
     chosen = [name for name, is_in in zip(names, selector.support_, strict=True) if is_in]
-    at = next(k for k, features in enumerate(frame["features"].to_list()) if features == chosen)
-    measure = selector.trace_.criterion_name
+    of_candidates, order = frame["features"].to_list(), candidates.clusters.order
+    at = of_candidates.index(chosen)
     lines = {
-        "features": [", ".join(features) for features in frame["features"].to_list()],
+        "features": list(map(", ".join, of_candidates)),
         "number": frame["n_features"].to_list(),
-        "value": [value if draw.drawable(value) else None for value in frame[measure].to_list()],
+        "value": [v if draw.drawable(v) else None for v in frame[selector.trace_.criterion_name].to_list()],
         "kind": ["chosen" if k == at else "dot" if ok else "hollow" for k, ok in enumerate(frame["feasible"])],
     }
-    order = candidates.clusters.order
-    frames = {"candidates": lines, "tree": _branches(selector.linkage_, selector.clustered_, order)}
-    frames["cells"] = _cells(selector.dependence_[np.ix_(order, order)])
-    labels = [names[k] for k in order.tolist()]
-    frames["names"] = {
-        "at": [k + 0.5 for k in range(len(labels))],
-        "name": labels,
-        "chosen": [n in chosen for n in labels],
+    labels = [(k + 0.5, names[own], names[own] in chosen) for k, own in enumerate(order.tolist())]
+    frames = {
+        "candidates": lines,
+        "tree": _branches(selector.linkage_, selector.clustered_, order),
+        "cells": _cells(selector.dependence_[np.ix_(order, order)]),
+        "names": draw.columns(("at", "name", "chosen"), labels),
     }
     heading = measures_of(summarise_trace(selector.trace_))[0].title
     drawing = _chart(heading, len(labels), frame["cut"][at])
@@ -82,21 +80,17 @@ def _caption(selector: Any, frame: Any, names: list[str]) -> str:
 
 def _chart(heading: str, n: int, cut: float | None) -> draw.Spec:
     """The tree, the matrix in its order below, and the candidates."""
-    across = draw.number("x", None, domain=[0, n]) | {"axis": None}
+    x, down, at = (
+        draw.number(f, None, domain=d) | {"axis": None} for f, d in (("x", [0, n]), ("y", [n, 0]), ("at", [n, 0]))
+    )
     height = draw.number("y", "dissimilarity at which clusters merge", zero=False)
-    tree = [
-        draw.layer(
-            "line", "faint", data="tree", x=across, y=height, detail={"field": "merge"}, order={"field": "corner"}
-        )
-    ]
+    merges: draw.Spec = {"detail": {"field": "merge"}, "order": {"field": "corner"}}
+    tree = [draw.layer("line", "faint", data="tree", x=x, y=height, **merges)]
     tree += [] if cut is None else [draw.line_at("y", cut)]
-    x, y = (draw.number(name, None, domain=domain) for name, domain in (("x", [0, n]), ("y", [n, 0])))
-    box: draw.Spec = {"x": x | {"axis": None}, "x2": {"field": "x2"}, "y": y | {"axis": None}, "y2": {"field": "y2"}}
-    matrix = [
-        draw.layer("rect", "tile", data="cells", **box, color=draw.colour("dependence", "dependence within a class"))
-    ]
+    box: draw.Spec = {"x": x, "x2": {"field": "x2"}, "y": down, "y2": {"field": "y2"}}
+    shade = draw.colour("dependence", "dependence within a class")
+    matrix = [draw.layer("rect", "tile", data="cells", **box, color=shade)]
     if n <= _MOST_NAMES:
-        at = draw.number("at", None, domain=[n, 0]) | {"axis": None}
         text: draw.Spec = {"x": {"value": _SIDE + 8}, "y": at, "text": {"field": "name"}}
         beside: draw.Spec = {"align": "left", "limit": 180}
         matrix.append(draw.layer("text", "note", data="names", where="!datum.chosen", more=beside, **text))
@@ -117,29 +111,20 @@ def _chart(heading: str, n: int, cut: float | None) -> draw.Spec:
 def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> dict[str, list[Any]]:
     """A bracket of four corners for every merge."""
     place = {int(feature): k + 0.5 for k, feature in enumerate(order)}
-    middle, height = [place[int(feature)] for feature in features], [0.0] * features.size
-    tree: dict[str, list[Any]] = {"merge": [], "corner": [], "x": [], "y": []}
+    tops, corners = [(place[int(feature)], 0.0) for feature in features], []
     for merge, (left, right, merged, _) in enumerate(linkage.tolist()):
-        a, b = int(left), int(right)
-        tree["merge"] += [merge] * 4
-        tree["corner"] += range(4)
-        tree["x"] += [middle[a], middle[a], middle[b], middle[b]]
-        tree["y"] += [height[a], merged, merged, height[b]]
-        middle.append((middle[a] + middle[b]) / 2)
-        height.append(merged)
-    return tree
+        (a, low), (b, lower) = tops[int(left)], tops[int(right)]
+        corners += [(merge, 0, a, low), (merge, 1, a, merged), (merge, 2, b, merged), (merge, 3, b, lower)]
+        tops.append(((a + b) / 2, merged))
+    return draw.columns(("merge", "corner", "x", "y"), corners)
 
 
 def _cells(matrix: np.ndarray) -> dict[str, list[Any]]:
     """Boxes of the matrix; each has the strongest of its entries, those on the diagonal none."""
-    n = len(matrix)
-    edges = np.unique(np.linspace(0, n, min(n, _MOST_CELLS) + 1).astype(int)).tolist()
-    boxes: dict[str, list[Any]] = {"x": [], "x2": [], "y": [], "y2": [], "dependence": []}
-    for top, bottom in itertools.pairwise(edges):
-        for left, right in itertools.pairwise(edges):
-            if left == top and bottom - top == 1:
-                continue
-            for name, value in zip(boxes, (left, right, top, bottom), strict=False):
-                boxes[name].append(value)
-            boxes["dependence"].append(float(matrix[top:bottom, left:right].max()))
-    return boxes
+    edges = np.unique(np.linspace(0, len(matrix), min(len(matrix), _MOST_CELLS) + 1).astype(int)).tolist()
+    boxes = [
+        (left, right, top, bottom, float(matrix[top:bottom, left:right].max()))
+        for (top, bottom), (left, right) in itertools.product(itertools.pairwise(edges), repeat=2)
+        if left != top or bottom - top > 1
+    ]
+    return draw.columns(("x", "x2", "y", "y2", "dependence"), boxes)

@@ -7,14 +7,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from bayesieve import words
-from bayesieve.report.charts import ROWS, chart, layer, names as names_of, number, tips
+from bayesieve.report.charts import ROWS, chart, columns, layer, names as names_of, number, tips
 from bayesieve.report.figure import Figure
 from bayesieve.statistics import cliques, groups_not_apart
 
 _MOST_PAIRS = 6  # pairs that a caption names
+_AXIS = "average rank, 1 is best"
 
 
 def critical_difference_figure(
@@ -64,11 +64,23 @@ def critical_difference_figure(
         raise ValueError(f"The average rank of {names[wrong]!r} must be from 1 to {len(values)}, got {values[wrong]}.")
     if difference is not None and not (math.isfinite(difference) and difference > 0):
         raise ValueError(f"The critical difference is a positive number of ranks or None, got {difference}.")
-    groups = [] if difference is None else cliques(values, difference)
+    groups = None if difference is None else cliques(values, difference)
+    test = f"Nemenyi, {words.format_percent(alpha, 0 if math.isclose(100 * alpha, round(100 * alpha)) else 1)}"
+    if len(values) < 2:
+        finding = ""
+    elif difference is None:
+        finding = "No test is possible, so no methods are joined."
+    elif difference > len(values) - 1:
+        finding = (
+            f"The critical difference, {words.format_number(difference, 2)}, is more than ranks can differ: with so "
+            f"few data sets the test ({test}) can show nothing."
+        )
+    else:
+        finding = _bars_in_words(len(values), groups or (), test)
     over = "" if n_data is None else f" over {words.plural(n_data, 'data set')}"
-    text = f"Average ranks of {words.plural(len(values), 'method')}{over}, 1 is best."
-    caption = f"{text} {_finding(values, groups, difference, alpha)}".strip()
-    return _figure(names, values, groups, difference, title or "Average ranks", caption)
+    caption = f"Average ranks of {words.plural(len(values), 'method')}{over}, 1 is best. {finding}".strip()
+    axis = _AXIS if difference is None else f"{_AXIS}; critical difference {difference:.2f}"
+    return _figure(names, values, groups, title or "Average ranks", caption, axis)
 
 
 def fold_rank_figure(
@@ -102,102 +114,67 @@ def fold_rank_figure(
     >>> fold_rank_figure(["A", "B", "C"], [1.2, 2.1, 2.7], [(0, 2)], n_folds=10, title="AUC").data["alike"].to_list()
     ['B', 'A, C', 'B']
     """
-    values = [float(rank) for rank in ranks]
-    groups = groups_not_apart(values, apart) if n_folds > 1 else []
-    unjoined = _not_apart_without_bar(len(values), groups, apart) if n_folds > 1 else []
     test = f"corrected resampled t-test of the folds, {words.format_percent(alpha, 0)} each"
+    caption = f"Average ranks of {words.plural(len(ranks), 'method')} over {words.plural(n_folds, 'fold')}, 1 is best."
     if n_folds < 2:
-        finding = "A single fold cannot be tested, so no methods are joined."
-    elif unjoined and not groups:
-        finding = f"No neighbours by rank are joined by a bar ({test})."
-    else:
-        finding = _bars_in_words(len(values), groups, test)
-    if unjoined:
-        pairs = [f"{names[i]} and {names[j]}" for i, j in unjoined[:_MOST_PAIRS]]
-        more = f"; and {len(unjoined) - _MOST_PAIRS} more pairs" if len(unjoined) > _MOST_PAIRS else ""
-        finding += f" Without a bar, but not significantly different either: {'; '.join(pairs)}{more}."
-    text = f"Average ranks of {words.plural(len(values), 'method')} over {words.plural(n_folds, 'fold')}, 1 is best."
-    return _figure(names, values, groups, None, title, f"{text} {finding}", tested=n_folds > 1)
-
-
-def _not_apart_without_bar(
-    n_methods: int, groups: Sequence[tuple[int, ...]], apart: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Pairs that do not differ significantly, though a method ranked between them differs from one of them."""
-    distinct = {frozenset(pair) for pair in apart}
-    return [
-        pair
-        for pair in itertools.combinations(range(n_methods), 2)
-        if frozenset(pair) not in distinct and not any(set(pair) <= set(group) for group in groups)
+        caption += " A single fold cannot be tested, so no methods are joined."
+        return _figure(names, ranks, None, title, caption)
+    groups, distinct = groups_not_apart(ranks, apart), {frozenset(pair) for pair in apart}
+    # Pairs that do not differ significantly, though a method ranked between them differs from one of them.
+    unjoined = [
+        f"{names[i]} and {names[j]}"
+        for i, j in itertools.combinations(range(len(names)), 2)
+        if {i, j} not in distinct and not any({i, j} <= set(group) for group in groups)
     ]
+    finding = _bars_in_words(len(ranks), groups, test)
+    if unjoined:
+        finding = finding if groups else f"No neighbours by rank are joined by a bar ({test})."
+        more = f"; and {len(unjoined) - _MOST_PAIRS} more pairs" if len(unjoined) > _MOST_PAIRS else ""
+        pairs = "; ".join(unjoined[:_MOST_PAIRS])
+        finding += f" Without a bar, but not significantly different either: {pairs}{more}."
+    return _figure(names, ranks, groups, title, f"{caption} {finding}")
 
 
 def _figure(
     names: Sequence[str],
     ranks: Sequence[float],
-    groups: Sequence[tuple[int, ...]],
-    difference: float | None,
+    groups: Sequence[Sequence[int]] | None,
     title: str,
     caption: str,
-    tested: bool = False,
+    axis: str = _AXIS,
 ) -> Figure:
-    """A line for each method, the best first; a bar begins at a method and reaches to the last one that it joins."""
+    """A line for each method, the best first; a bar begins at a method and reaches to the last one that it joins.
+
+    ``groups`` are those that bars join, the best of each first, or None without a test.
+    """
     if not ranks:
         return Figure(title, caption, {})
-    order = sorted(range(len(names)), key=lambda i: (ranks[i], i))
+    order = sorted(range(len(names)), key=lambda i: ranks[i])
     texts = [words.shorten(words.not_blank(name), 80) for name in names]
-    methods: dict[str, list[Any]] = {"method": [texts[i] for i in order], "rank": [float(ranks[i]) for i in order]}
-    if tested or difference is not None:
-        methods["alike"] = [_alike(i, order, texts, groups) for i in order]
-    bars: dict[str, list[Any]] = {"method": [], "rank": [], "last": [], "joins": []}
-    for group in groups:
-        joined = sorted(group, key=lambda i: (ranks[i], i))
-        bars["method"].append(texts[joined[0]])
-        bars["rank"].append(ranks[joined[0]])
-        bars["last"].append(ranks[joined[-1]])
-        bars["joins"].append(f"{len(joined)} methods that are not significantly different")
-    axis = "average rank, 1 is best" + ("" if difference is None else f"; critical difference {difference:.2f}")
+    lines = [(texts[i], float(ranks[i]), _alike(i, order, texts, groups or ())) for i in order]
+    heads = {"method": "Method", "rank": "Average rank", "alike": "Not significantly different from"}
+    heads = heads if groups is not None else {name: heads[name] for name in ("method", "rank")}
+    bars = [
+        (texts[own[0]], ranks[own[0]], ranks[own[-1]], f"{len(own)} methods that are not significantly different")
+        for own in groups or ()
+    ]
+    frames = {"methods": columns(tuple(heads), lines), "bars": columns(("method", "rank", "last", "joins"), bars)}
     x = number("rank", axis, domain=[0.9, max(len(names), 2) + 0.1])
     y = names_of("method", None)
-    joins = tips("joins")
+    thick = {"strokeWidth": 5, "opacity": 0.5}
     drawing = chart(
-        layer(
-            "rule",
-            "main",
-            data="bars",
-            more={"strokeWidth": 5, "opacity": 0.5},
-            x=x,
-            x2={"field": "last"},
-            y=y,
-            **joins,
-        ),
+        layer("rule", "main", data="bars", more=thick, x=x, x2={"field": "last"}, y=y, **tips("joins")),
         layer("point", "dot", x=x, y=y),
         layer("text", "note", more={"dy": -9}, x=x, y=y, text={"field": "rank", "format": ".2f"}),
         height={"step": ROWS["step"] + 6},
     )
-    heads = {"method": "Method", "rank": "Average rank", "alike": "Not significantly different from"}
-    heads = {name: head for name, head in heads.items() if name in methods}
-    return Figure(title, caption, drawing, {"methods": methods, "bars": bars}, heads)
+    return Figure(title, caption, drawing, frames, heads)
 
 
-def _alike(i: int, order: Sequence[int], texts: Sequence[str], groups: Sequence[tuple[int, ...]]) -> str:
+def _alike(i: int, order: Sequence[int], texts: Sequence[str], groups: Sequence[Sequence[int]]) -> str:
     alike = [j for j in order if j != i and any(i in group and j in group for group in groups)]
     all_others = len(alike) == len(texts) - 1 and len(alike) > 2
     return "every other method" if all_others else ", ".join(texts[j] for j in alike) or "none"
-
-
-def _finding(ranks: Sequence[float], groups: Sequence[Sequence[int]], difference: float | None, alpha: float) -> str:
-    test = f"Nemenyi, {words.format_percent(alpha, 0 if math.isclose(100 * alpha, round(100 * alpha)) else 1)}"
-    if len(ranks) < 2:
-        return ""
-    if difference is None:
-        return "No test is possible, so no methods are joined."
-    if difference > len(ranks) - 1:
-        return (
-            f"The critical difference, {words.format_number(difference, 2)}, is more than ranks can differ: with so "
-            f"few data sets the test ({test}) can show nothing."
-        )
-    return _bars_in_words(len(ranks), groups, test)
 
 
 def _bars_in_words(n_methods: int, groups: Sequence[Sequence[int]], test: str) -> str:

@@ -1,4 +1,4 @@
-"""Figures of decisions: profit, gains and lift, and reliability."""
+"""Figures of decisions: profit, gains and lift, reliability, and what speaks for a class in one row."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
-from bayesieve.report.charts import SHARE, Spec, below, chart, diagonal, layer, line_at, names, number, thinned
+from bayesieve.report.charts import SHARE, Spec, below, chart, columns, diagonal, layer, line_at, names, number, thinned
 from bayesieve.report.figure import Figure
-from bayesieve.words import format_money, format_percent
+from bayesieve.scorecard.record import Explanation
+from bayesieve.words import format_money, format_percent, shorten
 
-_MOST_POINTS = 400
+_MOST_POINTS, _MOST_PARTS = 400, 14
 _CONTACTED = number("share", "share of rows contacted", format=SHARE, domain=[0, 1])
 
 
@@ -45,16 +46,11 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
     caption += "at random." if np.isnan(curve.low).all() else "at random; band: bootstrap of the rows."
     drawing = profit_chart(f"profit, {unit}" if unit else "profit", (frame["profit"][0], frame["profit"][-1]), label)
     marked = {"share": [share], "profit": [best]}
-    heads = {
-        "share": "share contacted",
-        "threshold": "score at least",
-        "profit": "profit",
-        "low": "low",
-        "high": "high",
+    heads = {"share": "share contacted", "threshold": "score at least"} | {
+        name: name for name in ("profit", "low", "high")
     }
-    return Figure(
-        title or "Profit of contacting the best rows", caption, drawing, {"curve": frame, "best": marked}, heads
-    )
+    title = title or "Profit of contacting the best rows"
+    return Figure(title, caption, drawing, {"curve": frame, "best": marked}, heads)
 
 
 def profit_chart(title: str, ends: tuple[float, float], label: str, x: Spec = _CONTACTED) -> Spec:
@@ -105,10 +101,48 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
     return Figure(title or "Cumulative gains and lift", caption, drawing, {"curve": frame}, heads)
 
 
-def _shown(curve: Any, columns: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
+def _shown(curve: Any, wanted: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
     kept = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
-    columns_of = {name: getattr(curve, name)[kept] for name in columns}
-    return {name: np.where(np.isfinite(own), own, np.nan).tolist() for name, own in columns_of.items()}
+    own = {name: getattr(curve, name)[kept] for name in wanted}
+    return {name: np.where(np.isfinite(values), values, np.nan).tolist() for name, values in own.items()}
+
+
+def explanation_figure(
+    explanation: Explanation, row: int = 0, target_class: Any = None, *, title: str | None = None
+) -> Figure:
+    """Draw what the features add to the log odds of a class in one row, as `Explanation.plot`."""
+    from bayesieve.report.report import waterfall_chart
+
+    classes, n_rows = explanation.classes.tolist(), len(explanation.rows)
+    if not 0 <= row < n_rows:
+        raise ValueError(f"row is a position among the {n_rows:,} explained rows, from 0, got {row!r:.80}.")
+    if target_class not in (None, *classes):
+        raise ValueError(f"target_class must be one of {', '.join(map(str, classes[:20]))}, got {target_class!r:.80}.")
+    chances = explanation.all_probabilities()[row]
+    two = len(classes) == 2 and explanation.probabilities is None
+    j = classes.index(target_class) if target_class is not None else 1 if two else int(chances.argmax())
+    added = np.vstack([explanation.prior, explanation.contributions[row]])
+    amounts = (added[:, j] - added[:, 1 - j] if two else added[:, j]).tolist()
+    texts = ["missing" if value is None else str(value) for value in explanation.values[row]]
+    own = zip(explanation.names or explanation.features, texts, explanation.levels[row], amounts[1:], strict=True)
+    parts = [("Every row", "", "", amounts[0]), *sorted(own, key=lambda part: -abs(part[-1]))]
+    if len(parts) > _MOST_PARTS:
+        rest = sum(part[-1] for part in parts[_MOST_PARTS - 1 :])
+        parts[_MOST_PARTS - 1 :] = [(f"{len(parts) - _MOST_PARTS + 1} other features", "", "", rest)]
+    ends = np.cumsum([0.0, *(part[-1] for part in parts)]).tolist()
+    lines = [
+        (f"{name}: {shorten(value, 30)}" if value else name, name, value, level, amount, *ends[k : k + 2])
+        for k, (name, value, level, amount) in enumerate(parts)
+    ]
+    lines.append(("Total", "Total", "", "", ends[-1], 0.0, ends[-1]))
+    frame = columns(("label", "feature", "value", "level", "amount", "from", "to"), lines)
+    heads = {"feature": "Feature", "value": "Value", "level": "Level", "amount": "Nats"}
+    caption = f"P({classes[j]}) is {format_percent(chances[j])}"
+    if explanation.intervals is not None:
+        low, high = map(format_percent, explanation.intervals[row, j])
+        caption += f" (90% interval {low} to {high})"
+    title = title or f"Row {explanation.rows[row]}: what speaks for {classes[j]}"
+    return Figure(title, f"{caption}.", waterfall_chart(), {"parts": frame}, heads)
 
 
 def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:
@@ -135,23 +169,22 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
     several = {"Observed share": calibrations} if isinstance(calibrations, Calibration) else dict(calibrations)
     if not several:
         raise ValueError("reliability_figure needs at least one calibration.")
-    columns = ("predicted", "observed", "low", "high", "count")
-    frame: dict[str, list[Any]] = {"model": [], **{name: [] for name in columns}}
-    notes = []
-    for name, one in several.items():
-        frame["model"] += [name] * one.count.size
-        for column in columns:
-            frame[column] += getattr(one, column).tolist()
-        notes.append(
-            f"{name}: Brier score {one.brier:.4f} (calibration {one.calibration:.4f}, refinement "
-            f"{one.refinement:.4f}), expected calibration error {one.expected_calibration_error:.4f}."
-        )
+    of_bins = ("predicted", "observed", "low", "high", "count")
+    bins = [
+        (name, *line)
+        for name, one in several.items()
+        for line in zip(*(getattr(one, column).tolist() for column in of_bins), strict=True)
+    ]
+    notes = [
+        f"{name}: Brier score {one.brier:.4f} (calibration {one.calibration:.4f}, refinement "
+        f"{one.refinement:.4f}), expected calibration error {one.expected_calibration_error:.4f}."
+        for name, one in several.items()
+    ]
     caption = (
         "Share of rows that turned out to be of the class, against its predicted probability; on the dashed line, "
         f"probabilities can be taken at their word. Upright lines: 95% confidence. {' '.join(notes)}"
     )
-    heads = {"model": "model", "predicted": "predicted", "observed": "observed", "low": "low", "high": "high"}
-    frames = {"bins": frame}
+    frames, heads = {"bins": columns(("model", *of_bins), bins)}, {name: name for name in ("model", *of_bins)}
     return Figure(title or "Reliability", caption, reliability_chart("model"), frames, heads | {"count": "rows"})
 
 

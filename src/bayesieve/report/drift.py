@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayesieve.report.charts import ROWS, chart, colour, layer, names, tips
+from bayesieve.report.charts import ROWS, Spec, chart, colour, layer, names, tips
 from bayesieve.report.figure import Figure
 from bayesieve.report.page import page
 from bayesieve.words import format_count, plural
@@ -16,7 +16,9 @@ _MOST_FEATURES, _MOST_PERIODS = 60, 60
 def render_drift(drift: Any) -> str:
     """The page as one HTML document."""
     features = list(dict.fromkeys(drift.features["feature"]))
-    figures = [_stability(drift, features[:_MOST_FEATURES]), _shifts(drift, features[:_MOST_FEATURES])]
+    rows = drift.features.filter(drift.features["feature"].is_in(features[:_MOST_FEATURES])).to_dict(as_series=False)
+    rows["by"] = list(map(_period, rows["by"]))
+    figures = [_stability(rows), _shifts(rows, drift.periods)]
     figures.append(Figure("Measures by period", "", {}, {"rows": drift.periods.to_dict(as_series=False)}))
     if "p_adjusted" in drift.levels.columns:
         changed = drift.levels.filter(drift.levels["p_adjusted"] <= 0.05).sort("p_adjusted", maintain_order=True)
@@ -24,48 +26,45 @@ def render_drift(drift: Any) -> str:
         figures.append(Figure(title, "Corrected p below 0.05.", {}, {"rows": changed.to_dict(as_series=False)}))
     n_rows, n_training = format_count(drift.periods["rows"].sum()), format_count(drift.n_training)
     caption = f"{n_rows} rows in {plural(len(drift.periods), 'period')} against {n_training} training rows."
-    n_hidden = max(0, len(features) - _MOST_FEATURES)
     named = {f"drift-{k}": figure for k, figure in enumerate(figures)}
-    return page("drift.html", named, title="Drift", caption=caption, n_hidden=n_hidden)
+    return page("drift.html", named, title="Drift", caption=caption, n_hidden=max(0, len(features) - _MOST_FEATURES))
 
 
-def _stability(drift: Any, features: list[str]) -> Figure:
+def _tiles(shade: Spec, *known: str) -> Spec:
+    """A tile for each period and feature."""
+    on: Spec = {"x": names("by", None), "y": names("feature", None), "color": shade}
+    return chart(layer("rect", "tile", **on, **(tips(*known) if known else {})), height=ROWS)
+
+
+def _stability(rows: dict[str, list[Any]]) -> Figure:
     """PSI of the features by period; pale if chance alone may give as much."""
-    columns = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
-    rows = [row for row in drift.features.iter_rows(named=True) if row["feature"] in set(features)]
-    frame: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in columns}
-    frame["by"] = list(map(_period, frame["by"]))
-    known = [(row["psi"], row["psi_chance"]) for row in rows]
+    shown = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
+    frame = {name: rows[name] for name in shown}
+    known = zip(frame["psi"], frame["psi_chance"], strict=True)
     frame["beyond"] = [psi if psi is not None and psi > (chance or 0.0) else 0.0 for psi, chance in known]
     caption = (
         "PSI of each feature on the levels of the model; the colour is full from 0.25 on, and pale if chance alone may "
         "give as much."
     )
-    shade = colour("beyond", "PSI beyond chance", [0, _STRONG])
-    known_of = tips(*columns)
-    cells = layer("rect", "tile", x=names("by", None), y=names("feature", None), color=shade, **known_of)
-    drawing = chart(cells, height=ROWS) if len(set(frame["by"])) <= _MOST_PERIODS else {}
-    heads = {name: name.replace("_", " ") for name in columns}
+    tiles = _tiles(colour("beyond", "PSI beyond chance", [0, _STRONG]), *shown)
+    drawing = tiles if len(set(frame["by"])) <= _MOST_PERIODS else {}
+    heads = {name: name.replace("_", " ") for name in shown}
     return Figure("Population stability", caption, drawing, {"psi": frame}, heads)
 
 
-def _shifts(drift: Any, features: list[str]) -> Figure:
+def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
     """What the features add to the shift of the mean score, by period."""
-    is_sum = not any(name.startswith("shift_") for name in drift.periods.columns)
-    whole = [(_period(row["by"]), "Whole score", row["shift"]) for row in drift.periods.iter_rows(named=True)]
-    rows = [row for row in drift.features.iter_rows(named=True) if row["feature"] in set(features)]
-    lines = [*whole, *((_period(row["by"]), row["feature"], row["shift"]) for row in rows)]
-    frame: dict[str, list[Any]] = {
-        name: [line[k] for line in lines] for k, name in enumerate(("by", "feature", "shift"))
-    }
+    whole = {"by": list(map(_period, periods["by"])), "feature": ["Whole score"] * len(periods)}
+    whole["shift"] = periods["shift"].to_list()
+    frame = {name: [*own, *rows[name]] for name, own in whole.items()}
     limit = max((abs(value or 0.0) for value in frame["shift"]), default=0.0) or 1.0
+    is_sum = not any(name.startswith("shift_") for name in periods.columns)
     caption = (
         "What each feature adds to the mean log odds, in nats, less what it added in training; "
         f"{'features add up to the whole' if is_sum else 'of several classes the largest shift'}."
     )
-    shade = colour("shift", "shift, nats", [-limit, 0, limit])
-    drawing = chart(layer("rect", "tile", x=names("by", None), y=names("feature", None), color=shade), height=ROWS)
-    return Figure("Shift of the mean score", caption, drawing, {"shifts": frame})
+    tiles = _tiles(colour("shift", "shift, nats", [-limit, 0, limit]))
+    return Figure("Shift of the mean score", caption, tiles, {"shifts": frame})
 
 
 def _period(by: Any) -> str:

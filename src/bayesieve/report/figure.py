@@ -6,11 +6,11 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bayesieve.report.charts import SCHEMA, Spec, theme
+from bayesieve.report.charts import SCHEMA, Spec, drawable, theme
 from bayesieve.report.page import framed, page
 from bayesieve.table.frames import polars_frame
 from bayesieve.table.reading import checked_path
@@ -118,18 +118,16 @@ class Figure:
             If the folder does not exist.
         """
         suffix = checked_path(path).suffix.lower()
-        if suffix in HTML:
-            write_atomically(path, self.to_html())
-        elif suffix == ".json":
-            write_atomically(path, json.dumps(self.spec, indent=1, ensure_ascii=False))
-        elif suffix == ".svg":
-            write_atomically(path, self.to_svg())
-        elif suffix == ".png":
-            write_atomically(path, self._converter().vegalite_to_png(self.spec, scale=2))
-        else:
+        made: dict[str, Callable[[], str | bytes]] = {
+            ".json": lambda: json.dumps(self.spec, indent=1, ensure_ascii=False),
+            ".svg": self.to_svg,
+            ".png": lambda: self._converter().vegalite_to_png(self.spec, scale=2),
+        } | dict.fromkeys(HTML, self.to_html)
+        if suffix not in made:
             raise ValueError(
                 f"A figure is saved as .html, .svg, .png or .json, got {os.fspath(path)!r}; change the extension."
             )
+        write_atomically(path, made[suffix]())
 
     @staticmethod
     def _converter() -> Any:
@@ -149,13 +147,12 @@ class Figure:
 def clean(frames: Mapping[str, Mapping[str, list[Any]]]) -> dict[str, dict[str, list[Any]]]:
     """Frames without numbers that JSON does not know."""
     return {
-        name: {column: [None if _is_lost(value) else value for value in values] for column, values in frame.items()}
+        name: {
+            column: [None if isinstance(v, float) and not drawable(v) else v for v in own]
+            for column, own in frame.items()
+        }
         for name, frame in frames.items()
     }
-
-
-def _is_lost(value: Any) -> bool:
-    return isinstance(value, float) and not abs(value) < 1e300
 
 
 def cell_text(value: Any, column: str = "") -> str:

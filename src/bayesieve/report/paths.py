@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -75,9 +73,8 @@ def _sources(source: Any) -> list[Any]:
 
 
 def _summary(source: Any) -> SearchSummary:
-    if hasattr(source, "trace_"):
-        return tracing.summarise_trace(source.trace_, tracing.chosen_subset(source.trace_, source))
-    return tracing.summarise_trace(source, tracing.chosen_subset(source))
+    trace = getattr(source, "trace_", source)
+    return tracing.summarise_trace(trace, tracing.chosen_subset(trace, None if trace is source else source))
 
 
 def search_figure(search: SearchSummary, *, title: str, caption: str | None = None) -> Figure:
@@ -86,86 +83,48 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
     Phases that take turns have names; many starts lie over one another, the best in front.
     """
     walks = list(tracing.steps_by_start(search.path).values())
-    measures = tracing.measures_of(search)
     caption = tracing.path_sentence(search) if caption is None else caption
     if not walks:
         return Figure(title, caption, {})
+    measures, chosen = tracing.measures_of(search), tracing.chosen_step(search)
     in_phases = tracing.alternates(search) and 1 < len(walks) <= _MOST_PHASES
     best = search.chosen[0] if search.chosen is not None else tracing.best_start(search)
-    shown = walks if in_phases else [w for w in walks if w[0].start != best][: MAX_LINES - 1]
-    shown = shown if in_phases else [*shown, *(w for w in walks if w[0].start == best)]
-    lines = [
-        _line(step, walk, measures, search, in_phases or step.start == best or len(shown) == 1, in_phases)
-        for walk in shown
-        for step in _thinned(walk, search.chosen)
-    ]
-    chosen = tracing.chosen_step(search)
-    across = "step" if measures[0].evaluated == "round" else "features"
-    x = draw.number(across, "round" if across == "step" else _SIZES, log=across == "features" and _is_long(search))
-    panels = [panel for place, one in enumerate(measures) if (panel := _panel(one, place, x, search, lines, in_phases))]
-    heads = {"walk": "phase" if in_phases else "start", "step": "step", "move": "move", "feature": "feature"}
-    heads |= {"features": "features"} | {_VALUES[k]: one.heading for k, one in enumerate(measures)}
-    if len(shown) == 1:
-        del heads["walk"]
-    if chosen is not None:
-        heads["chosen"] = "chosen"
-    frame = {name: [line[name] for line in lines] for name in lines[0]}
-    return Figure(title, caption, draw.below(*panels) if panels else {}, {"path": frame}, heads)
+    if not in_phases:
+        others = [walk for walk in walks if walk[0].start != best]
+        walks = [*others[: MAX_LINES - 1], *(walk for walk in walks if walk[0].start == best)]
+    lines = []
+    for walk in walks:
+        start, verb = walk[0].start, {"add": " adding", "drop": " dropping"}.get(walk[-1].move, " no move")
+        name, main = f"{start + 1}{verb if in_phases else ''}", in_phases or start == best or len(walks) == 1
+        thinned = {*draw.thinned(len(walk), MAX_POINTS), *(i for i, step in enumerate(walk) if step is chosen)}
+        for step in (walk[i] for i in sorted(thinned)):
+            line = (name, step.step, step.move, step.feature, step.n_features, main, step is chosen)
+            lines.append((*line, *(_drawn(one.of(step)) for one in measures), *measures[-1].bounds(step, search)))
+    names = ("walk", "step", "move", "feature", "features", "main", "chosen", *_VALUES[: len(measures)])
+    frame = draw.columns((*names, "low", "high") if measures[-1].n_rows(search) else names, lines)
+    sizes, marked = [step.n_features for step in search.path], [] if chosen is None else [chosen.n_features]
+    x = draw.number("features", _SIZES, log=tracing.needs_logarithm(sizes, marked))
+    if measures[0].evaluated == "round":
+        x = draw.number("step", "round")
+    panels = [_panel(name, one, x, frame, search, in_phases) for name, one in zip(_VALUES, measures, strict=False)]
+    heads = {"walk": "phase" if in_phases else "start"} if len(walks) > 1 else {}
+    heads |= {name: name for name in ("step", "move", "feature", "features")}
+    heads |= {name: one.heading for name, one in zip(_VALUES, measures, strict=False)}
+    heads |= {"chosen": "chosen"} if chosen is not None else {}
+    return Figure(title, caption, draw.below(*filter(None, panels)), {"path": frame}, heads)
 
 
-def _thinned(walk: Sequence[PathStep], chosen: tuple[int, int] | None) -> list[PathStep]:
-    kept = {
-        *draw.thinned(len(walk), MAX_POINTS),
-        *(i for i, step in enumerate(walk) if (step.start, step.step) == chosen),
-    }
-    return [walk[i] for i in sorted(kept)]
-
-
-def _line(
-    step: PathStep,
-    walk: Sequence[PathStep],
-    measures: Sequence[tracing.Measure],
-    search: SearchSummary,
-    main: bool,
-    phase: bool,
-) -> dict[str, Any]:
-    verb = {"add": "adding", "drop": "dropping"}.get(walk[-1].move, "no move")
-    line = {
-        "walk": f"{step.start + 1} {verb}" if phase else f"{step.start + 1}",
-        "step": step.step,
-        "move": step.move,
-        "feature": step.feature,
-        "features": step.n_features,
-        "main": main,
-        "chosen": (step.start, step.step) == search.chosen,
-    }
-    for name, one in zip(_VALUES, measures, strict=False):
-        value = one.of(step)
-        line[name] = value if draw.drawable(value) else None
-        if (n_rows := one.n_rows(search)) and value is not None:
-            error = one.standard_error(value, n_rows)
-            line |= {"low": value - error, "high": value + error}
-    return line
-
-
-def _is_long(search: SearchSummary) -> bool:
-    chosen = tracing.chosen_step(search)
-    sizes = [step.n_features for step in search.path]
-    return tracing.needs_logarithm(sizes, [] if chosen is None else [chosen.n_features])
+def _drawn(value: float | None) -> float | None:
+    return value if draw.drawable(value) else None
 
 
 def _panel(
-    one: tracing.Measure,
-    place: int,
-    x: draw.Spec,
-    search: SearchSummary,
-    lines: Sequence[dict[str, Any]],
-    in_phases: bool,
+    name: str, one: tracing.Measure, x: draw.Spec, frame: dict[str, list[Any]], search: SearchSummary, in_phases: bool
 ) -> draw.Spec | None:
-    name = _VALUES[place]
-    values = [line[name] for line in lines if line[name] is not None]
-    marked = [line for line in lines if line["chosen"] and line[name] is not None]
-    on_axis = [end for line in marked for end in (line[name], line.get("low") if place else None) if end is not None]
+    """The values of a measure along the path; None if none has a place on the axis."""
+    values, band = frame[name], one.n_rows(search) is not None
+    marked = next((i for i, chosen in enumerate(frame["chosen"]) if chosen and values[i] is not None), None)
+    on_axis = [] if marked is None else [frame[column][marked] for column in (name, "low")[: 1 + band]]
     domain = draw.good_end(values, on_axis, lower_is_better=one.lower_is_better)
     if domain is None:
         return None
@@ -179,91 +138,75 @@ def _panel(
         draw.layer("point", "plain", where="datum.main", more={"opacity": 0.01, "size": 60}, x=x, y=y, **moved),
         draw.layer("point", where="datum.chosen", more={"size": 70}, x=x, y=y, **moved),
     ]
-    if one.n_rows(search):
+    if band:
         ends: draw.Spec = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "detail": order["detail"]}
         parts.insert(0, draw.layer("area", "band", where="datum.main", x=x, **ends))
-    if marked:
-        step = marked[0]
-        text = f"{plural(step['features'], 'feature')}, {one.text(step[name])}"
-        place_of_label = {"align": "left", "dx": 8, "dy": -10 if one.higher_is_better else 16}
-        label = draw.layer("text", "label", where="datum.chosen", more=place_of_label, x=x, y=y, text={"value": text})
-        parts += [draw.line_at("x", step[x["field"]]), label]
-    elif not place and draw.drawable(search.null_criterion) and domain[0] <= search.null_criterion <= domain[1]:
+    if marked is not None:
+        text = {"value": f"{plural(frame['features'][marked], 'feature')}, {one.text(values[marked])}"}
+        beside = {"align": "left", "dx": 8, "dy": -10 if one.higher_is_better else 16}
+        label = draw.layer("text", "label", where="datum.chosen", more=beside, x=x, y=y, text=text)
+        parts += [draw.line_at("x", frame[x["field"]][marked]), label]
+    elif not one.on_validation and domain[0] <= search.null_criterion <= domain[1]:
         parts.append(draw.line_at("y", search.null_criterion))
     return draw.chart(*parts, height=190)
 
 
 def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
-    """Means with a band of one standard deviation, faint lines for the searches themselves, dots for their choices."""
-    paths = [tracing.by_size(search) for search in searches]
-    met = sorted({step.n_features for steps in paths for step in steps})
-    if not met:
-        return Figure(title, _means_caption(searches), {})
-    sizes = [met[i] for i in draw.thinned(len(met), MAX_POINTS)]
-    chosen = [step for search in searches if (step := tracing.chosen_step(search)) is not None]
-    measures = tracing.measures_of(*searches)
-    means: dict[str, list[Any]] = {"features": sizes, "searches": []}
-    own: dict[str, list[Any]] = {"features": [], "search": []}
-    panels = []
-    x = draw.number("features", _SIZES, log=tracing.needs_logarithm(met, [step.n_features for step in chosen]))
-    for name, one in zip(_VALUES, measures, strict=False):
-        table = [[tracing.value_at(steps, size, on_validation=one.on_validation) for steps in paths] for size in sizes]
-        spread = [_spread(values) for values in table]
-        means |= {name: [s[0] for s in spread], f"{name}_sd": [s[1] for s in spread]}
-        means |= {f"{name}_low": [s[0] - s[1] for s in spread], f"{name}_high": [s[0] + s[1] for s in spread]}
-        means["searches"] = [s[2] for s in spread]
-        own[name] = [value for k in range(min(len(paths), MAX_LINES)) for value in (line[k] for line in table)]
-        marked = [one.of(step) for step in chosen]
-        ends = [v for k in ("", "_low", "_high") for v in means[name + k]]
-        domain = draw.good_end(ends, [v for v in marked if v is not None], lower_is_better=one.lower_is_better)
-        if domain is not None:
-            panels.append(_means_panel(name, x, draw.number(name, one.heading, domain=domain)))
-    for k in range(min(len(paths), MAX_LINES)):
-        own["features"] += sizes
-        own["search"] += [k + 1] * len(sizes)
-    dots: dict[str, list[Any]] = {"features": [step.n_features for step in chosen]}
-    dots |= {name: [one.of(step) for step in chosen] for name, one in zip(_VALUES, measures, strict=False)}
-    heads = {"features": "features", "searches": "searches"}
-    for name, one in zip(_VALUES, measures, strict=False):
-        heads |= {name: one.heading, f"{name}_sd": "± standard deviation"}
-    return Figure(
-        title, _means_caption(searches), draw.below(*panels), {"means": means, "own": own, "chosen": dots}, heads
-    )
+    """Means with a band of one standard deviation, faint lines for the searches themselves, dots for their choices.
 
-
-def _means_panel(name: str, x: draw.Spec, y: draw.Spec) -> draw.Spec:
-    low, high = {**y, "field": f"{name}_low"}, {"field": f"{name}_high"}
-    return draw.chart(
-        draw.layer("area", "band", x=x, y=low, y2=high),
-        draw.layer("line", "faint", data="own", x=x, y=y, detail={"field": "search"}),
-        draw.layer("line", x=x, y=y),
-        draw.layer("point", data="chosen", more={"size": 24}, x=x, y=y),
-        height=190,
-    )
-
-
-def _spread(values: Sequence[float]) -> tuple[float, float, int]:
-    """Mean, standard deviation and number of searches at a size that at least half of the searches reach; NaN at the
-    others, where the few that are left would make the mean jump.
+    A size that fewer than half of the searches reach has no mean: the few that are left would make it jump.
     """
-    known = [value for value in values if draw.drawable(value)]
-    enough = 2 * len(known) >= len(values)
-    mean = statistics.fmean(known) if enough else math.nan
-    return mean, statistics.stdev(known) if enough and len(known) > 1 else math.nan, len(known)
+    import polars as pl
+
+    paths, measures = [tracing.by_size(search) for search in searches], tracing.measures_of(*searches)
+    met = sorted({step.n_features for steps in paths for step in steps})
+    chosen = [step for search in searches if (step := tracing.chosen_step(search)) is not None]
+    sizes, names = [met[i] for i in draw.thinned(len(met), MAX_POINTS)], _VALUES[: len(measures)]
+    lines = [
+        (size, k, *(tracing.value_at(steps, size, on_validation=one.on_validation) for one in measures))
+        for k, steps in enumerate(paths, start=1)
+        for size in sizes
+    ]
+    frame = draw.columns(("features", "search", *names), lines)
+    own = pl.DataFrame(frame, schema_overrides=dict.fromkeys(names, pl.Float64))
+    summaries = {"searches": pl.col(names[-1]).count()}
+    for name in names:
+        reached = pl.when(2 * pl.col(name).count() >= pl.len())
+        summaries |= {name: reached.then(pl.col(name).mean()), f"{name}_sd": reached.then(pl.col(name).std())}
+    means = own.group_by("features", maintain_order=True).agg(**summaries)
+    for end, sign in (("low", -1), ("high", 1)):
+        means = means.with_columns((pl.col(n) + sign * pl.col(f"{n}_sd")).alias(f"{n}_{end}") for n in names)
+    dots: dict[str, list[Any]] = {"features": [step.n_features for step in chosen]}
+    dots |= {name: [one.of(step) for step in chosen] for name, one in zip(names, measures, strict=True)}
+    x = draw.number("features", _SIZES, log=tracing.needs_logarithm(met, dots["features"]))
+    panels, heads = [], {"features": "features", "searches": "searches"}
+    for name, one in zip(names, measures, strict=True):
+        heads |= {name: one.heading, f"{name}_sd": "± standard deviation"}
+        ends = [end for column in (name, f"{name}_low", f"{name}_high") for end in means[column].to_list()]
+        domain = draw.good_end(ends, dots[name], lower_is_better=one.lower_is_better)
+        if domain is not None:
+            y = draw.number(name, one.heading, domain=domain)
+            low, high = {**y, "field": f"{name}_low"}, {"field": f"{name}_high"}
+            parts = [
+                draw.layer("area", "band", x=x, y=low, y2=high),
+                draw.layer("line", "faint", data="own", x=x, y=y, detail={"field": "search"}),
+                draw.layer("line", x=x, y=y),
+                draw.layer("point", data="chosen", more={"size": 24}, x=x, y=y),
+            ]
+            panels.append(draw.chart(*parts, height=190))
+    shown = own.head(MAX_LINES * len(sizes))
+    frames = {"means": means.to_dict(as_series=False), "own": shown.to_dict(as_series=False), "chosen": dots}
+    return Figure(title, _means_caption(searches, chosen), draw.below(*panels), frames, heads)
 
 
-def _means_caption(searches: Sequence[SearchSummary]) -> str:
-    sizes = [step.n_features for search in searches if (step := tracing.chosen_step(search)) is not None]
-    stopped = sum(not search.complete for search in searches)
-    sentences = [f"{plural(len(searches), 'search', 'searches')}: mean, and ± one standard deviation."]
-    if sizes:
-        sentences.append(f"Dots are the subsets chosen: {_sizes_in_words(sizes)}.")
-    measured = {search.measured for search in searches}
+def _means_caption(searches: Sequence[SearchSummary], chosen: Sequence[PathStep]) -> str:
+    measured, stopped = {search.measured for search in searches}, sum(not search.complete for search in searches)
+    text = f"{plural(len(searches), 'search', 'searches')}: mean, and ± one standard deviation."
+    if chosen:
+        text += f" Dots are the subsets chosen: {_sizes_in_words([step.n_features for step in chosen])}."
     if len(measured) == 1 and None not in measured:
-        sentences.append(f"Measured {searches[0].measured}.")
-    if stopped:
-        sentences.append(f"{plural(stopped, 'search was', 'searches were')} interrupted.")
-    return " ".join(sentences)
+        text += f" Measured {searches[0].measured}."
+    return text + (f" {plural(stopped, 'search was', 'searches were')} interrupted." if stopped else "")
 
 
 def _sizes_in_words(sizes: Sequence[int]) -> str:
@@ -295,49 +238,34 @@ def stability_figure(stability: Any, *, title: str | None = None) -> Figure:
     """
     every = stability.to_frame()
     met = every.filter(every["frequency"] > 0)
-    caption = _stability_caption(stability, len(every) - len(met), max(0, len(met) - MAX_ROWS))
     rows = {name: met[name].to_list() for name in ("feature", "frequency", "mean_weight")}
-    drawn = met.head(MAX_ROWS)
     cells = [
         (feature, fold, weight)
-        for feature, weights in zip(drawn["feature"], drawn["weights"], strict=True)
-        for fold, weight in enumerate(weights.to_list()[:MAX_FOLDS], start=1)
+        for feature, weights in met.select("feature", "weights").head(MAX_ROWS).iter_rows()
+        for fold, weight in enumerate(weights[:MAX_FOLDS], start=1)
     ]
-    folds = {name: [cell[k] for cell in cells] for k, name in enumerate(("feature", "fold", "weight"))}
-    y = draw.names("feature", None)
-    drawing = draw.chart(
-        draw.layer(
-            "rect",
-            "tile",
-            data="folds",
-            x={"field": "fold", "type": "ordinal", "title": "fold"},
-            y=y,
-            color=draw.colour("weight", "weight", [0, 1]),
-        ),
-        height=draw.ROWS,
+    shade, fold = draw.colour("weight", "weight", [0, 1]), {"field": "fold", "type": "ordinal", "title": "fold"}
+    tiles = draw.layer("rect", "tile", data="folds", x=fold, y=draw.names("feature", None), color=shade)
+    return Figure(
+        title or f"Features selected by {stability.selector}",
+        _stability_caption(stability, len(every) - len(met), max(0, len(met) - MAX_ROWS)),
+        draw.chart(tiles, height=draw.ROWS) if cells else {},
+        {"features": rows, "folds": draw.columns(("feature", "fold", "weight"), cells)},
+        {"feature": "feature", "frequency": "share of folds", "mean_weight": "mean weight"},
     )
-    heads = {"feature": "feature", "frequency": "share of folds", "mean_weight": "mean weight"}
-    title = title or f"Features selected by {stability.selector}"
-    return Figure(title, caption, drawing if cells else {}, {"features": rows, "folds": folds}, heads)
 
 
 def _stability_caption(stability: Any, n_never: int, n_hidden: int) -> str:
-    sentences = [f"{plural(stability.n_folds, 'fold')} of {plural(len(stability.names), 'feature')}."]
     sizes = stability.n_selected.tolist()
-    every = " in every fold" if min(sizes) == max(sizes) else ""
-    sentences.append(f"Selected: {_sizes_in_words(sizes)}{every}.")
-    value = stability.stability
-    if value == value:
-        low_end, high_end = stability.stability_interval()
-        sentences.append(
-            f"Stability {format_number(value, 2)}, 95% interval {format_number(low_end, 2)} to "
-            f"{format_number(min(high_end, 1.0), 2)} (Nogueira et al. 2018): 1 is the same features in every "
-            "fold, 0 is the value expected by chance."
+    text = f"{plural(stability.n_folds, 'fold')} of {plural(len(stability.names), 'feature')}. Selected: "
+    text += f"{_sizes_in_words(sizes)}{' in every fold' if min(sizes) == max(sizes) else ''}."
+    if stability.stability == stability.stability:
+        low, high = stability.stability_interval()
+        text += (
+            f" Stability {format_number(stability.stability, 2)}, 95% interval {format_number(low, 2)} to "
+            f"{format_number(min(high, 1.0), 2)} (Nogueira et al. 2018): 1 is the same features in every fold, 0 is "
+            "the value expected by chance."
         )
-    if n_never:
-        sentences.append(f"{plural(n_never, 'feature was', 'features were')} selected in no fold.")
-    if n_hidden:
-        sentences.append(f"{plural(n_hidden, 'further feature')} not drawn.")
-    if not stability.complete:
-        sentences.append("The run was interrupted; only finished folds are shown.")
-    return " ".join(sentences)
+    text += f" {plural(n_never, 'feature was', 'features were')} selected in no fold." if n_never else ""
+    text += f" {plural(n_hidden, 'further feature')} not drawn." if n_hidden else ""
+    return text if stability.complete else f"{text} The run was interrupted; only finished folds are shown."

@@ -18,6 +18,7 @@ from bayesieve.selection import SELECTORS, CodedSelector
 from bayesieve.words import format_number, format_seconds, plural
 
 _OWN = ("name", "description", "path", "chosen", "clusters")  # fields that are no attributes of a trace, or differ
+_INTERRUPTED = "The search was interrupted; it returned the best subset so far."
 _MANY = 60  # features from which on the axis may be logarithmic
 
 
@@ -49,11 +50,6 @@ class Measure:
         return self.title if self.title[1:2].isupper() else self.title[:1].upper() + self.title[1:]
 
     @property
-    def unit(self) -> str:
-        """Such as "nats"; empty without."""
-        return str(self._facts.get("unit", ""))
-
-    @property
     def evaluated(self) -> str:
         """The thing that a search evaluates by it."""
         return str(self._facts.get("of", "model"))
@@ -65,10 +61,11 @@ class Measure:
 
     @property
     def heading(self) -> str:
-        """The head of a column or an axis, with the rows and the unit."""
+        """The head of a column or an axis, with the rows and the unit, such as "nats"."""
         if self.on_validation:
             return f"Validation: {self.title}"
-        return self.capitalised + (f", {self.unit}" if self.unit else "")
+        unit = self._facts.get("unit")
+        return f"{self.capitalised}, {unit}" if unit else self.capitalised
 
     def of(self, step: PathStep) -> float | None:
         """The value at a step of a search, or None."""
@@ -99,6 +96,14 @@ class Measure:
         """
         return math.sqrt(max(value * (1.0 - value), 0.0) / n_rows) if math.isfinite(value) else math.nan
 
+    def bounds(self, step: PathStep, search: SearchSummary) -> tuple[float | None, float | None]:
+        """The value at a step less and plus its standard error, or None twice."""
+        value, n_rows = self.of(step), self.n_rows(search)
+        if value is None or not n_rows:
+            return None, None
+        error = self.standard_error(value, n_rows)
+        return value - error, value + error
+
     @cached_property
     def _facts(self) -> Mapping[str, Any]:
         # A criterion under its own name does not inherit the title of another.
@@ -126,8 +131,7 @@ def measure(
     >>> measure("error", [0.1063]).text(0.1063), measure("map", [557.25]).text(557.25)
     ('0.1063', '557.2')
     """
-    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    largest = max(known, default=0.0)
+    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
     digits = 1 if name == "map" or largest >= 1000 else 2 if largest >= 100 else 3 if largest >= 10 else 4
     return Measure(name, lower_is_better, digits, on_validation)
 
@@ -180,12 +184,10 @@ def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
     None if weights were read from all models together, or the path never met the best subset.
     """
     if selector is not None:
-        weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", None))
-        fractions = weights is not None and any(0 < w < 1 for w in weights)
-        return None if fractions or not hasattr(selector, "support_") else selector.support_
-    if trace.criterion_name == "map" and trace.validation_name is None:
-        return trace.best_on_path() if trace.best_criterion in trace.path()["criterion"] else None
-    return trace.best_on_path()
+        weights = getattr(selector, "weights_", getattr(selector, "feature_weights_", ()))
+        return None if any(0 < weight < 1 for weight in weights) else getattr(selector, "support_", None)
+    by_map = trace.criterion_name == "map" and trace.validation_name is None
+    return None if by_map and trace.best_criterion not in trace.path()["criterion"] else trace.best_on_path()
 
 
 def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
@@ -193,12 +195,13 @@ def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
     chosen = {feature for feature, is_in in enumerate(support) if is_in}
     for start in range(trace.n_starts):
         # Features in only one of the two subsets; every move adds or removes one such difference.
-        differing = chosen ^ set(trace.starts[start].features.tolist())
-        if not differing:
-            return start, 0
-        moves = trace.walk_moves(start)
-        for step, (feature, sign) in enumerate(zip(moves.feature.tolist(), moves.sign.tolist(), strict=True), start=1):
-            differing ^= {feature} if sign else set()
+        differing, moves = chosen ^ set(trace.starts[start].features.tolist()), trace.walk_moves(start)
+        changed = [
+            {feature} if sign else set()
+            for feature, sign in zip(moves.feature.tolist(), moves.sign.tolist(), strict=True)
+        ]
+        for step, change in enumerate([set(), *changed]):
+            differing ^= change
             if not differing:
                 return start, step
     return None
@@ -212,21 +215,22 @@ def path_sentence(search: SearchSummary) -> str:
         return _boosted_sentence(search, guide)
     if guide.is_of_features:
         return _ranking_sentence(search, measures)
-    walks = steps_by_start(search.path)
-    parts = plural(len(walks), "phase" if alternates(search) else "start")
-    text = [
+    n_walks, step = len(steps_by_start(search.path)), chosen_step(search)
+    parts = f", in {plural(n_walks, 'phase' if alternates(search) else 'start')}"
+    text = (
         f"{plural(search.n_models, guide.evaluated)} evaluated in {format_seconds(search.seconds)}"
-        f"{f', in {parts}' if 1 < len(walks) < len(search.path) else ''}. {_end(search)}",
-        f"On the rows that guide the search, the {guide.title} is {guide.text(search.null_criterion)} without features "
-        f"and {guide.text(search.best_criterion)} at best.",
-    ]
-    if search.measured is not None:
-        text.append(f"Measured {search.measured}.")
-    step = chosen_step(search)
+        f"{parts if 1 < n_walks < len(search.path) else ''}. {_end(search)} On the rows that guide the search, the "
+        f"{guide.title} is {guide.text(search.null_criterion)} without features and "
+        f"{guide.text(search.best_criterion)} at best.{_measured(search)}"
+    )
     if step is not None:
         value = _validated(search, step, measures) or f"{guide.title} {guide.text(step.criterion)}"
-        text.append(f"The chosen subset has {plural(step.n_features, 'feature')}: {value}.")
-    return " ".join(text)
+        text += f" The chosen subset has {plural(step.n_features, 'feature')}: {value}."
+    return text
+
+
+def _measured(search: SearchSummary) -> str:
+    return "" if search.measured is None else f" Measured {search.measured}."
 
 
 def _validated(search: SearchSummary, step: PathStep, measures: Sequence[Measure]) -> str:
@@ -237,22 +241,17 @@ def _validated(search: SearchSummary, step: PathStep, measures: Sequence[Measure
 
 
 def _ranking_sentence(search: SearchSummary, measures: Sequence[Measure]) -> str:
-    guide = measures[0]
+    guide, step = measures[0], chosen_step(search)
     scores = [step.criterion for step in search.path if step.feature is not None]
     text = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
     if scores:
         text += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
-    step = chosen_step(search)
     if step is not None:
-        if not step.n_features:
-            text += ". None was chosen"
-        elif step.n_features == 1:
-            text += ". The first was chosen"
-        else:
-            text += f". The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
-        validated = _validated(search, step, measures)
-        text += f"; {validated}" if validated else ""
-    return f"{text}." + (f" Measured {search.measured}." if search.measured is not None else "")
+        chosen = "The first was chosen" if step.n_features else "None was chosen"
+        if step.n_features > 1:
+            chosen = f"The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
+        text += "; ".join(filter(None, [f". {chosen}", _validated(search, step, measures)]))
+    return f"{text}.{_measured(search)}"
 
 
 def starts_sentence(search: SearchSummary) -> str:
@@ -275,9 +274,7 @@ def _boosted_sentence(search: SearchSummary, guide: Measure) -> str:
 def _end(search: SearchSummary) -> str:
     if search.ended is not None:
         return f"The search ended {search.ended}."
-    if search.complete:
-        return "The search ran to its end."
-    return "The search was interrupted; it returned the best subset so far."
+    return "The search ran to its end." if search.complete else _INTERRUPTED
 
 
 def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
@@ -291,20 +288,9 @@ def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
 
 def best_start(search: SearchSummary) -> int | None:
     """The start that came closest to the best criterion; the first of several."""
-    starts = steps_by_start(search.path)
-    if not starts:
-        return None
-    goal = _goal(search)
-    distance = {s: abs(steps[_nearest(steps, goal)].criterion - goal) for s, steps in starts.items()}
-    return min(distance, key=lambda s: (distance[s], s))
-
-
-def _goal(search: SearchSummary) -> float:
-    return search.best_criterion if drawable(search.best_criterion) else 0.0
-
-
-def _nearest(steps: Sequence[PathStep], goal: float) -> int:
-    return min(range(len(steps)), key=lambda i: abs(steps[i].criterion - goal))
+    goal = search.best_criterion if drawable(search.best_criterion) else 0.0
+    known = [(abs(step.criterion - goal), step.start) for step in search.path if drawable(step.criterion)]
+    return min(known)[1] if known else None
 
 
 def alternates(search: SearchSummary) -> bool:
@@ -315,22 +301,20 @@ def alternates(search: SearchSummary) -> bool:
 
 def by_size(search: SearchSummary) -> list[PathStep]:
     """Of every size the subset with the best criterion, in the order of the sizes; validation rows are not asked."""
-    sign = 1.0 if search.lower_is_better else -1.0
+    known = (step for step in search.path if drawable(step.criterion))
     best: dict[int, PathStep] = {}
-    for step in search.path:
-        known = best.get(step.n_features)
-        if drawable(step.criterion) and (known is None or sign * step.criterion < sign * known.criterion):
-            best[step.n_features] = step
+    for step in sorted(known, key=lambda step: step.criterion if search.lower_is_better else -step.criterion):
+        best.setdefault(step.n_features, step)
     return [best[size] for size in sorted(best)]
 
 
-def value_at(steps: Sequence[PathStep], size: int, *, on_validation: bool) -> float:
-    """The value at a size, or at the next smaller one that the search met; NaN outside of its sizes."""
+def value_at(steps: Sequence[PathStep], size: int, *, on_validation: bool) -> float | None:
+    """The value at a size, or at the next smaller one that the search met; None outside of its sizes."""
     place = bisect_right(steps, size, key=lambda step: step.n_features) - 1
     if place < 0 or size > steps[-1].n_features:
-        return math.nan
+        return None
     value = steps[place].validation if on_validation else steps[place].criterion
-    return math.nan if value is None else value
+    return value if drawable(value) else None
 
 
 def chosen_step(search: SearchSummary) -> PathStep | None:

@@ -75,6 +75,14 @@ class Feature(ShortRepr):
     sign: int = 0
     importance: float = 0.0
 
+    def _facts(self) -> dict[str, Any]:
+        own = {"name": self.levels.name, "kind": self.levels.kind, "n_cells": self.cells.n_levels}
+        return own | {name: getattr(self, name) for name in ("weight", "search_weight", "sign", "importance")}
+
+    def _head(self) -> dict[str, Any]:
+        cells = self.cells.labels[:10]
+        return {"cell": cells, **{name: [*getattr(self, name)[:10]] for name in ("counts", "contributions")}}
+
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
 
@@ -187,7 +195,13 @@ class Scorecard(ShortRepr):
     provenance: Mapping[str, Any]
 
     def _facts(self) -> dict[str, Any]:
-        return {"classes": self.classes, "features": len(self.features), "used": len(self.used)}
+        names = [self.features[k].levels.name for k in self.by_importance[:100].tolist()]
+        return {"classes": self.classes, "features": len(self.features), "used": len(self.used), "first": names}
+
+    def _head(self) -> dict[str, Any]:
+        first = [self.features[k] for k in self.by_importance[:10].tolist()]
+        names = {"feature": [one.levels.name for one in first], "cells": [one.cells.n_levels for one in first]}
+        return names | {name: [getattr(one, name) for one in first] for name in ("weight", "importance")}
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
@@ -457,6 +471,68 @@ class Explanation(ShortRepr):
     names: Sequence[str] | None = None
     cells: np.ndarray | None = None
     probabilities: np.ndarray | None = None
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {"n_rows": len(self.rows), "features": [*(self.names or self.features)], "classes": self.classes}
+        return facts | {f"first_{name}": own[0] for name, own in self._head().items() if len(own)}
+
+    def _head(self) -> dict[str, Any]:
+        first = slice(10)
+        few = replace(
+            self,
+            rows=self.rows[first],
+            contributions=self.contributions[first],
+            probabilities=None if self.probabilities is None else self.probabilities[first],
+        )
+        chances, names = few.all_probabilities(), self.names or self.features
+        classes = chances.argmax(axis=1)
+        n, added = len(self.classes), few.contributions  # against the mean of the others, in nats
+        if self.probabilities is None:
+            added = (n * added - added.sum(axis=2, keepdims=True)) / (n - 1)
+        added = np.take_along_axis(added, classes[:, None, None], axis=2)[..., 0]
+        largest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :3]
+        told = [
+            ", ".join(f"{names[k]} {own[k]:+.2f}" for k in order) for own, order in zip(added, largest, strict=True)
+        ]
+        return {
+            "row": few.rows,
+            "class": self.classes[classes],
+            "probability": chances.max(axis=1),
+            "contributions": told,
+        }
+
+    def plot(self, row: int = 0, target_class: Any = None, *, title: str | None = None) -> Any:
+        """Draw what the features add to the log odds of a class in one row, from every row's to the total.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Position among the explained rows.
+        target_class : label; by default the second of two classes, or the predicted one of more.
+        title : str, optional
+
+        Returns
+        -------
+        Figure
+            Of more than two classes the sum is the log joint probability of the class; of `against`, the log odds.
+
+        Raises
+        ------
+        ValueError
+            If there is no such row or class.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> explanation = SelectiveNB().fit(X, y).explanation(X[:5])
+        >>> explanation.plot(0).data["feature"].to_list()[:2]
+        ['Every row', 'petal length (cm)']
+        """
+        from bayesieve import explanation_figure
+
+        return explanation_figure(self, row, target_class, title=title)
 
     def against(self, label: Any) -> Explanation:
         """The other classes, with what features add to their log odds against this one.

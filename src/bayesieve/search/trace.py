@@ -308,7 +308,32 @@ class SearchTrace(ShortRepr):
 
     def _facts(self) -> dict[str, Any]:
         names = ("n_features", "n_starts", "n_models", "criterion_name", "null_criterion", "best_criterion")
-        return {name: getattr(self, name) for name in (*names, "validation_name", "complete", "seconds")}
+        facts = {name: getattr(self, name) for name in (*names, "validation_name", "complete", "seconds")}
+        chosen = [] if self.chosen is None else np.flatnonzero(self.chosen)[:100].tolist()
+        return facts | ({"chosen": [self.names[k] for k in chosen]} if chosen else {})
+
+    def _head(self) -> dict[str, Any]:
+        moves = self.moves.at(slice(1000))
+        moves = moves.at(np.flatnonzero(moves.accepted)[:10])
+        told = {"feature": [self.names[k] for k in moves.feature], "move": np.where(moves.adding, "add", "drop")}
+        return told | {self.criterion_name: moves.cost, "seconds": moves.seconds}
+
+    def plot(self, *, title: str | None = None) -> Any:
+        """Draw the path of the search as a `Figure`: criterion and validation by the number of features.
+
+        As `path_figure` does, which also draws several searches.
+
+        Examples
+        --------
+        >>> from bayesieve import WrapperSelector
+        >>> from sklearn.datasets import load_iris
+        >>> selector = WrapperSelector(direction="forward").fit(*load_iris(return_X_y=True))
+        >>> selector.trace_.plot().data["features"].to_list()[:2]
+        [0, 1]
+        """
+        from bayesieve import path_figure
+
+        return path_figure(self, title=title)
 
     @property
     def n_features(self) -> int:

@@ -83,6 +83,12 @@ class FeatureLevels(ShortRepr):
             self._check_groups()
         self._check_rest()
 
+    def _facts(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._facts().items() if name != "counts"}
+
+    def _head(self) -> dict[str, Any]:
+        return {"level": self.labels[:10]} | ({} if self.counts is None else {"counts": [*self.counts[:10]]})
+
     def _demand(self, holds: bool, what: str) -> None:
         if not holds:
             raise ValueError(f"Feature {self.name!r}: {what}.")

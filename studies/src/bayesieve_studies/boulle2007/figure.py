@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from bayesieve.report.charts import ROWS, Spec, chart, layer, names, number
+from bayesieve.report.charts import ROWS, Spec, chart, columns, layer, names, number
 from bayesieve.report.figure import Figure
 from bayesieve_studies.boulle2007.data import METHODS, OURS, SHORT, Cell
 from bayesieve_studies.boulle2007.results import FLOORED, Group
@@ -28,22 +28,13 @@ def means_figure(group: Group, paper: Mapping[str, Mapping[str, Cell]], title: s
             "ours": group.means(criterion),
         }
         lines += [
-            (name, whose, method, mean)
-            for whose, own in means.items()
-            for method, mean in own.items()
-            if method in methods
+            (name, whose, method, own[method]) for whose, own in means.items() for method in own if method in methods
         ]
-        y = names("method", None, scale={"domain": methods})
-        of: Spec = {
-            "x": number("mean", name, padding=8),
-            "y": y,
-            "color": names("whose", None),
-            "shape": names("whose", None),
-        }
-        panels.append(
-            chart(layer("point", "plain", where=f"datum.criterion === {name!r}", **of), width=200, height=ROWS)
-        )
-    frame = {name: [line[k] for line in lines] for k, name in enumerate(("criterion", "whose", "method", "mean"))}
+        on: Spec = {"x": number("mean", name, padding=8), "y": names("method", None, scale={"domain": methods})}
+        on |= {"color": names("whose", None), "shape": names("whose", None)}
+        dots = layer("point", "plain", where=f"datum.criterion === {name!r}", **on)
+        panels.append(chart(dots, width=200, height=ROWS))
+    frame = columns(("criterion", "whose", "method", "mean"), lines)
     return Figure(title, "", {"hconcat": panels}, {"means": frame}).to_svg()
 
 

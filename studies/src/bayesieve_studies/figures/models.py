@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from typing import Any
 
-from bayesieve.report.charts import SHARE, Spec, chart, layer, names as names_of, number
+from bayesieve.report.charts import SHARE, Spec, chart, columns, layer, names as names_of, number
 from bayesieve.report.figure import Figure
 
 
@@ -47,20 +46,14 @@ def models_figure(
         raise ValueError("A figure needs at least one model and one feature.")
     if len(models) != len(below_best):
         raise ValueError(f"{len(models)} models need as many powers of ten, got {len(below_best)}.")
-    held = [sum(k in model for model in models) for k in range(len(names))]
-    features: dict[str, list[Any]] = {
-        "feature": list(names),
-        "models": held,
-        "best": [k in models[0] for k in range(len(names))],
-    }
+    held = [(name, sum(k in model for model in models), k in models[0]) for k, name in enumerate(names)]
     # Runs of models that contain a feature, from rank to rank.
-    runs: dict[str, list[Any]] = {"feature": [], "first": [], "last": [], "best": []}
+    runs = []
     for k, name in enumerate(names):
         ranks = [rank for rank, model in enumerate(models, start=1) if k in model]
         for _, group in itertools.groupby(enumerate(ranks), key=lambda pair: pair[1] - pair[0]):
             run = [rank for _, rank in group]
-            for column, value in zip(runs.values(), (name, run[0] - 0.5, run[-1] + 0.5, k in models[0]), strict=True):
-                column.append(value)
+            runs.append((name, run[0] - 0.5, run[-1] + 0.5, k in models[0]))
     y = number("first", "rank of the subset", domain=[len(models) + 0.5, 0.5])
     boxes: Spec = {"x": names_of("feature", None, scale={"domain": list(names)}), "y": y, "y2": {"field": "last"}}
     drawing = chart(
@@ -71,7 +64,9 @@ def models_figure(
     drawn = {"feature": "feature", "models": "subsets", "best": "in the best subset"}
     lowest = f" The last of them is 10^{below_best[-1]:.1f} times less probable than the first."
     title = title or f"The {len(models)} most probable subsets"
-    return Figure(title, (caption + lowest).strip(), drawing, {"features": features, "runs": runs}, drawn)
+    frames = {"features": columns(("feature", "models", "best"), held)}
+    frames["runs"] = columns(("feature", "first", "last", "best"), runs)
+    return Figure(title, (caption + lowest).strip(), drawing, frames, drawn)
 
 
 def posterior_figure(quantiles: Sequence[float], *, title: str | None = None, caption: str = "") -> Figure:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bayesieve.report.charts import chart, layer, number
+from bayesieve.report.charts import chart, columns as columns_of, layer, number
 from bayesieve.report.figure import Figure
 
 _WIDTH, _HEIGHT = 220, 180
@@ -50,9 +50,7 @@ def scatter(title: str, panels: Sequence[Panel], *, columns: int = 3) -> str:
     of_name = {"field": "name", "type": "nominal", "title": None, "scale": scale, "legend": {"columns": 6}}
     for k, panel in enumerate(panels):
         lines = [(s.name, i, at, *point) for i, s in enumerate(panel.series) for at, point in enumerate(s.points)]
-        frames[f"panel {k}"] = {
-            name: [line[j] for line in lines] for j, name in enumerate(("name", "line", "at", "x", "y"))
-        }
+        frames[f"panel {k}"] = columns_of(("name", "line", "at", "x", "y"), lines)
         x, y = (number(name, text, padding=8) for name, text in (("x", panel.x_title), ("y", panel.y_title)))
         if panel.log:
             x, y = ({**axis, "scale": {"type": "log"}, "axis": {"format": "~s"}} for axis in (x, y))

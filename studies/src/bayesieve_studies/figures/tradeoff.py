@@ -11,17 +11,14 @@ from bayesieve.report.figure import Figure
 
 def beaten(values: Mapping[str, Mapping[str, float]]) -> dict[str, str | None]:
     """By method, another one that dominates it (Pareto, higher is better), or None."""
-    dominating: dict[str, str | None] = {}
-    for name, mine in values.items():
-        dominating[name] = next(
-            (
-                other
-                for other, theirs in values.items()
-                if all(theirs[c] >= mine[c] for c in mine) and any(theirs[c] > mine[c] for c in mine)
-            ),
-            None,
-        )
-    return dominating
+
+    def beats(theirs: Mapping[str, float], mine: Mapping[str, float]) -> bool:
+        return all(theirs[c] >= mine[c] for c in mine) and any(theirs[c] > mine[c] for c in mine)
+
+    return {
+        name: next((other for other, theirs in values.items() if beats(theirs, mine)), None)
+        for name, mine in values.items()
+    }
 
 
 def tradeoff_figure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bayesieve.report.charts import chart, layer, names as names_of, number
+from bayesieve.report.charts import chart, columns, layer, names as names_of, number
 from bayesieve.report.figure import Figure
 
 
@@ -44,7 +44,7 @@ def weights_figure(
     if not names:
         raise ValueError("There are no features whose weights could be drawn.")
     lines = [(m, n, float(w)) for m, own in weights.items() for n, w in zip(names, own, strict=True)]
-    frame = {name: [line[k] for line in lines] for k, name in enumerate(("method", "feature", "weight"))}
+    frame = columns(("method", "feature", "weight"), lines)
     weight = number("weight", None, domain=[0, 1]) | {"axis": {"values": [0, 1]}}
     bars = layer("bar", "main", x=names_of("feature", None), y=weight)
     drawing = {

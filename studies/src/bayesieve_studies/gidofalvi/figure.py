@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from bayesieve.evaluation.results import Comparison
@@ -17,13 +19,10 @@ def steps_figure(comparison: Comparison, campaign: str, method: str, title: str)
     """Draw the mean over the repetitions, on training and test rows, after each feature that all of them reach."""
     every = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
     sizes = [k for k, errors in enumerate(every, start=1) if not np.isnan(errors).any()]
-    means: dict[str, list[float]] = {
-        f"{measure}_{part}": [
-            float(of_method(comparison, campaign, method, f"{measure} {part}", k).mean()) for k in sizes
-        ]
-        for measure in _MEASURES
-        for part in ("train", "test")
-    }
+    means: dict[str, list[float]] = {}
+    for key in itertools.product(_MEASURES, ("train", "test")):
+        own = [of_method(comparison, campaign, method, " ".join(key), k) for k in sizes]
+        means["_".join(key)] = [float(values.mean()) for values in own]
     x = number("features", "features")
     best = {"mse": np.argmin, "profit": np.argmax}
     panels = []

@@ -1,0 +1,123 @@
+"""Figures that results draw of themselves."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB, path_figure
+from bayesieve.classifier import report_data
+from bayesieve.report import Figure, explanation_figure
+from tests.report.paths import forward_trace
+from tests.report.sample import compared, rows_of
+from tests.report.test_comparison import SCORES, several
+from tests.report.test_pages import stability_of
+
+
+@cache
+def fitted(n_classes: int, n_columns: int = 4) -> tuple[SelectiveNB, pl.DataFrame]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 400)
+    columns = {f"x{k}": y + rng.normal(size=400) for k in range(n_columns)}
+    X = pl.DataFrame(columns | {"word": np.array(["a", "b", "c"])[rng.integers(0, 3, 400)]})
+    return SelectiveNB("all", calibrate=False).fit(X, y), X
+
+
+@pytest.mark.parametrize("row", [0, 3])
+def test_parts_of_a_row_add_up_to_its_log_odds(row: int) -> None:
+    model, X = fitted(2)
+    explanation, chances = model.explanation(X[:5]), model.predict_proba(X[:5])[row]
+    figure = explanation.plot(row)
+    data = figure.data
+    assert data["feature"][0] == "Every row"
+    assert data["to"][-1] == pytest.approx(np.log(chances[1] / chances[0]))
+    assert data["amount"][:-1].sum() == pytest.approx(data["to"][-1])
+    assert data["from"][1:-1].to_list() == data["to"][:-2].to_list()
+    sizes = data["amount"][1:-1].abs().to_list()
+    assert sizes == sorted(sizes, reverse=True)
+    assert figure.caption.startswith(f"P(1) is {100 * chances[1]:.1f}% (90% interval ")
+    other = explanation.plot(row, 0)
+    assert other.data["to"][-1] == pytest.approx(-data["to"][-1])
+    against = explanation.against(0).plot(row)
+    np.testing.assert_allclose(against.data["amount"], data["amount"])
+    assert against.caption == figure.caption
+    assert {"Feature", "Nats"} < set(figure.table()["heads"])
+
+
+def test_rows_of_more_classes_are_explained_for_the_predicted_one() -> None:
+    model, X = fitted(3)
+    explanation = model.explanation(X[:5])
+    for row, label in enumerate(model.predict(X[:5]).tolist()):
+        figure = explanation.plot(row)
+        assert f"P({label})" in figure.caption
+        assert figure.data["to"][-1] == pytest.approx(explanation.joint_log_proba()[row, label])
+    assert "P(2)" in explanation.plot(0, 2, title="Why").caption
+    chances = model.predict_proba(X[:1])[0]
+    against = explanation.against(0).plot(0, 2)
+    assert against.data["to"][-1] == pytest.approx(np.log(chances[2] / chances[0]))
+
+
+def test_the_smallest_parts_are_drawn_together() -> None:
+    model, X = fitted(2, 30)
+    explanation = model.explanation(X[:1])
+    data = explanation.plot().data
+    assert data.height == 15
+    assert data["feature"][13] == f"{len(explanation.features) - 12} other features"
+    assert data["amount"][:-1].sum() == pytest.approx(data["to"][-1])
+    assert data["label"].n_unique() == 15
+
+
+@pytest.mark.parametrize(
+    ("row", "label", "message"), [(5, None, "from 0, got 5"), (-1, None, "got -1"), (0, 7, "got 7")]
+)
+def test_rows_and_classes_that_there_are_not(row: int, label: Any, message: str) -> None:
+    model, X = fitted(2)
+    with pytest.raises(ValueError, match=message):
+        explanation_figure(model.explanation(X[:5]), row, label)
+
+
+def test_searches_and_stability_draw_themselves() -> None:
+    trace = forward_trace()
+    assert trace.plot(title="Mine").spec == path_figure(trace, title="Mine").spec
+    stability = stability_of("f")
+    assert stability.plot(title="Mine").title == "Mine"
+    assert stability.plot().spec == stability.figure().spec
+
+
+def test_comparisons_draw_methods() -> None:
+    rows = rows_of(SCORES)
+    for row in rows:
+        row |= {"n_features": 7, "fit_seconds": 0.5, "log_loss": 1 - row["accuracy"]}
+    one = compared(rows)
+    assert one.plot().data.columns[:2] == ["method", "quality"]
+    assert one.plot(measure="log_loss").heads["quality"] == "Log loss"
+    assert one.plot("ranks").title == "Accuracy"
+    assert "over 4 folds" in one.plot("ranks").caption
+    assert "over 5 data sets" in compared(several(5, ["A", "B"])).plot("ranks").caption
+    with pytest.raises(ValueError, match="kind must be one of 'tradeoff', 'ranks'"):
+        one.plot("bars")
+    with pytest.raises(ValueError, match="has a value of 'auc'"):
+        one.plot(measure="auc")
+    with pytest.raises(ValueError, match="No fold was timed"):
+        compared(rows_of(SCORES)).plot()
+    with pytest.raises(ValueError, match="There is only one method"):
+        compared(rows_of({"A": [0.5, 0.6]})).plot("ranks")
+    with pytest.raises(ValueError, match="Fewer than two data sets"):
+        compared(rows_of({"A": [0.5], "B": [0.5]}) + rows_of({"A": [None], "B": [None]}, "other")).plot("ranks")
+
+
+def test_a_feature_is_drawn_without_the_rest_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = fitted(2)
+    for name in ("report_data", "_program", "_search"):
+        monkeypatch.setattr(report_data, name, None)
+    drawn: Figure = model.plot("x1")
+    feature = model.scorecard_["x1"]
+    steps = feature.contributions[:, 1] - feature.contributions[:, 0]
+    np.testing.assert_allclose(drawn.data["contribution"], steps[: drawn.data.height])
+    assert model.plot_importance().data["importance"].sum() == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="There is no feature 'unknown'"):
+        model.plot("unknown")
