@@ -23,7 +23,6 @@ _FIT = """
 import hashlib, json, sys, tempfile, threading, time
 import pyarrow as pa
 from bayesieve import SelectiveNB
-from bayesieve.engine import Disk
 
 def anonymous():
     with open("/proc/self/status") as lines:
@@ -43,7 +42,7 @@ way, path, folder, n_rows = sys.argv[1:]
 table = pa.ipc.open_file(pa.memory_map(path)).read_all()[: int(n_rows)]
 X, y = table.drop(["target"]), table["target"].to_numpy()
 with tempfile.TemporaryDirectory() as small:  # compiles, and imports
-    SelectiveNB(engine="memory" if way == "in memory" else Disk(small)).fit(X[:20_000], y[:20_000])
+    SelectiveNB(cache=None if way == "in memory" else small).fit(X[:20_000], y[:20_000])
 before, peak, resident, done = anonymous(), 0, 0, threading.Event()
 
 def watch():
@@ -54,7 +53,7 @@ def watch():
 thread = threading.Thread(target=watch)
 thread.start()
 began, cpu = time.perf_counter(), time.process_time()
-model = SelectiveNB(engine="memory" if way == "in memory" else Disk(folder)).fit(X, y)
+model = SelectiveNB(cache=None if way == "in memory" else folder).fit(X, y)
 seconds = time.perf_counter() - began
 end, cpu = anonymous(), time.process_time() - cpu
 done.set()
@@ -88,10 +87,10 @@ def main() -> None:
     report = Report("engine", "Rows in memory and rows mapped from files", arguments)
     report.add(
         "`SelectiveNB()` on a mixed table of 30 columns (15 numeric, up to 30,000 values each; 15 categorical), "
-        "against `SelectiveNB(engine=Disk(FOLDER))` with an empty folder, and with one that holds the codes. The table "
-        "itself is mapped from an Arrow file. Memory is anonymous memory of a fresh process beyond that before the "
-        "fit, at its peak and when the fit ends, and pages of the folder's files in memory at their peak, at most "
-        "256 MiB by default. Processor time includes the clock that looks at the memory every 20 ms.\n"
+        "against `SelectiveNB(cache=FOLDER)` with an empty folder, and with one that holds the codes. The table itself "
+        "is mapped from an Arrow file. Memory is anonymous memory of a fresh process beyond that before the fit, at "
+        "its peak and when the fit ends, and pages of the folder's files in memory at their peak, at most 256 MiB by "
+        "default. Processor time includes the clock that looks at the memory every 20 ms.\n"
     )
     lines, ratios = [], {}
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,6 @@ _FIT = """
 import json, sys, tempfile, threading, time
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.engine import Disk
 
 def status():
     with open("/proc/self/status") as lines:
@@ -36,7 +35,7 @@ def status():
 
 limit, small, *paths = sys.argv[1:]
 with tempfile.TemporaryDirectory() as folder:
-    SelectiveNB(engine=Disk(memory_limit=limit)).fit(small, "target")  # compiles, and imports
+    SelectiveNB(memory_limit=limit).fit(small, "target")  # compiles, and imports
     before, peaks, done = status(), status(), threading.Event()
 
     def watch():
@@ -46,7 +45,7 @@ with tempfile.TemporaryDirectory() as folder:
     thread = threading.Thread(target=watch)
     thread.start()
     began, cpu = time.perf_counter(), time.process_time()
-    model = SelectiveNB(engine=Disk(memory_limit=limit), n_jobs=-1).fit(bayesieve.scan(paths), "target")
+    model = SelectiveNB(memory_limit=limit, n_jobs=-1).fit(bayesieve.scan(paths), "target")
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     done.set()
     thread.join()

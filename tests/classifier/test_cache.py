@@ -1,4 +1,4 @@
-"""`SelectiveNB(engine=Disk(FOLDER))`: the same model as in memory, codes used again, and folders that are not whole."""
+"""`SelectiveNB(cache=FOLDER)`: the same model as in memory, codes used again, and folders that are not whole."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bayesieve import (
     TableEncoder,
     WrapperSelector,
 )
-from bayesieve.engine import Cache, Disk, InMemory, Mapped, files
+from bayesieve.engine import Cache, InMemory, Mapped, files
 from tests.classifier.processes import dies_at, exit_code
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,10 +79,10 @@ def test_the_same_saved_model(name: str, german: tuple[pl.DataFrame, pl.Series],
         X, model = X.select("age", "credit_amount"), SelectiveNB("map", encoder=IndicatorEncoder(4))
     expected = saved(clone(model).fit(X, y, weights), tmp_path)
     folder = tmp_path / "cache"
-    for engine in (Disk(folder), Disk(folder), InMemory(512), Mapped(tmp_path, block_rows=512, resident_bytes=1)):
-        fitted = clone(model).set_params(engine=engine).fit(X, y, weights)
+    for engine in (folder, folder, InMemory(512), Mapped(tmp_path, block_rows=512, resident_bytes=1)):
+        fitted = clone(model).set_params(cache=engine).fit(X, y, weights)
         assert saved(fitted, tmp_path) == expected
-        assert bayesieve.load(tmp_path / "model.json").engine == "memory"
+        assert bayesieve.load(tmp_path / "model.json").cache is None
     notes = ["search"] if name in ("compression", "map", "exhaustive") else []  # of the search from several starts
     kept = ["bayesi", "codes-", *notes] if name != "indicators" else []
     assert [file.name[:6] for file in sorted(folder.iterdir())][: len(kept)] == kept
@@ -154,7 +154,7 @@ def test_codes_used_again_know_which_columns_are_noise(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 60)
     X = pl.DataFrame({"constant": np.zeros(60), **{f"noise {k}": rng.integers(0, 2, 60) + 0.0 for k in range(200)}})
-    fitted = [SelectiveNB(engine=Disk(tmp_path / "cache")).fit(X, y) for _ in range(2)]
+    fitted = [SelectiveNB(cache=tmp_path / "cache").fit(X, y) for _ in range(2)]
     levels = fitted[0].encoder_.levels_
     assert levels.doubtful.size > 0 < levels.n_constant
     assert saved(fitted[0], tmp_path) == saved(fitted[1], tmp_path)
@@ -181,20 +181,20 @@ def test_folders_that_are_refused(german: tuple[pl.DataFrame, pl.Series], tmp_pa
     X, y = german
     (tmp_path / "mine.csv").write_text("a,b\n")
     with pytest.raises(ValueError, match=r"holds other files than a cache of bayesieve \(mine.csv\); give a new or an"):
-        SelectiveNB(engine=Disk(tmp_path)).fit(X, y)
+        SelectiveNB(cache=tmp_path).fit(X, y)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.csv"]
     for path in (tmp_path / "mine.csv", tmp_path / "mine.csv" / "deeper"):
         with pytest.raises(ValueError, match="is not a folder; give a new or an empty folder as the cache"):
-            SelectiveNB(engine=Disk(path)).fit(X, y)
+            SelectiveNB(cache=path).fit(X, y)
     with pytest.raises(TypeError, match="A path must be text"):
-        SelectiveNB(engine=Disk(3)).fit(X, y)
+        SelectiveNB(cache=3).fit(X, y)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_rights(german: tuple[pl.DataFrame, pl.Series], tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(ValueError, match="cannot be used as a cache \\(Permission denied\\)"):
-        SelectiveNB(engine=Disk(tmp_path / "cache")).fit(*german)
+        SelectiveNB(cache=tmp_path / "cache").fit(*german)
 
 
 def test_a_full_disk_leaves_no_half_cache(
@@ -205,7 +205,7 @@ def test_a_full_disk_leaves_no_half_cache(
 
     monkeypatch.setattr("bayesieve.engine.files.os.fsync", full)
     with pytest.raises(OSError, match="cannot be written \\(No space left on device\\); check its rights and space"):
-        SelectiveNB(engine=Disk(tmp_path / "cache")).fit(*german)
+        SelectiveNB(cache=tmp_path / "cache").fit(*german)
     assert list((tmp_path / "cache").iterdir()) == []
 
 
@@ -220,7 +220,7 @@ def dies_before(phase: str, folder: Path) -> None:
     files._IN_MEMORY_BYTES = 0
     owner, name = {"codes": (os, "fsync"), "manifest": (files, "write_atomically")}.get(phase, (SelectiveNB, "_learn"))
     setattr(owner, name, dies_at(1, getattr(owner, name)))
-    SelectiveNB(engine=Disk(folder)).fit(*noise())
+    SelectiveNB(cache=folder).fit(*noise())
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL")
@@ -230,7 +230,7 @@ def test_a_killed_fit_leaves_nothing_that_passes_for_whole(phase: str, tmp_path:
     left = sorted({file.name[:6] for file in tmp_path.iterdir()} - {"search"})
     assert left == (["bayesi", "codes-"] if phase == "search" else ["codes-"])  # scratch files vanish
     (X, y), engine = noise(), CountsFits(tmp_path)
-    model = SelectiveNB(engine=engine).fit(X, y)
+    model = SelectiveNB(cache=engine).fit(X, y)
     assert engine.n_coded == (0 if phase == "search" else 1)
     np.testing.assert_array_equal(model.predict_proba(X), SelectiveNB().fit(X, y).predict_proba(X))
     assert len([file for file in tmp_path.iterdir() if file.name[:6] != "search"]) == 2
@@ -249,7 +249,7 @@ def test_the_engine_on_disk_gives_the_model_in_memory(
     alone = SelectiveNB().fit(X, y)
     monkeypatch.setattr(Mapped, "map", noted)
     for cache in (None, tmp_path / "codes"):
-        model = SelectiveNB(engine=Disk(cache) if cache else "disk").fit(X, y)
+        model = SelectiveNB(engine="disk", cache=cache).fit(X, y)
         assert saved(model, tmp_path) == saved(alone, tmp_path)
         assert folders == {cache or Path(tempfile.gettempdir())}
         assert bayesieve.load(tmp_path / "model.json").engine == "memory"  # where rows live is no part of a model

@@ -29,7 +29,7 @@ from bayesieve import (
 from bayesieve.criteria import Benefit
 from bayesieve.discretize import row_blocks, value_sums
 from bayesieve.discretize.row_blocks import ScannedBlocks
-from bayesieve.engine import Cache, Disk, Mapped
+from bayesieve.engine import Cache, Mapped
 from bayesieve.engine.files import bytes_of
 from bayesieve.search import greedy
 from bayesieve.table.scanned import ScannedTable
@@ -172,7 +172,7 @@ def test_too_many_categories_count_as_never_seen(tmp_path: Path, monkeypatch: py
     source = written(frame, tmp_path, 4)
     for _ in range(2):  # the second fit finds the codes
         with pytest.warns(UserWarning, match="Only the most frequent 20 different values count in 'town'"):
-            model = SelectiveNB(engine=Disk(tmp_path / "codes")).fit(bayesieve.scan(source), "paid")
+            model = SelectiveNB(cache=tmp_path / "codes").fit(bayesieve.scan(source), "paid")
         assert model.cautions_[0].columns == ("town",)
     assert sum(map(len, model.encoder_.levels_[0].groups or ())) == 20
     known = model.encoder_.levels_[0].counts.sum()
@@ -289,9 +289,7 @@ def dies_while(phase: str, source: str, folder: Path, values: int = 0, cells: in
         greedy._Waves.run = dies_at(3, greedy._Waves.run)  # type: ignore[method-assign]
     encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
     options = {"encoder": encoder, "pairs": 0, "calibrate": phase == "reading", "n_jobs": 1}
-    SelectiveNB(CompressionAveraging(exhaustive=False), engine=Disk(folder), **options).fit(
-        bayesieve.scan(source), "paid"
-    )
+    SelectiveNB(CompressionAveraging(exhaustive=False), cache=folder, **options).fit(bayesieve.scan(source), "paid")
 
 
 @pytest.mark.parametrize("phase", ["counting", "coding", "searching"])
@@ -306,7 +304,7 @@ def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypat
     monkeypatch.setattr(ScannedBlocks, "_read", lambda *a: n_read.append(1) or read(*a))
     options = {"pairs": 0, "calibrate": False}
     selector = CompressionAveraging(exhaustive=False)
-    model = SelectiveNB(selector, engine=Disk(folder), **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
+    model = SelectiveNB(selector, cache=folder, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
     waves_left, passes = len(n_waves), len(n_read)
     expected = SelectiveNB(selector, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
     np.testing.assert_array_equal(model.feature_weights_, expected.feature_weights_)
@@ -320,10 +318,10 @@ def test_damaged_notes_are_not_used(tmp_path: Path) -> None:
     source = written(claims(500).select("age", "town", "paid"), tmp_path, 8)
     folder = tmp_path / "codes"
     selector = CompressionAveraging(exhaustive=False)
-    model = SelectiveNB(selector, engine=Disk(folder)).fit(source, "paid")
+    model = SelectiveNB(selector, cache=folder).fit(source, "paid")
     note = next(folder.glob("search-*.bin"))
     note.write_bytes(note.read_bytes()[:-7])
-    again = SelectiveNB(selector, engine=Cache(folder)).fit(source, "paid")
+    again = SelectiveNB(selector, cache=Cache(folder)).fit(source, "paid")
     np.testing.assert_array_equal(model.feature_weights_, again.feature_weights_)
 
 
@@ -358,8 +356,8 @@ def test_reading_goes_on_where_it_was_killed(
     def fit(cache: Path) -> str:
         selector = CompressionAveraging(exhaustive=False)
         options = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": True}
-        model = SelectiveNB(selector, engine=Disk(cache), **options).fit(bayesieve.scan(source), "paid")
-        model.set_params(engine="memory").save(tmp_path / "model.json")
+        model = SelectiveNB(selector, cache=cache, **options).fit(bayesieve.scan(source), "paid")
+        model.set_params(cache=None).save(tmp_path / "model.json")
         times = r'seconds": (\[[^]]*\]|[^,]*)|"sha256": "\w+"'
         return re.sub(times, "", (tmp_path / "model.json").read_text())
 
@@ -380,7 +378,7 @@ def fit_within(limit: str, path: Path) -> None:
     X, y = np.random.default_rng(0).normal(size=(3000, 4)), np.arange(3000) % 2
     SelectiveNB().fit(X + y[:, None], y)
     before = peak()
-    model = SelectiveNB(engine=Disk(memory_limit=limit), pairs=0).fit(bayesieve.scan(path), "y")
+    model = SelectiveNB(memory_limit=limit, pairs=0).fit(bayesieve.scan(path), "y")
     assert set(model.selected_features_) & {"x0", "x1"}
     assert peak() - before < bytes_of(limit), peak() - before
 

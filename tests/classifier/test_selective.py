@@ -33,7 +33,6 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.classifier import selective
-from bayesieve.engine import Disk
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence import calibration
 from bayesieve.search import SearchState
@@ -331,6 +330,7 @@ def test_calibration_has_no_more_time_than_the_search_left_it(monkeypatch: pytes
         ("smoothing", [-1, float("inf")]),
         ("calibrate", ["no", 0, 1, None]),
         ("engine", [dict, np.array([1, 2]), "disks", 3]),
+        ("memory_limit", ["4 lions", "", "100MB", 10, 4.5, True, "-4GiB"]),
         ("selector", ["best"]),
         ("pairs", ["some", -1]),
         ("prior", ["mine"]),
@@ -347,12 +347,6 @@ def test_options_are_checked_whatever_the_selector(option: str, values: list[Any
                 model.fit("no table", labels())  # before anything is read
         with pytest.raises(ValueError, match=f"^{option} must be"):
             model.fit_coded(coded, encoder)
-
-
-@pytest.mark.parametrize("limit", ["4 lions", "", "100MB", 10, 4.5, True, "-4GiB"])
-def test_limits_of_memory_are_checked(limit: Any) -> None:
-    with pytest.raises(ValueError, match=r"^memory_limit must be"):
-        SelectiveNB(engine=Disk(memory_limit=limit)).fit("no table", labels())
 
 
 def test_the_encoder_of_the_selector_is_used() -> None:

@@ -21,7 +21,6 @@ from bayesieve import (
 )
 from bayesieve.discretize import fitted_columns
 from bayesieve.discretize.random_sums import SummedTable, sum_names
-from bayesieve.engine import Disk
 from bayesieve.table import FeatureLevels, as_table
 from bayesieve.table.derived_levels import features_from_json, features_to_json
 from bayesieve.table.levels import columns_behind, columns_of
@@ -271,13 +270,11 @@ def test_parts_of_a_summed_table() -> None:
 
 def test_the_cache_tells_sums_apart(tmp_path: Any) -> None:
     frame, y = mixed()
-    plain = SelectiveNB(engine=Disk(tmp_path), pairs=0).fit(frame, y)
+    plain = SelectiveNB(cache=tmp_path, pairs=0).fit(frame, y)
     for _ in range(2):
-        model = SelectiveNB(encoder=TableEncoder(sums=RandomSums(6)), engine=Disk(tmp_path), pairs=0).fit(frame, y)
+        model = SelectiveNB(encoder=TableEncoder(sums=RandomSums(6)), cache=tmp_path, pairs=0).fit(frame, y)
         assert model.selected_features_[0] == "a + d"
-    other = SelectiveNB(encoder=TableEncoder(sums=RandomSums(1, random_state=4)), engine=Disk(tmp_path), pairs=0).fit(
-        frame, y
-    )
+    other = SelectiveNB(encoder=TableEncoder(sums=RandomSums(1, random_state=4)), cache=tmp_path, pairs=0).fit(frame, y)
     without = SelectiveNB(encoder=TableEncoder(sums=RandomSums(1, random_state=4)), pairs=0).fit(frame, y)
     np.testing.assert_array_equal(other.predict_proba(frame), without.predict_proba(frame))
     assert len(plain.encoder_.levels_) == 5

@@ -19,7 +19,7 @@ import pytest
 import bayesieve
 from bayesieve import CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.discretize import row_blocks, value_sums
-from bayesieve.engine import Cache, Disk, files
+from bayesieve.engine import Cache, files
 from tests.classifier.test_scanned import claims, read_in_small_blocks, written
 from tests.processes import CONTEXT
 
@@ -63,7 +63,7 @@ def edited(value: Any) -> Any:
 
 def test_no_edited_entry_of_a_manifest_is_believed(tmp_path: Path) -> None:
     X, y = table()
-    expected = SelectiveNB(engine=Disk(tmp_path)).fit(X, y).predict_proba(X)
+    expected = SelectiveNB(cache=tmp_path).fit(X, y).predict_proba(X)
     content = (tmp_path / MANIFEST).read_text()
     paths = list(numbers_in(json.loads(content)))
     assert len(paths) > 40
@@ -75,7 +75,7 @@ def test_no_edited_entry_of_a_manifest_is_believed(tmp_path: Path) -> None:
         part[path[-1]] = edited(part[path[-1]])
         (tmp_path / MANIFEST).write_text(json.dumps(changed))
         engine = Counts(tmp_path)
-        found = SelectiveNB(engine=engine).fit(X, y).predict_proba(X)
+        found = SelectiveNB(cache=engine).fit(X, y).predict_proba(X)
         assert engine.n_made == 1, path
         np.testing.assert_array_equal(found, expected)
         content = (tmp_path / MANIFEST).read_text()  # names other codes now
@@ -86,7 +86,7 @@ def test_no_damaged_byte_changes_a_model(which: str, tmp_path: Path) -> None:
     X, y = table(1)
 
     def fit() -> np.ndarray:
-        return SelectiveNB(CompressionAveraging(exhaustive=False), engine=Disk(tmp_path)).fit(X, y).predict_proba(X)
+        return SelectiveNB(CompressionAveraging(exhaustive=False), cache=tmp_path).fit(X, y).predict_proba(X)
 
     expected = fit()
     rng = np.random.default_rng(0)
@@ -120,12 +120,12 @@ def test_files_changed_to_the_same_size_and_time_are_coded_again(tmp_path: Path)
     X, y = table(2)
     X.with_columns(y=y).write_csv(path)
     before = path.stat()
-    SelectiveNB(engine=Disk(folder)).fit(bayesieve.scan(path), "y")
+    SelectiveNB(cache=folder).fit(bayesieve.scan(path), "y")
     text = path.read_text().splitlines()
     path.write_text("\n".join([text[0], *reversed([line[:-1] + str(1 - int(line[-1])) for line in text[1:]])]) + "\n")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert path.stat().st_size == before.st_size
-    found = SelectiveNB(engine=Disk(folder)).fit(bayesieve.scan(path), "y").predict_proba(X)
+    found = SelectiveNB(cache=folder).fit(bayesieve.scan(path), "y").predict_proba(X)
     np.testing.assert_array_equal(found, SelectiveNB().fit(bayesieve.scan(path), "y").predict_proba(X))
 
 
@@ -157,7 +157,7 @@ def test_symbolic_links(tmp_path: Path) -> None:
     X, y = table()
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    SelectiveNB(engine=Disk(tmp_path / "link")).fit(X, y)
+    SelectiveNB(cache=tmp_path / "link").fit(X, y)
     assert (tmp_path / "real" / MANIFEST).is_file()
     mine = tmp_path / "mine.txt"
     mine.write_text("precious")
@@ -166,7 +166,7 @@ def test_symbolic_links(tmp_path: Path) -> None:
         link = tmp_path / "other" / name
         link.symlink_to(mine)
         with pytest.raises(ValueError, match="holds other files than a cache of bayesieve"):
-            SelectiveNB(engine=Disk(tmp_path / "other")).fit(X, y)
+            SelectiveNB(cache=tmp_path / "other").fit(X, y)
         link.unlink()
     assert mine.read_text() == "precious"
 
@@ -209,8 +209,8 @@ PLACES: dict[str, tuple[Any, str]] = {
 
 def fitted(source: str, folder: str | None) -> SelectiveNB:
     options: dict[str, Any] = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": False, "n_jobs": 1}
-    model = SelectiveNB(CompressionAveraging(exhaustive=False), engine=Disk(folder), **options)
-    return model.fit(bayesieve.scan(source), "paid").set_params(engine="memory")
+    model = SelectiveNB(CompressionAveraging(exhaustive=False), cache=folder, **options)
+    return model.fit(bayesieve.scan(source), "paid").set_params(cache=None)
 
 
 def digest_of(model: SelectiveNB) -> str:

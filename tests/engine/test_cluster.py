@@ -37,7 +37,7 @@ from bayesieve.counts.remote import RemoteTable
 from bayesieve.counts.row_content import fingerprints
 from bayesieve.criteria import LogLoss
 from bayesieve.discretize import row_blocks
-from bayesieve.engine import Cluster, Disk, Mapped
+from bayesieve.engine import Cluster, Mapped
 from bayesieve.engine.cluster import Keeper
 from bayesieve.table import as_table
 from bayesieve.table.scanned import ScannedTable
@@ -559,10 +559,10 @@ def test_the_same_rows_give_the_same_model_on_all_engines(
             cluster.seats = cluster.seats[:n_workers]
             frame.write_csv(Path(folder) / "rows.csv")
             for place, source in (
-                ({"engine": Disk(cache)}, path),
-                ({"engine": Disk(cache)}, path),
+                ({"cache": cache}, path),
+                ({"cache": cache}, path),
                 ({"engine": Mapped(folder, 600)}, frame.lazy()),
-                ({"engine": Disk(memory_limit=512 << 20)}, Path(folder) / "rows.csv"),
+                ({"memory_limit": 512 << 20}, Path(folder) / "rows.csv"),
                 ({"engine": cluster}, path),
             ):
                 model = SelectiveNB(**options, **place).fit(bayesieve.scan(source), "target", weight)

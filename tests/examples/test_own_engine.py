@@ -46,7 +46,7 @@ def test_the_budget_is_kept(
     monkeypatch.setattr(Mapped, "array", array)
     monkeypatch.setattr(engine, "array", lambda *options: (of_engine(*options), used.append(engine.used))[0])
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    model = SelectiveNB("map", engine=engine).fit(X, y)
+    model = SelectiveNB("map", cache=engine).fit(X, y)
     np.testing.assert_array_equal(model.feature_weights_, SelectiveNB("map").fit(X, y).feature_weights_)
     assert 0 <= max(used) <= budget
     assert bool(in_files) == (budget < 1 << 20)

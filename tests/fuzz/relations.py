@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.engine import Disk, Mapped
+from bayesieve.engine import Mapped
 
 Rng = np.random.Generator
 
@@ -272,7 +272,7 @@ RELATIONS = {
     "again": Relation(),
     "two_threads": Relation(options=lambda folder: {"n_jobs": 2}),
     "blocks_on_disk": Relation(options=lambda folder: {"engine": Mapped(folder, block_rows=100)}),
-    "cache": Relation(options=lambda folder: {"engine": Disk(folder)}),
+    "cache": Relation(options=lambda folder: {"cache": folder}),
     "saved": Relation(of_model=_saved),
     "pickled": Relation(of_model=_pickled),
     "weight_2_is_a_row_repeated": Relation(_distinct_rows, base=_some_twice, within=ROUNDING),

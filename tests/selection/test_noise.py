@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bayesieve import SelectiveNB
-from bayesieve.engine import Disk
 
 
 @pytest.mark.filterwarnings("ignore:No feature is kept")
@@ -40,5 +39,5 @@ def test_columns_that_say_something_stay_among_columns_of_noise() -> None:
 @pytest.mark.filterwarnings("ignore:No feature is kept")
 def test_a_search_without_candidates_is_noted_in_a_cache(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    model = SelectiveNB(engine=Disk(tmp_path)).fit(rng.normal(size=(60, 3)), rng.integers(0, 2, 60))
+    model = SelectiveNB(cache=tmp_path).fit(rng.normal(size=(60, 3)), rng.integers(0, 2, 60))
     assert not model.feature_weights_.any()

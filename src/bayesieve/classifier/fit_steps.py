@@ -17,7 +17,7 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.row_blocks import ReadingTooSlow
 from bayesieve.discretize.rules import TableRules
-from bayesieve.engine import IN_MEMORY, Cache, Cluster, Disk, Engine, Mapped
+from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
 from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import OFFSET, intercept_for, rows_to_keep
@@ -54,7 +54,9 @@ def check_options(model: SelectiveNB) -> None:
     check_prior(model.prior)
     check_allowed(vars(model), _ALLOWED)
     check_monotone(model)
-    check_engine(model.engine)
+    check_engine(model.engine, model.cache)
+    if model.memory_limit is not None:
+        bytes_of(model.memory_limit)
 
 
 def check_monotone(model: SelectiveNB) -> None:
@@ -218,20 +220,19 @@ def read_rows(
 
 
 @contextmanager
-def place(rows: TrainingRows, engine: Any) -> Iterator[Engine]:
+def place(rows: TrainingRows, engine: Any, cache: Any, memory_limit: Any) -> Iterator[Engine]:
     """Where a fit keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
-    if is_cluster(engine):
+    in_files = rows.is_scanned or memory_limit is not None or is_choice(engine, (DISK,))
+    limits = mapped_options(memory_limit) if in_files else {}
+    if cache is not None:
+        yield cache if isinstance(cache, Engine) else Cache(cache, **limits)
+    elif is_cluster(engine):
         with Cluster(engine) as cluster:
             yield cluster
     elif isinstance(engine, Engine):
         yield engine
-    elif is_choice(engine, (MEMORY,)) and not rows.is_scanned:
-        yield IN_MEMORY
     else:
-        disk = disk_of(engine)
-        bounded = disk.cache is None or disk.memory_limit is not None or rows.is_scanned
-        limits = mapped_options(disk.memory_limit) if bounded else {}
-        yield Mapped(tempfile.gettempdir(), **limits) if disk.cache is None else Cache(disk.cache, **limits)
+        yield Mapped(tempfile.gettempdir(), **limits) if limits else IN_MEMORY
 
 
 def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector, engine: Engine) -> dict[str, Any]:
@@ -469,17 +470,12 @@ def is_cluster(engine: Any) -> bool:
     return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in kinds)
 
 
-def disk_of(engine: Any) -> Disk:
-    """How to keep rows in files."""
-    return engine if isinstance(engine, Disk) else Disk()
-
-
-def check_engine(engine: Any) -> None:
-    """Raise ValueError unless ``engine`` is one."""
-    if not (isinstance(engine, (Disk, Engine)) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
+def check_engine(engine: Any, cache: Any) -> None:
+    """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
+    if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
         raise ValueError(
-            "engine must be 'memory', 'disk', a Disk, a Dask client, the address of its scheduler such as "
-            f"'dask://host:8786', or an Engine, got {engine!r:.80}."
+            "engine must be 'memory', 'disk', a Dask client, the address of its scheduler such as 'dask://host:8786', "
+            f"or an Engine, got {engine!r:.80}."
         )
-    if isinstance(engine, Disk):
-        bytes_of(engine.memory_limit)
+    if cache is not None and not is_choice(engine, (MEMORY, DISK)):
+        raise ValueError("engine and cache are two places to keep the rows; give one of them only.")

@@ -25,7 +25,6 @@ from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.recoding import drawn_from_scan
-from bayesieve.engine import Disk
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
 from bayesieve.scorecard.reasons import explained_by_column
@@ -80,7 +79,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return state if isinstance(state.get("engine", MEMORY), (str, Disk)) else {**state, "engine": MEMORY}
+        return state if isinstance(state.get("engine", MEMORY), str) else {**state, "engine": MEMORY}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "scorecard_")

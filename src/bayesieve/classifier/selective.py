@@ -90,11 +90,15 @@ class SelectiveNB(Predicting):
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
         of repeated rows, such as shares or survey weights.
-    engine : "memory", "disk", Disk, distributed.Client, str or Engine, default="memory"
-        Where rows live during the fit; those of a scan in files, anyway. "disk": in temporary files.
-        ``Disk(cache=FOLDER, memory_limit="4GiB")`` of `bayesieve.engine`: in files of a folder, where codes stay for
-        later fits, and within a limit of memory. A Dask client, or an address such as ``"dask://host:8786"``: with its
-        workers.
+    engine : "memory", "disk", distributed.Client, str or Engine, default="memory"
+        Where rows live during the fit. "disk": in files of ``cache`` or, without it, of the folder for temporary files.
+        A Dask client, or an address such as ``"dask://host:8786"``: with its workers.
+    cache : str, path, Engine or None, default=None
+        Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
+    memory_limit : int, str or None, default=None
+        Memory for a fit from files, such as "4GiB", at least 512 MiB; None: 4 GiB, or half the machine's if that is
+        less. A frame that is in memory already does not count; given a limit, its codes and the numbers of the search
+        are kept in files.
 
     Attributes
     ----------
@@ -162,6 +166,8 @@ class SelectiveNB(Predicting):
         verbose: int = 0,
         normalize: bool = False,
         engine: Any = "memory",
+        cache: Any = None,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.selector = selector
         self.encoder = encoder
@@ -178,6 +184,8 @@ class SelectiveNB(Predicting):
         self.verbose = verbose
         self.normalize = normalize
         self.engine = engine
+        self.cache = cache
+        self.memory_limit = memory_limit
 
     @with_shared_docs
     def fit(
@@ -228,7 +236,7 @@ class SelectiveNB(Predicting):
             normalize=self.normalize,
             positive=self.positive,
         )
-        with steps.place(rows, self.engine) as engine:
+        with steps.place(rows, self.engine, self.cache, self.memory_limit) as engine:
             options = steps.coding_options_of(self, encoder, selector, engine)
             with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
                 rows, coded = steps.code(rows, encoder, options)

@@ -18,7 +18,6 @@ import polars as pl
 from sklearn.base import clone
 
 from bayesieve import RandomSums, RepeatedFolds, SelectiveNB, TableEncoder
-from bayesieve.classifier.fit_steps import disk_of
 from bayesieve.classifier.predicting import labelled
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
@@ -27,7 +26,6 @@ from bayesieve.cli.models import show_summary
 from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.discretize.row_blocks import QUANTILES
-from bayesieve.engine import Disk
 from bayesieve.engine.files import bytes_of
 from bayesieve.evaluation.folds import read_moments
 from bayesieve.scorecard.wording import read_labels, unknown_levels
@@ -80,7 +78,7 @@ def fit(given: Any) -> None:
             screen.warn(unknown)  # of this fit; it is too late to stop
         model.scorecard_ = labelled(model, labels).scorecard_
     model.target_name_, model.benefit_rule_ = given.target, rule
-    model.set_params(verbose=0, engine="memory")
+    model.set_params(verbose=0, engine="memory", cache=None, memory_limit=None)
     with files.opened_folder(output):
         written = [("model", output / "model.json"), ("features", output / "features.csv")]
         model.save(output / "model.json", min_count=given.min_count)
@@ -150,17 +148,10 @@ def _model(given: Any, data: Any) -> Any:
         random_state=given.seed,
         n_jobs=given.jobs,
         verbose=0 if given.quiet else 1,
-        engine=_engine(given),
+        engine=given.engine,
+        cache=given.cache,
+        memory_limit=given.memory_limit,
     )
-
-
-def _engine(given: Any) -> Any:
-    """Where rows live; CommandError for two places."""
-    in_files = given.engine in ("memory", "disk")
-    if given.cache is not None and not in_files:
-        raise CommandError("--engine and --cache are two places to keep the rows; give one of them only")
-    is_plain = given.cache is None and given.memory_limit is None
-    return given.engine if is_plain or not in_files else Disk(given.cache, given.memory_limit)
 
 
 def _positive(text: str | None, data: Any) -> Any:
@@ -538,7 +529,7 @@ class ScannedTraining:
         n_columns, size = len(self.names), _size(self.source.n_bytes)
         target, seconds = quoted(self.columns.target), format_seconds(self._seconds(model))
         quantiles = getattr(model.encoder, "n_quantiles", QUANTILES)
-        n_classes, disk = self.target.n_classes, disk_of(model.engine)
+        n_classes = self.target.n_classes
         n_bytes = 2 * n_columns * self.n_rows + 2 * 16 * (n_classes - 1) * self.n_rows
         return [
             ("table", f"{plural(self.n_rows, 'row')} of {plural(n_columns, 'feature')}, {size}"),
@@ -548,8 +539,8 @@ class ScannedTraining:
             ("more", f"columns of over 100,000 distinct numbers, if any, once to thrice: {quantiles:,} quantiles"),
             ("last pass", "all columns: codes are written to disk, class after class"),
             ("then", "the search reads the codes"),
-            ("on disk", f"up to {_size(n_bytes)} while it runs, in {disk.cache or 'the folder for temporary files'}"),
-            ("memory", f"up to {_size(bytes_of(disk.memory_limit))}"),
+            ("on disk", f"up to {_size(n_bytes)} while it runs, in {model.cache or 'the folder for temporary files'}"),
+            ("memory", f"up to {_size(bytes_of(model.memory_limit))}"),
             ("time", f"about {seconds}, judged by {format_count(_TRIED_ROWS[-1])} rows at most"),
         ]
 
@@ -564,7 +555,7 @@ class ScannedTraining:
             for n_rows in _TRIED_ROWS:
                 part = replace(self, source=scan(frame.head(n_rows)))
                 began = time.perf_counter()
-                part.fit(clone(model).set_params(engine=replace(disk_of(model.engine), cache=None), verbose=0))
+                part.fit(clone(model).set_params(cache=None, verbose=0))
                 taken.append((part.n_rows, time.perf_counter() - began))
         (some, short), (more, long) = taken[-2:]
         per_row = max(long - short, 0.1 * long) / (more - some) if more > some else long / more

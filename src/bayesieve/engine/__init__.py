@@ -10,13 +10,12 @@ from bayesieve.engine.base import (
     map_in_threads,
 )
 from bayesieve.engine.cluster import Cluster
-from bayesieve.engine.files import Cache, Disk, Mapped
+from bayesieve.engine.files import Cache, Mapped
 
 __all__ = [
     "IN_MEMORY",
     "Cache",
     "Cluster",
-    "Disk",
     "Engine",
     "InMemory",
     "Mapped",

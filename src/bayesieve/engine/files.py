@@ -17,7 +17,6 @@ import threading
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import IO, Any
@@ -46,24 +45,6 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 _LEAST = 512 << 20  # Python, NumPy, polars and compiled code take most of it
 _DEFAULT = 4 << 30
 _LEAST_READING = 64 << 20
-
-
-@dataclass(frozen=True)
-class Disk:
-    """Where a fit keeps its rows: in files, within a limit of memory; `SelectiveNB` takes it as ``engine``.
-
-    Parameters
-    ----------
-    cache : str, path or None, default=None
-        Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
-        None: files of the folder for temporary files, which vanish.
-    memory_limit : int, str or None, default=None
-        Memory for the fit, such as "4GiB", at least 512 MiB; None: 4 GiB, or half the machine's if that is less. A
-        frame that is in memory already does not count.
-    """
-
-    cache: Any = None
-    memory_limit: int | str | None = None
 
 
 class Mapped(InMemory):
