@@ -432,7 +432,6 @@ def test_tables_with_little_to_learn(succeeds: Run, fails: Run) -> None:
         ("--monotone age=2", "--monotone must be +1 or -1 for the column 'age'"),
         ("--monotone Age=1", "did you mean 'age'"),
         ("--positive Bad", "There is no class 'Bad'; did you mean 'bad'?"),
-        ("--engine dask://nowhere:1 --cache kept", "--engine and --cache are two places to keep the rows"),
         ("--positive 1", "There is no class '1'; choose from 'bad' and 'good'"),
         ("--monotone housing=1", "'housing', whose categories have no"),
         ("--calibrate weights --monotone age=1", "monotone needs fitted evidence"),

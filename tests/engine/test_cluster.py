@@ -232,10 +232,11 @@ def test_workers_that_cannot_be_used(
         CompressionAveraging().fit_coded(coded.on(engine))
 
 
-def test_engines_that_cannot_be_used() -> None:
+def test_engines_that_cannot_be_used(client: Any, tmp_path: Path) -> None:
     for options, words in (
         ({"engine": "dask://127.0.0.1:nowhere"}, r"No Dask scheduler answers at .*; check the address"),
         ({"engine": "cloud"}, "engine must be 'memory'"),
+        ({"engine": client, "cache": tmp_path}, "give one of them only"),
     ):
         with pytest.raises((OSError, ValueError), match=words):
             SelectiveNB(**options).fit(*table(100))

@@ -26,12 +26,13 @@ from bayesieve.counts.dependence import SymmetricalUncertainty
 from bayesieve.decision.benefits import column_of
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.folds import fingerprint, moments_of
-from bayesieve.evaluation.judged import EVERY, groups_of
+from bayesieve.evaluation.judged import groups_of
 from bayesieve.report import data as plain
 from bayesieve.report.search import summarise_trace
 from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
+from bayesieve.table import Column
 from bayesieve.table.cautions import silenced
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
@@ -70,28 +71,13 @@ def report_data(
 
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title must be text, got {title!r:.80}.")
-    if (X is None) != (y is None):
-        raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
-    for name, value in {"benefit": benefit, "rows": rows, "test": test}.items():
-        if X is None and value is not None:
-            raise ValueError(f"{name}= is about rows whose class is known: pass X and y, too.")
-    if test is not None and not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
-        raise ValueError("test must be the rows and their classes, (X, y), or with weights, (X, y, sample_weight).")
-    place = 1 if (at := model.scorecard_.position(positive, "positive")) is None else at
+    _check_rows(X, y, {"benefit": benefit, "rows": rows, "test": test})
+    place = _place(model, positive)
     target = model.target_name_ or "target"
     parts: dict[str, Any] = {}
     if X is not None:
-        of_rows = {"benefit": benefit, "rows": rows, "by": [by] if isinstance(by, str) else list(by)}
-        measured = {"cv": cv, "held_out": held_out, "time": time}
-        if test is not None and is_number_of_folds(cv) and cv == 0:
-            measured |= {"cv": None, "held_out": True}  # as the rows are not predicted by models of folds
-        parts = _on_rows(model, place, X, y, sample_weight, **measured, **({} if test else of_rows))
-        if test is not None:
-            later = _on_rows(
-                model, place, *test, time=time if isinstance(time, str) else None, held_out=True, **of_rows
-            )
-            joined_parts = {name: (*parts[name], *later[name]) for name in ("samples", "facts", "warnings")}
-            parts = {**parts, **later, **joined_parts, "stability": parts["stability"]}
+        of_rows = {"benefit": benefit, "explained": rows, "by": [by] if isinstance(by, str) else list(by), "time": time}
+        parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
         if min_count > 1 and parts["performance"] is not None:  # segments and cells tell numbers of rows
             parts |= {"performance": replace(parts["performance"], segments=()), "others": None}
         for text in parts["warnings"]:
@@ -120,6 +106,44 @@ def report_data(
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         **{"performance": None, "explained": (), **parts},
     )
+
+
+def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
+    """ValueError if rows come without classes, or what is ``about`` rows comes without rows."""
+    if (X is None) != (y is None):
+        raise ValueError("A report on rows needs the rows and their classes: pass y together with X.")
+    for name, value in about.items():
+        if X is None and value is not None:
+            raise ValueError(f"{name}= is about rows whose class is known: pass X and y, too.")
+    test = about["test"]
+    if test is not None and not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
+        raise ValueError("test must be the rows and their classes, (X, y), or with weights, (X, y, sample_weight).")
+
+
+def _place(model: SelectiveNB, positive: Any) -> int:
+    """The position of the class that curves and texts are about, of two."""
+    at = model.scorecard_.position(positive, "positive")
+    return 1 if at is None else at
+
+
+def _on_both(
+    model: SelectiveNB,
+    place: int,
+    rows: Sequence[Any],
+    test: Sequence[Any] | None,
+    measured: dict[str, Any],
+    more: dict[str, Any],
+) -> dict[str, Any]:
+    """Parts of the report on rows; with test rows, measures of both, and all else on the test rows."""
+    if test is None:
+        return _on_rows(model, place, rows, **measured, **more)
+    if is_number_of_folds(measured["cv"]) and measured["cv"] == 0:
+        measured = {"cv": None, "held_out": True}  # this very model only
+    parts = _on_rows(model, place, rows, **measured, time=more["time"])
+    time = more["time"] if isinstance(more["time"], str) else None
+    later = _on_rows(model, place, test, held_out=True, **{**more, "time": time})
+    both = {name: (*parts[name], *later[name]) for name in ("samples", "facts", "warnings")}
+    return {**parts, **later, **both, "stability": parts["stability"]}
 
 
 def _program(model: SelectiveNB, positive: int) -> str:
@@ -156,28 +180,29 @@ def _dated(model: SelectiveNB) -> str | None:
 def _on_rows(
     model: SelectiveNB,
     place: int,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    rows: Sequence[Any],
     *,
     time: Any = None,
     by: Sequence[str] = (),
     benefit: Any = None,
     cv: Any = None,
     held_out: bool = False,
-    rows: Any = None,
+    explained: Any = None,
 ) -> dict[str, Any]:
-    """Parts of the report that need rows, by name; ``warnings`` tell those that these rows do not allow."""
-    groups = _groups(X, _dated(model) if time is None else time, by)
-    X, moments = _moments(model, X, time)
-    needed = model.scorecard_.columns
+    """Parts of the report that need rows, their classes and perhaps weights, by name; ``warnings`` tell those that
+    these rows do not allow.
+    """
+    given, needed = rows[0], model.scorecard_.columns
+    X, moments = _moments(model, given, time)
     for name in by:
         X = X if name in needed else apart_by_name(X, name)[0]
     model, X = on_scores(model, X)
-    judged = replace(judged_rows(model, X, y, sample_weight), moments=moments, positive=place, groups=groups)
+    judged = judged_rows(model, X, *rows[1:])
     if moments is not None and moments.size != judged.n_rows:
         raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
-    wanted = checked_rows(rows, judged.n_rows)
+    groups = _groups(given, _dated(model) if time is None else time, by)
+    judged = replace(judged, moments=moments, positive=place, groups=groups)
+    wanted = checked_rows(explained, judged.n_rows)
     parts: dict[str, Any] = {"performance": None, "explained": (), "samples": (), "stability": {}}
     warned = []
     deciding = None if benefit is None else Deciding(model, judged, benefit)
@@ -217,16 +242,23 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
             column = table.column(table.names.index(values))
         else:
             column = column_of(values, name, as_table(X).n_rows)
-        for every in EVERY[EVERY.index("month") :]:
-            codes, labels = groups_of(column, every)
-            if len(labels) <= _MOST_SEGMENTS:
-                break
-        if len(labels) > _MOST_SEGMENTS and column.kind == "numeric":
-            codes, labels = _tenths(column.numbers())
-        elif len(labels) > _MOST_SEGMENTS:
-            raise ValueError(f"Column {name!r} has {len(labels):,} values; segments have at most {_MOST_SEGMENTS}.")
+        codes, labels = _grouped(column)
         found.append((str(name), codes, tuple("missing" if label is None else str(label) for label in labels)))
     return tuple(found)
+
+
+def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
+    """The group of each row by the values of a column, dates by months, quarters or years, and many numbers in tenths;
+    and the groups.
+    """
+    is_number = column.kind == "numeric" and column.type not in ("date", "datetime")
+    if is_number and np.unique(column.numbers()).size > _MOST_SEGMENTS:
+        return _tenths(column.numbers())
+    for every in ("month", "quarter", "year"):
+        codes, labels = groups_of(column, every)
+        if len(labels) <= _MOST_SEGMENTS:
+            return codes, labels
+    raise ValueError(f"Column {column.name!r} has {len(labels):,} values; segments have at most {_MOST_SEGMENTS}.")
 
 
 def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
@@ -338,13 +370,13 @@ def of_features(model: SelectiveNB, positive: Any = None) -> plain.ReportData:
         n_columns=len(model.scorecard_.columns),
         classes=tuple(str(label) for label in model.classes_),
         class_counts=tuple(model.scorecard_.class_counts.tolist()),
-        features=_features(model, 1),
+        features=_features(model, side=side_of(model.classes_, _place(model, positive))),
         search=None,
         performance=None,
         explained=(),
         warnings=(),
         settings=(),
-        positive=1 if positive is None else class_position(model.scorecard_, positive),
+        positive=_place(model, positive),
     )
 
 

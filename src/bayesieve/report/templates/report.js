@@ -248,6 +248,7 @@ page.ready.then(({ more }) => {
         ? make("ol", {}, ...found.reasons.map(({ text, column, contribution }) => make("li", { textContent: `${shown(text || column)} (${signed(contribution, 2)})` })))
         : make("p", { className: "soft", textContent: "Nothing." }));
       const { contributions } = found;
+      byId("what-if-about").textContent = `${two ? "Log-odds" : "Score"} of ${shown(String(contributions.class))}`;
       const parts = [...contributions.features].filter((part) => part.contribution !== 0).sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
       fallInto(byId("what-if-chart"), [{ label: "Every row", value: "", amount: contributions.intercept }, ...parts.map((part) => ({ label: shown(part.feature), value: part.level, amount: part.contribution }))]);
       showChanges(row, found);
