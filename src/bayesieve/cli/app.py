@@ -61,6 +61,11 @@ FIT = {
             default_in_words="the second of two",
         ),
         *COLUMNS,
+        Option(
+            "--id COLUMN",
+            "Column that identifies rows: not learnt from, and written by predict and explain; may be repeated.",
+            [],
+        ),
         Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is not learnt from."),
         Option(
             "--pairs PAIRS",
@@ -147,6 +152,13 @@ PREDICT = {
             0,
         ),
         Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
+        Option(
+            "--columns A,B,...",
+            "Columns to write, in this order: of TABLE, prediction, probability (of the positive class), P(CLASS), and "
+            "those of decisions and reasons; may be repeated.",
+            [],
+            default_in_words="those of --id in the fit, those of --keep, and all of predictions",
+        ),
         BENEFIT,
         Option("--memory-limit SIZE", "Memory to stay within, such as 2GiB; 4GiB by default."),
         QUIET,
