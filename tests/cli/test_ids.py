@@ -71,7 +71,9 @@ def test_files_in_pieces_and_several_identifiers(succeeds: Run, named_rows: pl.D
 def test_rows_that_share_an_identifier_or_lack_it(succeeds: Run, named_rows: pl.DataFrame) -> None:
     twice = named_rows.with_columns(customer=pl.when(pl.int_range(1000) < 998).then("customer"))
     model, errors = learn(succeeds, twice, "--id", "customer")
-    assert errors == "warning: 1 row of 1,000 has the identifier ('customer') of another row; folds may part such rows.\n"
+    assert (
+        errors == "warning: 1 row of 1,000 has the identifier ('customer') of another row; folds may part such rows.\n"
+    )
     read = pl.read_csv(io.StringIO(succeeds("predict", model, "rows.csv").stdout), infer_schema=False)
     assert read["customer"].to_list() == twice["customer"].to_list()
     result = succeeds("predict", model, GERMAN)
