@@ -28,7 +28,7 @@ def test_tables_are_those_that_the_docstrings_describe(load: Callable[..., Any])
     assert bunch.target.equals(y)
     assert bunch.feature_names == X.columns
     assert bunch.target_names == sorted(set(y))
-    assert bunch.DESCR == text
+    assert text == bunch.DESCR
     assert "doi.org/10.24432/" in text
     assert "CC BY 4.0" in text
     assert f"{X.height:,} rows, " in text

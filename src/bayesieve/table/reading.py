@@ -33,7 +33,8 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     Text tables have a header line; the separator (comma, semicolon, tab or bar) is found from the first lines and the
     types from all of them. The text is UTF-8, with or without a byte order mark, or UTF-16; lines that are not are
     Western European. Text files may be compressed with gzip. In columns of numbers or dates, ``NA``, ``?`` and the like
-    are missing. Of a workbook the first sheet is read, as text tables are; this needs ``pip install bayesieve[excel]``.
+    are missing. Of a workbook the first sheet is read, as text tables are; this needs
+    ``pip install bayesieve[excel]``.
 
     Parameters
     ----------
