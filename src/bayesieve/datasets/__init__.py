@@ -98,7 +98,7 @@ def load_heart_disease(*, return_X_y: bool = False) -> Any:
 def load_dermatology(*, return_X_y: bool = False) -> Any:
     """Patients with a disease of the skin, and which of six it is.
 
-    366 rows, 34 numeric features, 8 values of ``age`` missing; findings under the eye and under the microscope are graded
+    366 rows, 34 numeric features, 8 values of ``age`` missing; findings by eye and by microscope are graded
     from 0 (none) to 3, ``family_history`` is 0 or 1. Target ``disease``: ``psoriasis`` (112), ``lichen planus`` (72),
     ``seborrheic dermatitis`` (61), ``chronic dermatitis`` (52), ``pityriasis rosea`` (49), ``pityriasis rubra pilaris``
     (20).

@@ -40,7 +40,8 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     ----------
     path : str or path
         A file whose name ends in .csv, .tsv, .txt (also followed by .gz), .parquet, .arrow, .feather, .ipc, .xlsx,
-        .xlsm, .xlsb, .xls or .ods; ``-`` for standard input. The format of standard input and pipes is recognised by their first bytes.
+        .xlsm, .xlsb, .xls or .ods; ``-`` for standard input. The format of standard input and pipes is recognised
+        by their first bytes.
     levels : mapping from str to FeatureLevels, optional
         Levels of a model's columns by name. Rows to be scored are read with them: types are not inferred from the rows
         of a text table, so the meaning of a value does not depend on the other rows.
