@@ -247,7 +247,7 @@ DEBUG = Option("--debug", "Show the traceback of an error.")
 
 def folder(default: str) -> Option:
     """The folder that a command writes into."""
-    return Option("--output -o DIR", "Folder to write into.", Path(default))
+    return Option("--output -o DIR", "Folder to write into.", Path(default), Path)
 
 
 def require_choice(name: str, known: Collection[str], what: str) -> None:
