@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8
 
-.PHONY: help demo test test-exports test-sql test-pmml test-excel lint bench ledger clean
+.PHONY: help demo test test-exports test-sql test-pmml test-excel lint docs bench ledger clean
 .DELETE_ON_ERROR:
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test-pmml  test exports to PMML by two evaluators (installs them, and Java with apt-get)"
 	@echo "make test-excel  test workbooks in LibreOffice (installs it with apt-get)"
 	@echo "make lint    run ruff, mypy and import-linter"
+	@echo "make docs    build the site in build/site, without a network once its tools are installed"
 	@echo "make bench   run the benchmarks (installs the peers they compare with)"
 	@echo "make ledger  compute docs/papers.md and the studies' pages from their results"
 	@echo "make clean   remove .venv and everything built"
@@ -48,9 +49,19 @@ test-excel: $(VENV)/installed-dev
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check src studies tests benchmarks examples
+	$(BIN)/ruff format --check src studies tests benchmarks examples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The tools of the site stand apart from those of the tests.
+docs: build/docs-venv/installed
+	build/docs-venv/bin/python -m sphinx -n -W --keep-going -q docs build/site
+	@echo "open build/site/index.html"
+
+build/docs-venv/installed: pyproject.toml | $(BIN)/python
+	$(PYTHON) -m venv build/docs-venv || $(BIN)/python -m venv build/docs-venv
+	build/docs-venv/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[docs]'
+	@touch $@
 
 bench: $(VENV)/installed-bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
@@ -59,7 +70,7 @@ ledger: $(VENV)/installed-dev
 	$(BIN)/python -m bayesieve_studies.ledger docs/papers.md
 
 clean:
-	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build docs/generated dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Some systems ship python3 and pip without ensurepip: there pip installs itself into the new environment from outside.
