@@ -53,15 +53,9 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The tools of the site stand apart from those of the tests.
-docs: build/docs-venv/installed
-	build/docs-venv/bin/python -m sphinx -n -W --keep-going -q docs build/site
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -n -W -E --keep-going -q docs build/site
 	@echo "open build/site/index.html"
-
-build/docs-venv/installed: pyproject.toml | $(BIN)/python
-	$(PYTHON) -m venv build/docs-venv || $(BIN)/python -m venv build/docs-venv
-	build/docs-venv/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[docs]'
-	@touch $@
 
 bench: $(VENV)/installed-bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
@@ -84,6 +78,10 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/installed-dev: pyproject.toml studies/pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[dev]' --editable ./studies
+	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[docs]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-bench: pyproject.toml studies/pyproject.toml | $(BIN)/python

@@ -1,8 +1,8 @@
 """Links between the Markdown pages of the repository, as links of the site.
 
 Pages in docs stay where they are. Pages elsewhere are copied to docs/generated first. A link to a page becomes one to
-its place in the site. A link to any other file leads to the repository if pyproject.toml names its address, and is plain
-text otherwise.
+its place in the site. A link to any other file leads to the repository if pyproject.toml names its address, and is
+plain text otherwise.
 """
 
 from __future__ import annotations
