@@ -10,6 +10,24 @@ from sphinx_gallery.scrapers import figure_rst
 from bayesieve.report import Figure
 
 
+_FIRST = (
+    *("levels", "groups", "monotone", "pair", "surface", "weights", "importance"),
+    *("explanation", "points", "exports", "decisions", "gains", "reliability", "drift", "scan"),
+    *("path", "redundancy", "clusters", "stability", "comparison", "ranks"),
+)
+
+
+class Order:
+    """The scripts in the order of a first reading; others follow by name."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, name: str) -> tuple[int, str]:
+        own = Path(name).stem.removeprefix("plot_")
+        return (_FIRST.index(own) if own in _FIRST else len(_FIRST), own)
+
+
 def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any], **kwargs: Any) -> str:
     """Save the figures that a block of a script has made, and return the text that shows them."""
     seen = block_vars.setdefault("figures", {})
