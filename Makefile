@@ -49,7 +49,7 @@ test-excel: $(VENV)/installed-dev
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check src studies tests benchmarks examples docs
+	$(BIN)/ruff format --check src studies tests benchmarks examples docs/conf.py docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -9,7 +9,6 @@ from sphinx_gallery.scrapers import figure_rst
 
 from bayesieve.report import Figure
 
-
 _FIRST = (
     *("levels", "groups", "monotone", "pair", "surface", "weights", "importance"),
     *("explanation", "points", "exports", "decisions", "gains", "reliability", "drift", "scan"),

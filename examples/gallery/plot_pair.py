@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from bayesieve import SelectiveNB
+from bayesieve.report import Figure
+from bayesieve.report.charts import chart, colour, layer, names
 
 rng = np.random.default_rng(0)
 coins = rng.integers(0, 2, size=(2000, 2))
@@ -20,4 +22,17 @@ table = pl.DataFrame({"first": coins[:, 0], "second": coins[:, 1]}).select(
 model = SelectiveNB().fit(table, (coins[:, 0] != coins[:, 1]) ^ flipped)
 print(model.selected_features_)
 
-figure = model.plot(model.selected_features_[0])
+# %%
+# The probability of the four cells:
+
+cells = pl.DataFrame({"first": ["head", "head", "tail", "tail"], "second": ["head", "tail"] * 2})
+cells = cells.with_columns(probability=model.predict_proba(cells)[:, 1])
+tiles = layer(
+    "rect",
+    "tile",
+    x=names("first", "first coin", axis={"labelAngle": 0}),
+    y=names("second", "second coin"),
+    color=colour("probability", "P(differ)", [0, 1]),
+)
+drawn = chart(tiles, width=260, height=180)
+figure = Figure("Two coins", "Neither tells anything by itself.", drawn, {"cells": cells.to_dict(as_series=False)})

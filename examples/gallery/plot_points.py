@@ -26,6 +26,7 @@ frame = scores.with_columns(pl.col("points") // 20 * 20).group_by("points", "cla
 bars = layer(
     "bar",
     "plain",
+    more={"size": 20},
     x=number("points", "points"),
     y=number("rows", "rows", zero=True),
     color={"field": "class", "type": "nominal"},

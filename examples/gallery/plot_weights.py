@@ -23,7 +23,7 @@ frame = pl.DataFrame(lines).sort("weight", descending=True)
 points = layer(
     "point",
     "plain",
-    x=number("weight", "weight", domain=[0, 1]),
+    x=number("weight", "weight", domain=[-0.03, 1.03]),
     y=names("feature", None),
     color={"field": "method", "type": "nominal"},
     shape={"field": "method", "type": "nominal"},
