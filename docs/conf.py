@@ -47,6 +47,8 @@ myst_links_external_new_tab = False
 
 autosummary_generate = True
 autodoc_typehints = "none"
+python_maximum_signature_line_length = 88
+toc_object_entries_show_parents = "hide"
 autodoc_default_options = {"member-order": "bysource"}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
