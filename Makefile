@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8
 
-.PHONY: help demo test test-lowest sbom test-exports test-sql test-pmml test-excel lint bench ledger clean
+.PHONY: help demo test test-lowest sbom test-exports test-sql test-pmml test-excel lint docs bench ledger clean
 .DELETE_ON_ERROR:
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test-pmml  test exports to PMML by two evaluators (installs them, and Java with apt-get)"
 	@echo "make test-excel  test workbooks in LibreOffice (installs it with apt-get)"
 	@echo "make lint    run ruff, mypy and import-linter"
+	@echo "make docs    build the site in build/site, without a network once its tools are installed"
 	@echo "make bench   run the benchmarks (installs the peers they compare with)"
 	@echo "make ledger  compute docs/papers.md and the studies' pages from their results"
 	@echo "make sbom    write build/sbom.cdx.json: the packages that an installation brings"
@@ -62,7 +63,7 @@ test-excel: $(VENV)/installed-dev
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check src studies tests benchmarks examples
+	$(BIN)/ruff format --check src studies tests benchmarks examples docs/conf.py docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -72,6 +73,10 @@ sbom: $(VENV)/installed-dev
 	$(BIN)/python -m pip --python build/sbom install --quiet .
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible --output-file build/sbom.cdx.json build/sbom
 
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -n -W -E --keep-going -q docs build/site
+	@echo "open build/site/index.html"
+
 bench: $(VENV)/installed-bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
@@ -79,7 +84,7 @@ ledger: $(VENV)/installed-dev
 	$(BIN)/python -m bayesieve_studies.ledger docs/papers.md
 
 clean:
-	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build docs/generated dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Some systems ship python3 and pip without ensurepip: there pip installs itself into the new environment from outside.
@@ -93,6 +98,10 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/installed-dev: pyproject.toml studies/pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[dev]' --editable ./studies
+	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[docs]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-bench: pyproject.toml studies/pyproject.toml | $(BIN)/python

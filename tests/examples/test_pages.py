@@ -45,6 +45,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("watching-a-model.md", 15),
         ("deployment.md", 8),
         ("report.md", 1),
+        ("the-model.md", 2),
     ],
 )
 def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.CaptureFixture[str]) -> None:
