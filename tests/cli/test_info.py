@@ -36,7 +36,7 @@ def test_a_model_trained_on_an_array(succeeds: Run, fails: Run) -> None:
 
 
 def test_version_and_help(succeeds: Run) -> None:
-    assert succeeds("--version").stdout == f"bayesieve {bayesieve.__version__}\n"
+    assert succeeds("--version").stdout.startswith(f"bayesieve {bayesieve.__version__}\n")
     for arguments in ([], ["--help"], ["-h"]):
         text = succeeds(*arguments).stdout
         assert all(command in text for command in ("fit", "predict", "explain", "info"))

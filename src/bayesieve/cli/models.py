@@ -127,7 +127,7 @@ def explain(given: Any) -> None:
         explanation = replace(model.explanation(X, by="score"), rows=chosen)
         probability = model.predict_proba(X)
     if output is not None:
-        files.write_frame(_identified(explanation, block[ids]), output)
+        files.write_frame(_identified(explanation, block, ids), output)
         _end(len(chosen), output, screen)
         return
     for at in range(len(chosen)):
@@ -204,13 +204,13 @@ def _save(model: Any, output: Path, screen: Screen) -> None:
     screen.line(f"model of {plural(model.n_rows_, 'row')} in {output}")
 
 
-def _identified(explanation: Any, ids: pl.DataFrame) -> pl.DataFrame:
+def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.DataFrame:
     """The lines of an explanation, with the identifiers of its rows after their numbers."""
     import polars as pl
 
     frame: pl.DataFrame = explanation.to_frame()
-    at = np.repeat(np.arange(ids.height), frame.height // max(1, ids.height))
-    own = [ids[name].gather(at).alias(f"id({name})" if name in frame.columns else name) for name in ids.columns]
+    at = np.repeat(np.arange(block.height), frame.height // max(1, block.height))
+    own = [block[name].gather(at).alias(f"id({name})" if name in frame.columns else name) for name in ids]
     return pl.DataFrame([frame["row"], *own, *frame.drop("row")])
 
 
@@ -225,7 +225,7 @@ def _write_all(model: Any, source: Source, output: Path, ids: list[str]) -> None
         for block in source.blocks(block_rows=_BLOCK_ROWS):
             with rows_from(at):
                 explanation = model.explanation(own_columns(model, block), by="score")
-            write(_identified(replace(explanation, rows=list(range(at, at + block.height))), block[ids]))
+            write(_identified(replace(explanation, rows=list(range(at, at + block.height))), block, ids))
             at += block.height
             progress(block.height)
 
