@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8
 
-.PHONY: help demo test test-exports test-sql test-pmml test-excel lint docs bench ledger clean
+.PHONY: help demo test test-lowest sbom test-exports test-sql test-pmml test-excel lint docs bench ledger clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    fit a classifier on examples/data/german_credit.csv and write demo-output/"
 	@echo "make test    run the tests"
+	@echo "make test-lowest  run some of the tests with the lowest dependencies that pyproject.toml allows"
 	@echo "make test-exports  compare exports of models of all tables with predict_proba (writes benchmarks/results)"
 	@echo "make test-sql  test queries in PostgreSQL and MariaDB (installs them with apt-get)"
 	@echo "make test-pmml  test exports to PMML by two evaluators (installs them, and Java with apt-get)"
@@ -19,6 +20,7 @@ help:
 	@echo "make docs    build the site in build/site, without a network once its tools are installed"
 	@echo "make bench   run the benchmarks (installs the peers they compare with)"
 	@echo "make ledger  compute docs/papers.md and the studies' pages from their results"
+	@echo "make sbom    write build/sbom.cdx.json: the packages that an installation brings"
 	@echo "make clean   remove .venv and everything built"
 
 demo: $(VENV)/installed
@@ -28,6 +30,18 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS)
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) studies/tests
+
+# All extras too, and the newest tools of tests; in an environment apart.
+LOWEST := build/lowest
+LOWEST_TESTS ?= tests/cli/test_app.py tests/cli/test_ids.py tests/datasets tests/table tests/classifier/test_persistence.py tests/scorecard
+test-lowest: $(VENV)/installed-dev
+	$(PIP) install --quiet uv
+	mkdir -p build
+	echo 'pyarrow<20' > build/constraints.txt  # later ones need NumPy 2
+	$(BIN)/uv pip compile --quiet --constraint build/constraints.txt --resolution lowest-direct --python $(BIN)/python --extra scale --extra export --extra excel --extra figures --extra test pyproject.toml --output-file build/lowest.txt
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --requirement build/lowest.txt --editable .
+	CI=true $(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) $(LOWEST_TESTS)
 
 # DATA is a folder with catalogue.csv and its tables.
 test-exports: $(VENV)/installed-dev
@@ -56,6 +70,12 @@ lint: $(VENV)/installed-dev
 docs: $(VENV)/installed-docs
 	$(BIN)/python -m sphinx -n -W -E --keep-going -q docs build/site
 	@echo "open build/site/index.html"
+
+sbom: $(VENV)/installed-dev
+	$(PIP) install --quiet cyclonedx-bom
+	$(BIN)/python -m venv --clear build/sbom || { $(BIN)/python -m venv --clear --without-pip build/sbom; }
+	$(BIN)/python -m pip --python build/sbom install --quiet .
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible --output-file build/sbom.cdx.json build/sbom
 
 bench: $(VENV)/installed-bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done

@@ -1,4 +1,5 @@
 # The public names, each imported when it is first used: importing the package costs next to nothing.
+from . import datasets as datasets
 from .classifier import (
     DiscreteNB as DiscreteNB,
     SelectiveNB as SelectiveNB,

@@ -13,7 +13,7 @@ from bayesieve import RepeatedFolds, SelectiveNB
 from bayesieve.evaluation import Comparison
 from bayesieve_studies import Options, make_study
 from bayesieve_studies.boulle2007 import challenge
-from bayesieve_studies.boulle2007.challenge import INITIAL, TASKS, Challenge, TunedNB
+from bayesieve_studies.boulle2007.challenge import INITIAL, TASKS, Challenge, Entry, TunedNB, guesses
 
 DOCUMENTS = Path(__file__).parents[1] / "reproduction"
 HEADER = "name,file,rows,n_numeric,n_categorical,n_classes,majority_share,target,in_boulle"
@@ -89,6 +89,17 @@ def test_the_guess_is_the_mean_over_folds_with_thresholds_tuned_on_training_rows
     assert "bayesieve reproduce boulle2007 --challenge --data DIR" in report.markdown
     saved = make_study("boulle2007", Options(data=folder, quick=True, challenge=True)).saved(folder / "kept.jsonl")
     assert study.report(saved).markdown == report.markdown
+
+
+def test_unfinished_folds_are_left_out_and_counted() -> None:
+    whole = Entry(np.array([0.3, 0.2, 0.1]), np.array([0.5, 0.4, 0.3]), 1.0, 2.0)
+    part = Entry(np.array([0.2, np.nan, 0.1]), np.array([0.4, np.nan, 0.2]), 1.0, 2.0)
+    assert (part.n_folds, part.mean) == (2, pytest.approx(0.15))
+    assert part.standard_error == pytest.approx(0.05)
+    np.testing.assert_allclose(part.against(whole, 0.5).values, [-0.1, 0.0])
+    shown = guesses({(TASKS[0], INITIAL): whole, (TASKS[0], "sums"): part}).rows
+    assert [row[1] for row in shown] == [INITIAL, "sums, 2 folds"]
+    assert shown[1][6] == "0.3000"
 
 
 def test_balanced_errors_by_hand() -> None:

@@ -19,7 +19,7 @@ from bayesieve_studies.boulle2007.study import MeasuredNB
 from bayesieve_studies.data_sets.cup98 import AMOUNT
 from bayesieve_studies.simulate import donations
 from bayesieve_studies.surpassed import contests, page
-from bayesieve_studies.surpassed.contests import DEFAULT, TREES, FirstFold, OnIndicators
+from bayesieve_studies.surpassed.contests import DEFAULT, EBM, TREES, FirstFold, OnIndicators
 from bayesieve_studies.surpassed.page import RATES, Shown, means, surpassed_page, table
 from bayesieve_studies.surpassed.successors import LIKELIHOOD, SQUARES, SUCCESSORS, WeightedNB, evidence_of, loss
 from bayesieve_studies.surpassed.timed import FLOORED, SECONDS, Timed, TimedLetters
@@ -151,6 +151,23 @@ def test_a_contest_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     text = surpassed_page(tmp_path)
     assert "| iris" in text
     assert text.count("Not measured yet.") == 2
+
+
+@pytest.mark.parametrize(("sets", "blocks"), [((), [4]), (("iris",), [3, 4])])
+def test_ebm_has_a_block_unless_it_was_run_everywhere(
+    sets: tuple[str, ...], blocks: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = load_iris(return_X_y=True)
+    made = {name: Timed(GaussianNB()) for name in ("best", DEFAULT, TREES, EBM)}
+    data = {name: lambda: (X, y) for name in ("iris", "again")}
+    contest = contests.Contest("p", "best", data, RepeatedFolds(2, 1, 0), lambda _: made)
+    monkeypatch.setattr(contests, "CONTESTS", {"p": lambda folder: contest})
+    contests.run(tmp_path, tmp_path, "p", ("best", DEFAULT, TREES), (), first=False)
+    contests.run(tmp_path, tmp_path, "p", (EBM,), sets, first=False)
+    shown = table(tmp_path, Shown("p", "best", 2))
+    assert shown is not None
+    starts = [k for k, cells in enumerate(shown.rows) if cells[0]]
+    assert np.diff([*starts, len(shown.rows)]).tolist() == blocks
 
 
 def test_classifiers_on_indicators() -> None:

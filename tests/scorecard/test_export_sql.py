@@ -249,3 +249,12 @@ def test_refusals() -> None:
     ):
         with pytest.raises(ValueError, match=what):
             times.export(to="sql", dialect=dialect)
+
+
+def test_sqlite_has_2_000_columns_at_most() -> None:
+    y = np.arange(80) % 2
+    frame = pl.DataFrame({f"c{k}": np.roll(y, 2 * k).astype(float) for k in range(2001)})
+    model = SelectiveNB("all", calibrate=False, pairs=0).fit(frame, y)
+    assert "c2000" in model.export(to="sql", dialect="duckdb", keep=())
+    with pytest.raises(ValueError, match="more than 2,000 columns in a table; fit the model with fewer features"):
+        model.export(to="sql", dialect="sqlite")

@@ -13,7 +13,6 @@ import narwhals as nw
 import numpy as np
 
 from bayesieve.classifier.predicting import look_at_first_rows, prediction_names
-from bayesieve.discretize import IndicatorEncoder
 from bayesieve.parts import is_choice
 from bayesieve.table import FeatureLevels
 from bayesieve.table.backends import type_of_dtype
@@ -134,7 +133,7 @@ class Stages:
     @classmethod
     def of(cls, model: SelectiveNB, frame: Any) -> Stages:
         """Of a model for the engine and the columns of a frame; None stands for polars and the training columns."""
-        if getattr(model.encoder_, "scores", None) is not None and isinstance(model.encoder_, IndicatorEncoder):
+        if model.encoder_.calls_functions:
             raise ValueError("The model computes scores by Python functions, which no expression calls.")
         if frame is None:
             return cls(model, ColumnExpressions(), "polars")

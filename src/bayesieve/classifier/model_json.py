@@ -149,6 +149,7 @@ class _Content(msgspec.Struct, kw_only=True):
     search: Any
     cautions: list[Caution]
     benefit_rule: Any = None
+    id_columns: list[str] = []
     labels: Any = None
     edits: list[Edit] = []
     merged: list[Note] = []
@@ -236,6 +237,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
             for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
         ],
         **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
+        **({"id_columns": list(model.id_columns_)} if model.id_columns_ else {}),
         **({"labels": card.provenance["labels"]} if card.provenance.get("labels") else {}),
         **({"edits": [asdict(edit) for edit in model.edits_]} if model.edits_ else {}),
         **{key: [asdict(note) for note in card.provenance[key]] for key in _NOTES if card.provenance.get(key)},
@@ -285,6 +287,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
         model.encoder = clone(encoder)
     if parts.benefit_rule is not None:
         model.benefit_rule_ = BenefitRule.from_json(parts.benefit_rule, classes)
+    if parts.id_columns:
+        model.id_columns_ = tuple(parts.id_columns)
     model.cautions_ = tuple(parts.cautions)
     return model
 

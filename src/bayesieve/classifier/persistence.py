@@ -12,7 +12,6 @@ import numpy as np
 
 from bayesieve.classifier.model_json import model_from_json, model_to_json
 from bayesieve.classifier.selective import SelectiveNB
-from bayesieve.discretize import IndicatorEncoder
 from bayesieve.plain_values import Damaged
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import refuse_other_format, write_atomically
@@ -50,19 +49,9 @@ def _content(model: SelectiveNB) -> dict[str, Any]:
 
 
 def facts_of(model: SelectiveNB, name: str | None = None) -> dict[str, str]:
-    """What every export of a model tells about it; the checksum is that of its file.
-
-    Raises
-    ------
-    ValueError
-        If an export cannot hold the model, as Python functions compute its scores.
-    """
+    """What every export of a model tells about it; the checksum is that of its file."""
     from bayesieve.version import __version__
 
-    if getattr(model.encoder_, "scores", None) is not None and isinstance(model.encoder_, IndicatorEncoder):
-        raise ValueError(
-            "The model computes scores by Python functions, which no export can hold; fit it to columns of the scores."
-        )
     try:
         content = checksum(_content(model))
     except (Damaged, TypeError, ValueError):

@@ -23,7 +23,7 @@ from bayesieve.classifier.describing import agreeing
 from bayesieve.classifier.fit_steps import MEMORY, offset_of
 from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
-from bayesieve.discretize import IndicatorEncoder, TableEncoder
+from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
@@ -458,6 +458,10 @@ class Predicting(ClassifierMixin, BaseEstimator):
         from bayesieve.scorecard.export import export
 
         check_is_fitted(self, "scorecard_")
+        if self.encoder_.calls_functions:
+            raise ValueError(
+                "The model computes scores by Python functions, which no export can hold; fit it to columns of them."
+            )
         content = export(self.scorecard_, to, path, facts_of(self, options.pop("name", None)), options)
         return content if path is None else write_atomically(path, content)
 
@@ -917,7 +921,7 @@ def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:
     Anything can be done with rows of a table, and the functions are called once.
     """
     encoder = model.encoder_
-    if not isinstance(encoder, IndicatorEncoder) or encoder.scores is None:
+    if not encoder.calls_functions:
         return model, X
     reader = copy(model)
     reader.encoder = reader.encoder_ = encoder.on_columns()

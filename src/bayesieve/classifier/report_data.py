@@ -308,7 +308,7 @@ def _facts(model: SelectiveNB, place: int) -> tuple[tuple[str, str], ...]:
     """What a validator asks of the model first."""
     import platform
 
-    card, told = model.scorecard_, facts_of(model) if getattr(model.encoder_, "scores", None) is None else {}
+    card, told = model.scorecard_, facts_of(model)
     shares = card.class_counts / card.class_counts.sum()
     target = model.target_name_ or "the target"
     if len(card.classes) == 2:
@@ -316,14 +316,14 @@ def _facts(model: SelectiveNB, place: int) -> tuple[tuple[str, str], ...]:
         events = f"{card.class_counts[place]:,.6g} of class {card.classes[place]} ({100 * shares[place]:.1f} %)"
     else:
         purpose, events = f"The probability of each class of {target}.", f"{len(card.classes)} classes"
-    versions = f"bayesieve {told.get('bayesieve', '')}, Python {platform.python_version()}, numpy {np.__version__}"
+    versions = f"bayesieve {told['bayesieve']}, Python {platform.python_version()}, numpy {np.__version__}"
     lines = {
         "Purpose": purpose,
         "Trained on": f"{model.n_rows_:,} rows, {events}",
-        "Model": f"{len(card.used):,} features; SHA-256 of its content {told.get('checksum', '–')}",
+        "Model": f"{len(card.used):,} features; SHA-256 of its content {told['checksum']}",
         "Versions": versions,
         "Limits": "Probabilities are for rows like those of training, with its shares of the classes; a value that was "
-        "never seen adds nothing, and numbers beyond the outermost cut are taken for those next to it.",
+        "never seen brings no evidence, and numbers beyond the outermost cut are taken for those next to it.",
     }
     return tuple(lines.items())
 
@@ -564,7 +564,7 @@ def _encoder_settings(encoder: TableEncoder | IndicatorEncoder) -> list[tuple[st
         ("Numeric columns", str(encoder.numeric)),
         ("Categorical columns", str(encoder.categorical)),
         ("Missing values", missing),
-        ("Unseen values", "add nothing to any class"),
+        ("Unseen values", "bring no evidence"),
     ]
     if encoder.kinds:
         settings.append(("Kinds set by hand", ", ".join(f"{name}: {kind}" for name, kind in encoder.kinds.items())))

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,7 @@ class PredictedRows:
     add : further columns of a block, from its rows, their probabilities and the number of its first row; or None
     add_key : what these depend on
     most_named : columns whose share of values never seen is said
+    asked : columns to write, and what they are called so far; all by default
     """
 
     model: SelectiveNB
@@ -78,6 +79,7 @@ class PredictedRows:
     add: Callable[[pl.DataFrame, np.ndarray, int], list[pl.Series]] | None = None
     add_key: str = ""
     most_named: int = 5
+    asked: Mapping[str, str] | None = None
 
     @classmethod
     def of(
@@ -106,6 +108,8 @@ class PredictedRows:
 
     def blocks(self, pieces: Sequence[Piece] | None = None, first: int = 0) -> Iterator[pl.DataFrame]:
         """The rows of some pieces, or of all, with their predictions; ``first`` is the number of the first row."""
+        import polars as pl
+
         runs = [part for piece in pieces or self.source.runs for part in piece.parts(self.piece_rows)]
         for block in replace(self.source, runs=tuple(runs)).blocks(block_rows=self.block_rows):
             with silenced(), rows_from(first):
@@ -114,6 +118,8 @@ class PredictedRows:
             columns = scored[[*self.keep, *names]]
             if self.add is not None:
                 columns = columns.with_columns(self.add(block, scored[names[1:]].to_numpy(), first))
+            if self.asked is not None:
+                columns = pl.DataFrame([columns[own].alias(name) for name, own in self.asked.items()])
             yield columns
             first += block.height
 
@@ -179,7 +185,7 @@ class PredictedRows:
         assert isinstance(piece, FilePiece)
         rows = (replace(origin, path=origin.path.absolute()), piece.file.path.name, piece.first_row, piece.n_rows)
         types = list(self.source.schema.items())
-        return digest(rows, types, self.keep, state, self.add_key).hex()
+        return digest(rows, types, self.keep, state, self.add_key, self.asked).hex()
 
 
 def _make(folder: Path) -> None:

@@ -124,6 +124,8 @@ class SelectiveNB(Predicting):
         The fitted selector, the fitted encoder, and the record of the search.
     benefit_rule_ : BenefitRule or None
         Benefits of decisions that `bayesieve fit --benefit` keeps with the model.
+    id_columns_ : tuple of str
+        Columns that identify rows, which `bayesieve fit --id` keeps with the model for the command line to write.
     cautions_ : tuple of Caution
         Suspicious properties of the data or the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
         warns (`UserWarning`) about the graver ones. ``fit_coded`` lists those that follow from the model, unwarned.
@@ -147,6 +149,7 @@ class SelectiveNB(Predicting):
     classes_: np.ndarray
     cautions_: tuple[Caution, ...]
     benefit_rule_: Any = None
+    id_columns_: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -308,7 +311,8 @@ class SelectiveNB(Predicting):
         facts = steps.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows, positive)
         card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **facts)
         copy_features(self, encoder)
-        self.__dict__.pop("benefit_rule_", None)
+        for name in ("benefit_rule_", "id_columns_"):
+            self.__dict__.pop(name, None)
         self.selector_, self.encoder_, self.trace_, self.scorecard_ = selector, encoder, selector.trace_, card
         self.classes_, self.target_name_ = card.classes, target_name
         seen = [caution for caution in (weights_caution(coded.weights), *seen) if caution is not None]

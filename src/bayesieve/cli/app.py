@@ -61,6 +61,11 @@ FIT = {
             default_in_words="the second of two",
         ),
         *COLUMNS,
+        Option(
+            "--id COLUMN",
+            "Column that identifies rows: not learnt from, and written by predict and explain; may be repeated.",
+            [],
+        ),
         Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is not learnt from."),
         Option(
             "--pairs PAIRS",
@@ -147,6 +152,13 @@ PREDICT = {
             0,
         ),
         Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
+        Option(
+            "--columns A,B,...",
+            "Columns to write, in this order: of TABLE, prediction, probability (of the positive class), P(CLASS), and "
+            "those of decisions and reasons; may be repeated.",
+            [],
+            default_in_words="those of --id in the fit, those of --keep, and all of predictions",
+        ),
         BENEFIT,
         Option("--memory-limit SIZE", "Memory to stay within, such as 2GiB; 4GiB by default."),
         QUIET,
@@ -369,15 +381,20 @@ def reproduce(_: object) -> None:
 
 def _show_version(is_given: bool) -> None:
     if is_given:
+        import platform
+        from importlib.metadata import version
+
         from bayesieve.version import __version__
 
-        typer.echo(f"bayesieve {__version__}")
+        others = [
+            f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "scikit-learn", "polars", "narwhals")
+        ]
+        typer.echo(f"bayesieve {__version__}\nPython {platform.python_version()}, {', '.join(others)}")
         raise typer.Exit
 
 
 app = typer.Typer(
     cls=Commands,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -396,13 +413,19 @@ if "reproduce" not in [point.name for point in added]:
 def bayesieve(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the versions of bayesieve, Python and libraries, and exit.",
+        ),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help=DEBUG.help)] = False,
 ) -> None:
     """Selective naive Bayes: a raw table becomes a small, calibrated and explained classifier.
 
-    Tables are CSV, TSV, Parquet or Arrow files with numbers, categories, dates and missing values mixed.
+    Tables are CSV, TSV, Parquet, Arrow or Excel files with numbers, categories, dates and missing values mixed.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), nl=False)

@@ -42,7 +42,7 @@ _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy
 _OPTIONS = {"random_state": "seed", "sample_weight": "weight", "n_features": "sums"}
 _KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|levels|prior|calibrate|repetitions"
 _PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")
-_TABLES = "CSV, TSV, Parquet or Arrow file{}; text files may end in .gz; - is standard input."
+_TABLES = "CSV, TSV, Parquet, Arrow or Excel file{}; text files may end in .gz; - is standard input."
 _BAR_CELLS, _LONGEST_TEXT, _READABLE_TEXT = 12, 40, 14
 
 
@@ -79,10 +79,13 @@ class Commands(TyperGroup):
         """Run a command and exit with its status."""
         given = list(sys.argv[1:] if args is None else args)
         status = 0
+        self._main_shell_completion({}, prog_name or "bayesieve")  # answers a shell that asks, and exits
         try:
             with _warnings_as_lines(), self.make_context(prog_name, list(given)) as context:
                 self.invoke(context)
                 sys.stdout.flush()
+        except SystemExit:  # of options that show or install completion
+            raise
         except BaseException as error:
             message, status = _explained(error)
             if message:
@@ -244,7 +247,7 @@ DEBUG = Option("--debug", "Show the traceback of an error.")
 
 def folder(default: str) -> Option:
     """The folder that a command writes into."""
-    return Option("--output -o DIR", "Folder to write into.", Path(default))
+    return Option("--output -o DIR", "Folder to write into.", Path(default), Path)
 
 
 def require_choice(name: str, known: Collection[str], what: str) -> None:

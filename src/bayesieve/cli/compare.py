@@ -237,7 +237,7 @@ def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
         worse = [standing for standing in order[1:] if standing.against_best.p_value <= _LEVEL]
         screen.line()
         screen.line(
-            f"By {Measure(measure, of_methods=True).title}, {quoted(order[0].method)} is best on average; "
+            f"By {Measure(measure).title}, {quoted(order[0].method)} is best on average; "
             f"{len(worse)} of {len(order) - 1} others are significantly worse (p: corrected resampled t-test "
             "against it; beats, loses: the same, of all pairs, at 5 %)."
         )
@@ -328,7 +328,7 @@ def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: n
     differ = "differ significantly" if test.f_p_value <= _LEVEL else "do not differ significantly"
     worse = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] >= apart - 1e-9]
     return [
-        f"By {Measure(measure, of_methods=True).title}, {subject} the best average rank over "
+        f"By {Measure(measure).title}, {subject} the best average rank over "
         f"{plural(n, 'table')}, {ranks[0]:.2f} ({legend}).",
         f"Friedman test: average ranks {differ} (Iman and Davenport: {f_value}, {p_text(test.f_p_value)}).",
         f"Nemenyi test: ranks differ significantly if at least {apart:.2f} apart (5 %); {_better(methods, worse)}.",
@@ -363,7 +363,7 @@ def _better(methods: Sequence[str], worse: Sequence[str]) -> str:
 
 def _column_title(measure: str) -> str:
     short = {"compression_rate": "compression", "balanced_accuracy": "balanced acc."}
-    return short.get(measure, Measure(measure, of_methods=True).title)
+    return short.get(measure, Measure(measure).title)
 
 
 def _spread_text(line: dict[str, Any], measure: str) -> str:

@@ -61,6 +61,7 @@ def fit(given: Any) -> None:
     if given.min_count > 1 and given.calibrate not in fitted:
         raise CommandError("--min-count needs evidence that is fitted to the rows: --calibrate levels or cells")
     data = _training(given, columns, screen)
+    _check_ids(data, screen)
     with files.locating(table, given.target):
         rule = rule_in(given.benefit, data)
     data, test = _apart(given, data)
@@ -77,7 +78,7 @@ def fit(given: Any) -> None:
         if unknown := unknown_levels(model.scorecard_, labels):
             screen.warn(unknown)  # of this fit; it is too late to stop
         model.scorecard_ = labelled(model, labels).scorecard_
-    model.target_name_, model.benefit_rule_ = given.target, rule
+    model.target_name_, model.benefit_rule_, model.id_columns_ = given.target, rule, columns.ids
     model.set_params(verbose=0, engine="memory", cache=None, memory_limit=None)
     with files.opened_folder(output):
         written = [("model", output / "model.json"), ("features", output / "features.csv")]
@@ -123,6 +124,17 @@ def _training(given: Any, columns: Columns, screen: Screen) -> Any:
     if given.sums:
         raise CommandError("--sums needs all rows in memory; give one file, without --memory-limit and --engine")
     return ScannedTraining.of(given.table, columns, screen)
+
+
+def _check_ids(data: Any, screen: Screen) -> None:
+    """CommandError for identifiers that results could not hold; a warning if rows in memory share theirs."""
+    ids = data.columns.ids
+    written = ["prediction", *(f"P({label})" for label in data.target.classes.tolist())]
+    if taken := [name for name in ids if name in written]:
+        raise CommandError(f"Column {quoted(taken[0])} (--id) has the name of a prediction; rename it")
+    if ids and isinstance(data, TrainingTable) and (n := data.n_rows - data.frame[list(ids)].n_unique()):
+        have = f"{plural(n, 'row')} of {format_count(data.n_rows)} {'has' if n == 1 else 'have'}"
+        screen.warn(f"{have} the identifier ({named(ids)}) of another row; folds may part such rows")
 
 
 def _model(given: Any, data: Any) -> Any:
@@ -249,25 +261,27 @@ class Columns:
     kinds: dict[str, str]
     normalize: bool
     time: str | None = None
+    ids: tuple[str, ...] = ()
 
     @classmethod
     def given(cls, given: Any, target: str) -> Columns:
         """The options that name columns, checked against each other."""
         kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
         roles = {"--target": [target], "--weight": [given.weight], "--time": [given.time]} | kinds
-        roles["--ignore"] = given.ignore
+        roles |= {"--id": (ids := list(dict.fromkeys(getattr(given, "id", [])))), "--ignore": given.ignore}
         for (option, names), (other, others) in combinations(roles.items(), 2):
             both = [name for name in names if name is not None and name in others]
-            if both and not (other == "--ignore" and option in (*kinds, "--time")):
+            if both and not (other == "--ignore" and option in (*kinds, "--time", "--id")):
                 raise CommandError(f"Column {quoted(both[0])} cannot be both {option} and {other}; choose one")
         if given.normalize and given.weight is None:
             raise CommandError("--normalize scales row weights; name their column by --weight")
         of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in given.ignore}
-        return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize, given.time)
+        return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize, given.time, tuple(ids))
 
     def within(self, names: Sequence[str]) -> Columns:
-        """Without ignored columns that a table lacks."""
-        return replace(self, ignored=tuple(name for name in self.ignored if name in names))
+        """Without ignored columns and identifiers that a table lacks."""
+        ignored, ids = (tuple(name for name in role if name in names) for role in (self.ignored, self.ids))
+        return replace(self, ignored=ignored, ids=ids)
 
     def require_in(self, path: Path, names: Sequence[str], everywhere: bool = True) -> None:
         """Raise CommandError if a table lacks a column, and suggest columns with similar names.
@@ -276,6 +290,7 @@ class Columns:
         """
         roles = [(self.target, "target"), (self.weight, "weight"), (self.time, "time"), *self.kinds.items()]
         roles += [(name, "ignore") for name in self.ignored if everywhere]
+        roles += [(name, "id") for name in self.ids]
         for name, option in roles:
             if name is not None and name not in names:
                 meant = similar(name, names)
@@ -285,7 +300,7 @@ class Columns:
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
         """The columns to learn from; CommandError unless there are some, and all that the options name."""
         self.require_in(path, names)
-        others = {self.target, self.weight, self.time, *self.ignored}
+        others = {self.target, self.weight, self.time, *self.ids, *self.ignored}
         left = [name for name in names if name not in others]
         if not left:
             besides = named(sorted(filter(None, others)))
@@ -463,7 +478,9 @@ class ScannedTraining:
         """The rows of a file, folder or pattern; CommandError if the target does not hold classes."""
         source = files.open_source(path, screen)
         names = columns.features(path, source.names)
-        own = source.select([name for name in source.names if name not in (*columns.ignored, columns.time)])
+        own = source.select(
+            [name for name in source.names if name not in (*columns.ignored, *columns.ids, columns.time)]
+        )
         data = cls(path, columns, names, source, own)
         with screen.working(f"Reading {quoted(columns.target)} ..."):
             refuse_other_than_classes(data.target, quoted(columns.target))

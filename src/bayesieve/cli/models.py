@@ -11,12 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import Column, CommandError, Screen, interruptible, numbers
+from bayesieve.cli.commands import Column, CommandError, Screen, interruptible, names_in, numbers, require_choice
 from bayesieve.cli.files import amounts_of
-from bayesieve.words import format_count, plural, quoted, shorten, visible
+from bayesieve.words import format_count, named, plural, quoted, shorten, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +36,7 @@ _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 def predict(given: Any) -> None:
     """Predict every row of a table."""
+    from bayesieve.classifier.predicting import prediction_names
     from bayesieve.classifier.scored_files import PredictedRows
     from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.engine.progress import RowProgress
@@ -52,7 +54,15 @@ def predict(given: Any) -> None:
     if rule is not None:
         add = {"add": partial(decision_columns, rule, model, table), "add_key": repr(rule)}
         add["also"] = [rule.amount] if rule.amount in source.names else []
-    kept = "all" if given.keep == ["all"] and "all" not in source.names else given.keep
+    ids = _ids(model, source, table, screen)
+    kept = "all" if given.keep == ["all"] and "all" not in source.names else list(dict.fromkeys([*ids, *given.keep]))
+    if given.columns:
+        if given.keep:
+            raise CommandError("--columns names all columns to write; leave --keep out")
+        results = [*prediction_names(model), *reason_names(given.reasons), *(decision_names(rule) if rule else ())]
+        asked = _asked(given.columns, model, source.names, results)
+        kept = [name for name in dict.fromkeys(asked.values()) if name not in results]
+        add["asked"] = asked
     if given.reasons:
         add["add_key"] = f"{add.get('add_key', '')} reasons {given.reasons}"
         add["add"] = partial(reason_columns, model, given.reasons, add.get("add"))
@@ -73,6 +83,28 @@ def predict(given: Any) -> None:
         screen.line(f"{plural(source.n_rows, 'prediction')} in {output}")
 
 
+def _ids(model: Any, source: Source, table: Path, screen: Screen) -> list[str]:
+    """The identifiers of a model that a table has, with a warning about those that it lacks."""
+    if lacking := [name for name in model.id_columns_ if name not in source.names]:
+        screen.warn(f"{files.shown(table)} lacks {named(lacking)}, by which the model identifies rows")
+    return [name for name in model.id_columns_ if name in source.names]
+
+
+def _asked(texts: Sequence[str], model: Any, own: Sequence[str], results: Sequence[str]) -> dict[str, str]:
+    """The columns to write, in their order, and the names by which predictions or the table hold them."""
+    known: dict[str, str] = {name: name for name in (*own, *results)}
+    if model.scorecard_.positive is not None:
+        known.setdefault("probability", f"P({model.classes_.tolist()[model.scorecard_.positive]})")
+    names = [name for text in texts for name in ([text] if text in known else names_in(text))]
+    if "probability" in names and "probability" not in known:
+        raise CommandError("Of more than two classes without a positive one, --columns must name P(CLASS)")
+    for name in names:
+        require_choice(name, known, "column")
+    if not names:
+        raise CommandError("--columns must name columns, such as prediction,probability")
+    return {name: known[name] for name in names}
+
+
 def explain(given: Any) -> None:
     """Explain rows of a table."""
     from bayesieve.classifier.predicting import own_columns
@@ -81,23 +113,26 @@ def explain(given: Any) -> None:
     screen, table, output = Screen(), given.table, given.output
     model = files.read_model(given.model, screen)
     source = files.source_to_score(model, table, output, screen)
+    ids = _ids(model, source, table, screen)
     if given.rows is None and output is not None:
         with files.locating(table), compiling.announced(screen):
-            _write_all(model, source, output)
+            _write_all(model, source, output, ids)
         _end(source.n_rows, output, screen)
         return
     chosen = list(range(min(_FIRST, source.n_rows))) if given.rows is None else chosen_rows(given.rows, source.n_rows)
-    X = own_columns(model, _rows_of(source, chosen))
+    block = _rows_of(source, chosen)
+    X = own_columns(model, block)
     what = f"Explaining {plural(len(chosen), 'row')} ..."
     with files.locating(table, rows=chosen), compiling.announced(screen), screen.working(what):
         explanation = replace(model.explanation(X, by="score"), rows=chosen)
         probability = model.predict_proba(X)
     if output is not None:
-        files.write_frame(explanation.to_frame(), output)
+        files.write_frame(_identified(explanation, block[ids]), output)
         _end(len(chosen), output, screen)
         return
     for at in range(len(chosen)):
-        _show_row(screen, explanation, probability[at], at)
+        own = ", ".join(f"{visible(name)} {shorten(visible(block[name][at]), _MOST_VALUE)}" for name in ids)
+        _show_row(screen, explanation, probability[at], at, f" ({own})" if own else "")
     if given.rows is None and source.n_rows > len(chosen):
         more = format_count(source.n_rows - len(chosen))
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
@@ -160,7 +195,7 @@ def update(given: Any) -> None:
     frame = files.read_table(given.table, screen, model)
     files.require_columns(given.table, frame, target=target, weight=weight)
     with files.locating(given.table, target), compiling.announced(screen), screen.working("Updating ..."):
-        made = model.update(frame, target, weight)
+        made = model.update(frame.drop(model.id_columns_, strict=False), target, weight)
     _save(made, given.output, screen)
 
 
@@ -169,7 +204,17 @@ def _save(model: Any, output: Path, screen: Screen) -> None:
     screen.line(f"model of {plural(model.n_rows_, 'row')} in {output}")
 
 
-def _write_all(model: Any, source: Source, output: Path) -> None:
+def _identified(explanation: Any, ids: pl.DataFrame) -> pl.DataFrame:
+    """The lines of an explanation, with the identifiers of its rows after their numbers."""
+    import polars as pl
+
+    frame: pl.DataFrame = explanation.to_frame()
+    at = np.repeat(np.arange(ids.height), frame.height // max(1, ids.height))
+    own = [ids[name].gather(at).alias(f"id({name})" if name in frame.columns else name) for name in ids.columns]
+    return pl.DataFrame([frame["row"], *own, *frame.drop("row")])
+
+
+def _write_all(model: Any, source: Source, output: Path, ids: list[str]) -> None:
     """Explain all rows, block by block."""
     from bayesieve.classifier.predicting import own_columns
     from bayesieve.engine.progress import RowProgress
@@ -180,7 +225,7 @@ def _write_all(model: Any, source: Source, output: Path) -> None:
         for block in source.blocks(block_rows=_BLOCK_ROWS):
             with rows_from(at):
                 explanation = model.explanation(own_columns(model, block), by="score")
-            write(replace(explanation, rows=list(range(at, at + block.height))).to_frame())
+            write(_identified(replace(explanation, rows=list(range(at, at + block.height))), block[ids]))
             at += block.height
             progress(block.height)
 
@@ -222,13 +267,13 @@ def chosen_rows(text: str, n_rows: int) -> list[int]:
     return list(dict.fromkeys(rows))
 
 
-def _show_row(screen: Screen, explanation: Any, probability: Any, at: int) -> None:
+def _show_row(screen: Screen, explanation: Any, probability: Any, at: int, identifier: str) -> None:
     """Print the evidence for the predicted class of a row against the runner-up, the strongest first."""
     order = sorted(range(len(probability)), key=lambda j: (-probability[j], j))
     two, labels = order[:2], [visible(label) for label in explanation.classes]
     if at:
         screen.line()
-    screen.line(f"row {explanation.rows[at]}: predicted {labels[two[0]]}", "bold")
+    screen.line(f"row {explanation.rows[at]}{identifier}: predicted {labels[two[0]]}", "bold")
     screen.line(first_of([f"P({labels[j]}) = {probability[j]:.4f}" for j in order]))
     screen.line("contributions to the log probability of each class, in nats:")
     screen.line()
@@ -272,6 +317,7 @@ def info(given: Any) -> None:
             ("model", str(given.model)),
             *([("written by", f"bayesieve {version}")] if version else []),
             ("target", f"{target}, {_class_shares(model)}"),
+            *([("identified by", named(model.id_columns_))] if model.id_columns_ else []),
             ("trained on", f"{plural(model.n_rows_, 'row')}, {plural(len(model.feature_weights_), 'feature')}"),
             *((how, f"{plural(note.rows, 'row')} on {note.when[:10]}") for how, note in _parts(model)),
             ("kept", _kept(model)),
@@ -388,8 +434,12 @@ def decision_columns(
     benefits = classifier.benefits_of(None, amounts_of(rule, block, path, first), len(probability))
     expected = benefits.expected(classifier.corrected(probability))
     names = pl.Series("decision", list(rule.decisions))
-    columns = [pl.Series(f"benefit({name})", expected[:, i]) for i, name in enumerate(rule.decisions)]
+    columns = [pl.Series(name, expected[:, i]) for i, name in enumerate(decision_names(rule)[1:])]
     return [names.gather(expected.argmax(axis=1)), *columns]
+
+
+def decision_names(rule: BenefitRule) -> list[str]:
+    return ["decision", *(f"benefit({name})" for name in rule.decisions)]
 
 
 def reason_names(n: int) -> list[str]:

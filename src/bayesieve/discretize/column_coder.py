@@ -61,6 +61,8 @@ class TableCoder(LevelsCoder):
     levels_: Sequence[FeatureLevels]
     unseen_counts_: np.ndarray
     classes_: np.ndarray
+    calls_functions = False
+    """Whether rows are read by Python functions, which no file or query holds."""
 
     def to_frame(self) -> Any:
         """One row per feature and level (polars): label, count, and the count of every class."""

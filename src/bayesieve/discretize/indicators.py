@@ -180,6 +180,10 @@ class IndicatorEncoder(TableCoder):
         columns = [table.column(i) for i in range(table.n_columns)]
         return pl.DataFrame({column.name: column.read_numbers("number")[0] for column in columns}, nan_to_null=True)
 
+    @property
+    def calls_functions(self) -> bool:  # type: ignore[override]
+        return self.scores is not None
+
     def on_columns(self) -> IndicatorEncoder:
         """A copy that reads the scores as columns, as `compute_scores` gives them, if this one calls functions."""
         encoder = copy(self)

@@ -13,7 +13,6 @@ import narwhals as nw
 import numpy as np
 
 from bayesieve.decision.benefits import column_of, refuse_scan
-from bayesieve.discretize import IndicatorEncoder
 from bayesieve.discretize.random_sums import with_sums
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.look_up import ScoreReader
@@ -108,7 +107,7 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
     """The cells of rows, (n_used, n_rows), and for each feature the rows without a value."""
     encoder = getattr(model, "encoder_", None)
-    if isinstance(encoder, IndicatorEncoder) and encoder.scores is not None:
+    if encoder is not None and encoder.calls_functions:
         table = encoder.read(X, model)
     cells, reader = card.cells(table), card.reader
     own = reader.read(table) if isinstance(reader, ScoreReader) else with_sums(reader.read(table), reader.levels.sums)

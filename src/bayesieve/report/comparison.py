@@ -111,7 +111,7 @@ class Compared:
         with np.errstate(invalid="ignore"):  # of infinities
             self._summary = comparison.summary()
         known = sorted((name for name in MEASURES if not np.isnan(self.values[name]).all()), key=lambda m: m != first)
-        self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3, of_methods=True) for name in known]
+        self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3) for name in known]
         ranks = np.zeros(len(self.methods))
         for measure in [one for one in self.measures if len(self.known_matrix(one))][:1]:
             ranks = tests_of.average_ranks(self.known_matrix(measure), measure.higher_is_better)

@@ -17,6 +17,8 @@ from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import HTML, write_atomically
 from bayesieve.words import format_number, not_blank, p_text, shorten
 
+_PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"')
+_LONG = re.compile(r"\d+\.\d{9,}")
 _NUMBERED = re.compile(r'(?:(?<=url\(#)|(?<=id="))(clip|gradient_)\d+(?=["\)])')
 _MOST_LINES = 200  # of a table below a figure; `data` holds all
 
@@ -95,6 +97,8 @@ class Figure:
     def to_svg(self) -> str:
         """A picture as SVG; ImportError without vl-convert-python."""
         svg: str = self._converter().vegalite_to_svg(self.spec)
+        # The last digits differ between machines.
+        svg = _PLACES.sub(lambda place: _LONG.sub(lambda digits: f"{float(digits[0]):.3f}", place[0]), svg)
         number: dict[str, int] = {}  # parts are numbered by process otherwise
         return _NUMBERED.sub(lambda part: f"{part[1]}{number.setdefault(part[0], len(number) + 1)}", svg)
 

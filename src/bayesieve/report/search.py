@@ -26,14 +26,13 @@ _MANY = 60  # features from which on the axis may be logarithmic
 class Measure:
     """A criterion or performance measure by its name, on the rows that guide a search or on validation rows.
 
-    `digits` are the decimals that distinguish its values; `of_methods`: a performance measure, of a comparison.
+    `digits` are the decimals that distinguish its values.
     """
 
     name: str
     lower_is_better: bool = True
     digits: int = 4
     on_validation: bool = False
-    of_methods: bool = False
 
     @property
     def higher_is_better(self) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
+EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _STANDARD_INPUT = ("-", "/dev/stdin")
 _FIRST_BYTES = 1 << 16
 _PIECE = 1 << 24
@@ -27,18 +28,20 @@ KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
 
 
 def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels] | None = None) -> pl.DataFrame:
-    """Read a table from a CSV, TSV, Parquet or Arrow file, from standard input or from a pipe.
+    """Read a table from a CSV, TSV, Parquet, Arrow or Excel file, from standard input or from a pipe.
 
     Text tables have a header line; the separator (comma, semicolon, tab or bar) is found from the first lines and the
     types from all of them. The text is UTF-8, with or without a byte order mark, or UTF-16; lines that are not are
     Western European. Text files may be compressed with gzip. In columns of numbers or dates, ``NA``, ``?`` and the like
-    are missing.
+    are missing. Of a workbook the first sheet is read, as text tables are; this needs
+    ``pip install bayesieve[excel]``.
 
     Parameters
     ----------
     path : str or path
-        A file whose name ends in .csv, .tsv, .txt (also followed by .gz), .parquet, .arrow, .feather or .ipc; ``-``
-        for standard input. The format of standard input and pipes is recognised by their first bytes.
+        A file whose name ends in .csv, .tsv, .txt (also followed by .gz), .parquet, .arrow, .feather, .ipc, .xlsx,
+        .xlsm, .xlsb, .xls or .ods; ``-`` for standard input. The format of standard input and pipes is recognised
+        by their first bytes.
     levels : mapping from str to FeatureLevels, optional
         Levels of a model's columns by name. Rows to be scored are read with them: types are not inferred from the rows
         of a text table, so the meaning of a value does not depend on the other rows.
@@ -181,12 +184,34 @@ def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
 
 
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
-    format = format_of(path)
+    format = "Excel" if path.suffix.lower() in EXCEL else format_of(path)
     if format is None:
-        raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
+        raise ValueError(f"{path} has no known file extension; name it {KNOWN}; or .xlsx.")
     if format != "text" and path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
+    if format == "Excel":
+        frame = _first_sheet(path)
+        return _parsed(path, frame.write_csv().encode(), "text", levels) if frame.height else frame
     return _parsed(path, path if is_utf8(path) else path.read_bytes(), format, levels)
+
+
+def _first_sheet(path: Path) -> pl.DataFrame:
+    """The first sheet of a workbook; ValueError if it cannot be read."""
+    import polars as pl
+
+    try:
+        content = path.read_bytes()
+        return pl.read_excel(content, infer_schema_length=None, raise_if_empty=False)
+    except ModuleNotFoundError:
+        raise ValueError(
+            f"{path} is a workbook, which needs fastexcel; run pip install 'bayesieve[excel]', or save it as CSV."
+        ) from None
+    except OSError:
+        raise
+    except Exception as error:  # of fastexcel, whose errors have a base class of their own
+        raise ValueError(
+            f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension."
+        ) from error
 
 
 def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:

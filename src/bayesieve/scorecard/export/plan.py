@@ -146,8 +146,8 @@ class Plan:
     ----------
     card : Scorecard
     readers, terms : in the order in which contributions are added.
-    head : facts about the model by name, all texts: ``model``, ``bayesieve`` (version), ``written`` (date),
-        ``rows``, ``checksum`` (SHA-256 of the model's content).
+    head : facts about the model by name, all texts: ``model``, ``exported`` (date), ``bayesieve`` (version), ``rows``,
+        ``checksum`` (SHA-256 of the model's content).
     with_counts : whether exports tell the training rows of each cell.
     """
 

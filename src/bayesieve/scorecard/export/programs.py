@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import resources
 from textwrap import fill
@@ -33,9 +34,9 @@ class _Program(Export):
         return before + _written(self._model(plan), self.scalar) + after
 
     @staticmethod
+    @abstractmethod
     def scalar(value: Any) -> str:
         """The literal of a plain value."""
-        raise NotImplementedError
 
     def _model(self, plan: Plan) -> dict[str, Any]:
         card, at = plan.card, plan.card.position(self.target_class)

@@ -281,8 +281,8 @@ class Challenge(Study):
 
 @dataclass(frozen=True)
 class Entry:
-    """Results of a method on a task: balanced errors of all folds, with the tuned threshold and with 0.5, the mean
-    CPU seconds to train on a fold, and the millions of values that it looks at.
+    """Results of a method on a task: balanced errors of all folds, with the tuned threshold and with 0.5, NaN if a fold
+    is not finished, the mean CPU seconds to train on a fold, and the millions of values that it looks at.
     """
 
     errors: np.ndarray
@@ -292,27 +292,34 @@ class Entry:
 
     @classmethod
     def of(cls, comparison: Comparison, task: Task, method: str) -> Entry | None:
-        """None if folds are missing, or a method failed on them."""
+        """None with fewer than two folds, or if a method failed on one."""
         rows = [row for row in comparison.rows if (row["data"], row["method"]) == (task.name, method)]
-        if len(rows) < comparison.protocol.n_splits or any(row["error"] for row in rows):
+        if len(rows) < 2 or any(row["error"] for row in rows):
             return None
-        errors, default = (np.array([row["figures"][name] for row in rows]) for name in ("ber", "ber at 0.5"))
+        column = comparison.methods.index(method)
+        errors, default, seconds = (
+            comparison.figure(name, task.name)[:, column] for name in ("ber", "ber at 0.5", "cpu seconds")
+        )
         values = rows[0]["n_train"] * (task.n_features + task.n_sums(method)) / 1e6
-        seconds = float(np.mean([row["figures"]["cpu seconds"] for row in rows]))
-        return cls(errors, default, seconds, values)
+        return cls(errors, default, float(np.nanmean(seconds)), values)
+
+    @property
+    def n_folds(self) -> int:
+        """Finished ones."""
+        return int(np.count_nonzero(~np.isnan(self.errors)))
 
     @property
     def mean(self) -> float:
         """The guess."""
-        return float(self.errors.mean())
+        return float(np.nanmean(self.errors))
 
     @property
     def standard_error(self) -> float:
-        return float(self.errors.std(ddof=1) / np.sqrt(self.errors.size))
+        return float(np.nanstd(self.errors, ddof=1) / np.sqrt(self.n_folds))
 
     def against(self, initial: Entry, test_share: float) -> Differences:
-        """The errors of the folds less those with the initial features."""
-        return Differences(self.errors - initial.errors, "folds", test_share)
+        """The errors of the folds of both less those with the initial features."""
+        return Differences.of(self.errors, initial.errors, over="folds", share=test_share)
 
 
 def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
@@ -323,12 +330,12 @@ def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
         rows.append(
             (
                 task.title if task is not known else "",
-                method,
+                method if entry.n_folds == entry.errors.size else f"{method}, {entry.n_folds} folds",
                 "" if task.test is None else f"{task.test:.4f}",
                 "" if task.guess is None else f"{task.guess:.4f}",
                 f"{entry.mean:.4f} ± {entry.standard_error:.4f}",
                 "" if task.guess is None else signed(entry.mean - task.guess, 4),
-                f"{entry.default.mean():.4f}",
+                f"{np.nanmean(entry.default):.4f}",
                 f"{entry.values:.1f}",
                 f"{entry.seconds:.1f}",
             )

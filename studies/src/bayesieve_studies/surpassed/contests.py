@@ -195,13 +195,14 @@ def results_of(paper: str, *, first: bool = False) -> str:
 def run(folder: Path, output: Path, paper: str, chosen: Sequence[str], sets: Sequence[str], *, first: bool) -> None:
     """Run the unfinished folds of the methods ``chosen``, or all, on the named sets, or all."""
     contest = CONTESTS[paper](folder)
+    folds = "the first of ten" if first else N_FOLDS if isinstance(contest.split, RepeatedFolds) else "draws"
     for name in sets or contest.data:
         offered = contest.methods(name).items()
         methods = {one: model for one, model in offered if not chosen or any(map(one.startswith, chosen))}
         split = Splits(FirstFold()) if first else contest.split
         results = output / results_of(paper, first=first)
         compare_many(methods, {name: contest.data[name]}, split, results=results, n_jobs=1, verbose=1)
-        record(results, {"protocol": str(split), "threads": 1})
+        record(results, {"seed": 0, "folds": folds, "threads": 1, "defaults": "of all classifiers"})
 
 
 def main() -> None:

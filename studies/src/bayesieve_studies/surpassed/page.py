@@ -110,8 +110,8 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str], over: str = "") -> l
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
-    """The paper's best method, our default and gradient boosting; below, with EBM where it was run. None without
-    results.
+    """The paper's best method, our default and gradient boosting; below, with EBM where it was run, or only that if it
+    was run everywhere. None without results.
     """
     rows = _rows(folder, shown.name, first=False)
     main = (shown.best, DEFAULT, TREES)
@@ -120,7 +120,8 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
     if first:
         found += lines(shown, {**rows, **first}, (*main, EBM), " (the first)")
     elif any(key[1] == EBM for key in rows):
-        found += lines(shown, rows, (*main, EBM))
+        with_ebm = lines(shown, rows, (*main, EBM))
+        found = with_ebm if with_ebm and with_ebm[0][0] == found[0][0] else found + with_ebm
     if not found:
         return None
     titles = [f">{title}" for _, title, _ in shown.measures]
