@@ -37,8 +37,7 @@ LOWEST_TESTS ?= tests/cli/test_app.py tests/cli/test_ids.py tests/datasets tests
 test-lowest: $(VENV)/installed-dev
 	$(PIP) install --quiet uv
 	mkdir -p build
-	echo 'pyarrow<20' > build/constraints.txt  # later ones need NumPy 2
-	$(BIN)/uv pip compile --quiet --constraint build/constraints.txt --resolution lowest-direct --python $(BIN)/python --extra scale --extra export --extra excel --extra figures --extra test pyproject.toml --output-file build/lowest.txt
+	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(BIN)/python --extra scale --extra export --extra excel --extra figures --extra test pyproject.toml --output-file build/lowest.txt
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --requirement build/lowest.txt --editable .
 	CI=true $(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) $(LOWEST_TESTS)

@@ -98,7 +98,7 @@ class PairLevels(FeatureLevels):
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """The level of every row, from the codes of both parts."""
-        cells = np.minimum(first, self.parts[0].n_levels) * np.intp(self.grid.shape[1] + 1)
+        cells = np.minimum(first, self.parts[0].n_levels).astype(np.intp) * (self.grid.shape[1] + 1)
         cells += np.minimum(second, self.parts[1].n_levels)
         return self._level_of_codes.ravel()[cells]
 
