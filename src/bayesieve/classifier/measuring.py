@@ -186,8 +186,9 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
         return replace(_by_this_model(model, rows, trained_on, held_out), trained_on=trained_on)
     measured = replace(_of_folds(model, rows, cv, trained_on), trained_on=trained_on)
     if trained_on:
-        own = _by_this_model(model, replace(rows, groups=()), trained_on, held_out, shown=False).samples
-        measured = replace(measured, samples=(*own, *measured.samples))
+        _, few_words = _of_this_model(model, rows, trained_on, held_out)
+        own = _sample(model, rows, log_softmax(rows.joint, axis=1), "Training rows", few_words)
+        measured = replace(measured, samples=(own, *measured.samples))
     is_informative = rows.moments is not None or any(caution.kind == "order" for caution in model.cautions_)
     if is_informative and (cv is None or is_number_of_folds(cv)):
         try:
@@ -199,13 +200,11 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
     return measured
 
 
-def _by_this_model(
-    model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool, shown: bool = True
-) -> MeasuredRows:
+def _by_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool) -> MeasuredRows:
     name = "Training rows" if trained_on else "Test rows" if held_out else "These rows"
     words = _of_this_model(model, rows, trained_on, held_out)
     log_proba, probability = log_softmax(rows.joint, axis=1), softmax(rows.joint, axis=1)
-    return _performance(model, rows, log_proba, probability, *words, name, shown)
+    return _performance(model, rows, log_proba, probability, *words, name)
 
 
 def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
@@ -326,9 +325,8 @@ def _performance(
     protocol: str,
     measured: str,
     name: str,
-    shown: bool = True,
 ) -> MeasuredRows:
-    """All figures; without ``shown`` only the sample, for the overview."""
+    sample = _sample(model, rows, log_proba, name, measured)
     n_rows, predicted = rows.n_rows, probability
     codes, weights = rows.codes, rows.weights
     if weights is not None and not weights.all():
@@ -340,12 +338,9 @@ def _performance(
     shares = np.bincount(codes, weights=weights, minlength=n_classes)
     # With two classes the curves of both say the same: those of the positive one are shown. A class without rows, or
     # with all of them, has none.
-    classes = (
-        [rows.positive]
-        if n_classes == 2
-        else [j for j in range(n_classes) if 0 < np.count_nonzero(codes == j) < codes.size]
-    )
-    curves = [j for j in classes if 0 < np.count_nonzero(codes == j) < codes.size]
+    two = n_classes == 2
+    shown = (rows.positive,) if two else range(n_classes)
+    curves = [j for j in shown if 0 < np.count_nonzero(codes == j) < codes.size]
     labels = [str(label) for label in model.classes_]
     performance = Performance(
         protocol=protocol,
@@ -358,26 +353,33 @@ def _performance(
         majority_accuracy=float(shares.max() / shares.sum()),
         class_entropy=entropy,
         reliability=tuple(
-            (labels[j], tuple(metrics.reliability(probability[:, j], codes == j, weights))) for j in classes
+            (labels[j], tuple(metrics.reliability(probability[:, j], codes == j, weights)))
+            for j in (shown if two else curves)
         ),
         confusion=tuple(tuple(row) for row in metrics.confusion(log_proba, codes).tolist()),
         roc=tuple((labels[j], tuple(metrics.roc_points(probability[:, j], codes == j, weights))) for j in curves),
         measured=measured,
-        thresholds=_thresholds(probability[:, rows.positive], codes == rows.positive, weights)
-        if n_classes == 2
-        else (),
-        segments=_segments(model, rows, codes, weights, log_proba) if shown else (),
+        thresholds=_thresholds(probability[:, rows.positive], codes == rows.positive, weights) if two else (),
+        segments=_segments(model, rows, codes, weights, log_proba),
     )
+    return MeasuredRows(rows, predicted, performance, (sample,))
+
+
+def _sample(model: SelectiveNB, rows: JudgedRows, log_proba: np.ndarray, name: str, measured: str) -> Sample:
+    """The measures of the rows that count, with intervals."""
+    counted = slice(None) if rows.weights is None else rows.weights > 0
+    weights = None if rows.weights is None else rows.weights[counted]
+    codes, log_proba, two = rows.codes[counted], log_proba[counted], model.classes_.size == 2
+    shares = np.bincount(codes, weights, minlength=model.classes_.size)
     facts = weights, 0.95, model.classes_, rows.positive
     measures = Segment.of_rows(log_proba, log_proba.argmax(axis=1), codes, *facts).measures()
-    sample = Sample(
+    return Sample(
         name=name,
         measured=measured,
         n_rows=float(shares.sum()),
-        events=float(shares[rows.positive]) if n_classes == 2 else None,
-        measures=tuple((measure, estimate) for label, measure, estimate in measures if label is None or n_classes == 2),
+        events=float(shares[rows.positive]) if two else None,
+        measures=tuple((measure, estimate) for label, measure, estimate in measures if label is None or two),
     )
-    return MeasuredRows(rows, predicted, performance, (sample,))
 
 
 def _segments(

@@ -28,7 +28,9 @@ from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.folds import fingerprint, moments_of
 from bayesieve.evaluation.judged import groups_of
 from bayesieve.report import data as plain
+from bayesieve.report.figure import few_digits
 from bayesieve.report.search import summarise_trace
+from bayesieve.scorecard.export import export
 from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
@@ -73,7 +75,6 @@ def report_data(
         raise ValueError(f"title must be text, got {title!r:.80}.")
     _check_rows(X, y, {"benefit": benefit, "rows": rows, "test": test})
     place = _place(model, positive)
-    target = model.target_name_ or "target"
     parts: dict[str, Any] = {}
     if X is not None:
         of_rows = {"benefit": benefit, "explained": rows, "by": [by] if isinstance(by, str) else list(by), "time": time}
@@ -84,27 +85,22 @@ def report_data(
             warnings.warn(text, UserWarning, stacklevel=3)
     others = parts.pop("others", None)
     parts["warnings"] = (*parts.get("warnings", ()), *(caution.sentence for caution in model.cautions_))
-    own = dict(_facts(model, place)) | dict(facts or {})
+    told = facts_of(model)
+    own = _facts(model, place, told) | dict(facts or {})
     parts["facts"] = (*own.items(), *parts.get("facts", ()))
     return plain.ReportData(
-        title=title or f"Predicting {target}",
-        target=target,
-        n_rows=model.n_rows_,
-        n_columns=len(columns_of(model.encoder_.levels_)),
-        classes=tuple(str(label) for label in model.classes_),
-        class_counts=tuple(model.scorecard_.class_counts.tolist()),
+        title=title or _title(model),
         headline=describing.describe(model),
         features=_features(model, min_count, others, side_of(model.classes_, place)),
         search=_search(model),
         settings=_settings(model),
         edits=model.edits_,
         intercept=tuple(model.scorecard_.intercept.tolist()),
-        factors=_short(model.scorecard_.errors.intercept),
-        program=_program(model, place) if min_count <= 1 else "",
-        positive=place,
+        factors=few_digits(model.scorecard_.errors.intercept.tolist()),
+        program=_program(model, place, told) if min_count <= 1 else "",
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-        **{"performance": None, "explained": (), **parts},
+        **{"performance": None, "explained": (), **_training(model, place), **parts},
     )
 
 
@@ -146,13 +142,13 @@ def _on_both(
     return {**parts, **later, **both, "stability": parts["stability"]}
 
 
-def _program(model: SelectiveNB, positive: int) -> str:
+def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
     """The model as JavaScript; empty for one that reads what a page cannot, or without anything to choose."""
-    if not model.scorecard_.used.size:
+    if not model.scorecard_.used.size or model.encoder_.calls_functions:
         return ""
     with suppress(ValueError):
         target = model.classes_[positive] if len(model.classes_) == 2 else None
-        return str(model.export(to="javascript", target_class=target))
+        return str(export(model.scorecard_, "javascript", None, facts, {"target_class": target}))
     return ""
 
 
@@ -304,11 +300,11 @@ def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], 
     return names, tuple(map(tuple, matrix[np.ix_(order, order)].round(4).tolist()))
 
 
-def _facts(model: SelectiveNB, place: int) -> tuple[tuple[str, str], ...]:
-    """What a validator asks of the model first."""
+def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str, str]:
+    """What a validator asks of the model first; ``told`` by `facts_of`."""
     import platform
 
-    card, told = model.scorecard_, facts_of(model)
+    card = model.scorecard_
     shares = card.class_counts / card.class_counts.sum()
     target = model.target_name_ or "the target"
     if len(card.classes) == 2:
@@ -317,7 +313,7 @@ def _facts(model: SelectiveNB, place: int) -> tuple[tuple[str, str], ...]:
     else:
         purpose, events = f"The probability of each class of {target}.", f"{len(card.classes)} classes"
     versions = f"bayesieve {told['bayesieve']}, Python {platform.python_version()}, numpy {np.__version__}"
-    lines = {
+    return {
         "Purpose": purpose,
         "Trained on": f"{model.n_rows_:,} rows, {events}",
         "Model": f"{len(card.used):,} features; SHA-256 of its content {told['checksum']}",
@@ -325,13 +321,6 @@ def _facts(model: SelectiveNB, place: int) -> tuple[tuple[str, str], ...]:
         "Limits": "Probabilities are for rows like those of training, with its shares of the classes; a value that was "
         "never seen brings no evidence, and numbers beyond the outermost cut are taken for those next to it.",
     }
-    return tuple(lines.items())
-
-
-def _short(values: np.ndarray) -> list[Any]:
-    """Numbers that only inform, in few digits."""
-    rounded: list[Any] = np.vectorize(lambda value: float(f"{value:.5g}"), otypes=[float])(values).tolist()
-    return rounded
 
 
 def _features(
@@ -363,21 +352,36 @@ def _features(
 
 def of_features(model: SelectiveNB, positive: Any = None) -> plain.ReportData:
     """The data of the features alone: without rows, search and program."""
-    texts: dict[str, Any] = dict.fromkeys(("title", "target", "headline", "version", "created"), "")
+    place = _place(model, positive)
     return plain.ReportData(
-        **texts,
-        n_rows=model.n_rows_,
-        n_columns=len(model.scorecard_.columns),
-        classes=tuple(str(label) for label in model.classes_),
-        class_counts=tuple(model.scorecard_.class_counts.tolist()),
-        features=_features(model, side=side_of(model.classes_, _place(model, positive))),
+        title=_title(model),
+        headline="",
+        features=_features(model, side=side_of(model.classes_, place)),
         search=None,
         performance=None,
         explained=(),
-        warnings=(),
+        warnings=tuple(caution.sentence for caution in model.cautions_),
         settings=(),
-        positive=_place(model, positive),
+        version="",
+        created="",
+        **_training(model, place),
     )
+
+
+def _title(model: SelectiveNB) -> str:
+    return f"Predicting {model.target_name_ or 'target'}"
+
+
+def _training(model: SelectiveNB, place: int) -> dict[str, Any]:
+    """Sizes and classes of the training table, by the names of `ReportData`."""
+    return {
+        "target": model.target_name_ or "target",
+        "n_rows": model.n_rows_,
+        "n_columns": len(columns_of(model.encoder_.levels_)),
+        "classes": tuple(str(label) for label in model.classes_),
+        "class_counts": tuple(model.scorecard_.class_counts.tolist()),
+        "positive": place,
+    }
 
 
 def joined(cells: tuple[plain.CellRow, ...], min_count: int) -> tuple[plain.CellRow, ...]:
@@ -424,7 +428,7 @@ def _cells(model: SelectiveNB, k: int, min_count: int) -> dict[str, Any]:
     grid = _grid(feature.levels, words) if pair else None  # type: ignore[arg-type]
     rows = rows if grid is not None else joined(rows, min_count)  # cells of a pair are numbered
     whole = len(rows) == cells.n_levels
-    variances = tuple(map(_short, feature.errors)) if whole else None
+    variances = tuple(few_digits(own.tolist()) for own in feature.errors) if whole else None
     return {"cells": rows, "unseen": tuple(feature.unseen.tolist()), "grid": grid, "variances": variances}
 
 

@@ -633,7 +633,7 @@ class SelectiveNB(Predicting):
     def _repr_html_(self) -> str:
         if not hasattr(self, "scorecard_"):
             return super()._repr_html_()
-        from bayesieve.classifier.report_data import report_data
+        from bayesieve.classifier.report_data import of_features
         from bayesieve.report import render_card
 
-        return render_card(report_data(self))
+        return render_card(of_features(self))

@@ -241,8 +241,10 @@ def _write_report(
     left = f"model.json and features.csv are in {path.parent}; the report was not written"
     shown = data if test is None else test
     benefit = None if model.benefit_rule_ is None else deciding(model, shown.X, shown.frame, shown.path)
-    options: dict[str, Any] = {"cv": 0, "test": (test.X, test.y, test.weights)} if test is not None else {}
-    options |= {} if test is not None else {"held_out": True} if held_out else {"cv": folds, "time": data.moments}
+    if test is not None:
+        options: dict[str, Any] = {"cv": 0, "test": (test.X, test.y, test.weights)}
+    else:
+        options = {"held_out": True} if held_out else {"cv": folds, "time": data.moments}
     files_read = {"Data file": given.table, "Test file": given.test}
     facts = {name: files.with_hash(file) for name, file in files_read.items() if file is not None}
     facts |= {} if given.purpose is None else {"Purpose": given.purpose}

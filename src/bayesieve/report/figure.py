@@ -159,6 +159,17 @@ def clean(frames: Mapping[str, Mapping[str, list[Any]]]) -> dict[str, dict[str, 
     }
 
 
+def few_digits(values: Any) -> Any:
+    """Nested numbers that only inform, in five digits.
+
+    Examples
+    --------
+    >>> few_digits([(0.1234567,), 2.0])
+    [[0.12346], 2.0]
+    """
+    return [*map(few_digits, values)] if isinstance(values, (list, tuple)) else float(f"{values:.5g}")
+
+
 def cell_text(value: Any, column: str = "") -> str:
     """A value of a frame for a table."""
     if isinstance(value, bool):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bayesieve.report import charts as draw
 from bayesieve.report.clusters_figure import clusters_figure
 from bayesieve.report.curves import profit_chart, reliability_chart
 from bayesieve.report.data import DecisionSummary, FeatureSummary, Performance, ReportData
-from bayesieve.report.figure import Figure, clean
+from bayesieve.report.figure import Figure, clean, few_digits
 from bayesieve.report.page import fill, page
 from bayesieve.report.paths import search_figure
 from bayesieve.report.search import path_sentence, starts_sentence
@@ -132,7 +132,8 @@ def page_data(data: ReportData) -> dict[str, Any]:
 
 def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
     """The cells of a feature as columns, which take less room than rows."""
-    columns = [name for name in CELL_COLUMNS if name != "level" or any(c.level != c.label for c in feature.cells)]
+    cells = [replace(c, evidence=few_digits(c.evidence), errors=few_digits(c.errors)) for c in feature.cells]
+    columns = [name for name in CELL_COLUMNS if name != "level" or any(c.level != c.label for c in cells)]
     return {
         "name": feature.name,
         "kind": feature.kind,
@@ -140,7 +141,7 @@ def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
         "importance": feature.importance,
         "weight": feature.weight,
         "score": feature.level_score,
-        "cells": {name: [_short(getattr(cell, name), name) for cell in feature.cells] for name in columns},
+        "cells": {name: [getattr(cell, name) for cell in cells] for name in columns},
         "unseen": feature.unseen,
         "grid": None if feature.grid is None else asdict(feature.grid),
         "position": feature.position,
@@ -154,11 +155,6 @@ def _known(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_known(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _short(value: Any, name: str) -> Any:
-    """Numbers that only inform in few digits; those that add up to scores stay as they are."""
-    return [float(f"{one:.5g}") for one in value] if name in ("evidence", "errors") else value
 
 
 CELL_COLUMNS = ("label", "level", "low", "high", "is_missing", "rows", "counts", "evidence", "contributions", "errors")
@@ -240,9 +236,7 @@ def _with_interval(estimate: tuple[float, float, float] | None) -> tuple[str, st
 def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Figure:
     """How much the levels of each two columns tell of each other."""
     pairs = [(a, b, matrix[i][j]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j]
-    frame: dict[str, list[Any]] = {
-        name: [pair[k] for pair in pairs] for k, name in enumerate(("column", "other", "dependence"))
-    }
+    frame = draw.columns(("column", "other", "dependence"), pairs)
     across = draw.names("other", None, axis={"labelAngle": -40, "labelLimit": 110})
     shade = draw.colour("dependence", "symmetrical uncertainty", [0, max(0.1, *frame["dependence"])])
     known = draw.tips("column", "other", "dependence")
@@ -268,7 +262,7 @@ def feature_figure(data: ReportData, feature: FeatureSummary, j: int) -> Figure:
         ends = (min(cuts) - room, max(cuts) + room)
         inside = [line for line in lines if line[6] is not None or line[7] is not None]
         lines = [(*line[:6], *(a if b is None else b for a, b in zip(ends, line[6:], strict=True))) for line in inside]
-    frame = {name: [line[k] for line in lines] for k, name in enumerate(columns)}
+    frame = draw.columns(columns, lines)
     drawing = steps_chart() if feature.kind == "numeric" and cuts else bars_chart()
     return Figure(feature.name, caption, drawing if lines else {}, {"rows": frame})
 
