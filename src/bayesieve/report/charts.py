@@ -1,5 +1,6 @@
-"""A small grammar of charts: functions that return Vega-Lite specifications over named frames.
+"""Charts are Vega-Lite specifications over named frames.
 
+Those of this package are entries of ``templates/charts.json``, filled by `template`; a small grammar makes others.
 A chart is layers over a common pair of axes, and several charts may stand below one another. Layers name the frame
 that they draw, so that a specification is written once and drawn with any data. Colours come from the theme alone:
 layers only name styles, which is why the same specification serves light and dark pages, notebooks and pictures.
@@ -7,8 +8,12 @@ layers only name styles, which is why the same specification serves light and da
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any
 
 Spec = dict[str, Any]
@@ -17,14 +22,47 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH, HEIGHT = 620, 200
 ROWS = {"step": 22}
 _CLIPPED = ("area", "line", "point")
-SHARE, NATS = ".0%", "+.2~f"
-"""Formats of numbers along axes."""
-CLASS_COLOURS = ("#dc8f35", "#2a6fa8", "#1b9277", "#b8679b", "#79b9e2", "#bf4d2a", "#c9b93c", "#868c94")
-"""Colours that colour-blind readers tell apart; the second is that of the positive of two classes."""
-_DARK_COLOURS = ("#e09c4c", "#5a9fd8", "#3fb598", "#cf86b6", "#a5d3f0", "#d9704d", "#d8ca5c", "#9aa1aa")
-_INKS = ("#20242a", "#5a616b", "#dedad0", "#1d5f94", "#fcfbf8")  # of text, notes, lines, accents and the page
-_DARK_INKS = ("#e5e2db", "#a1a8b2", "#33393f", "#7db8e8", "#15181c")
-_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
+SHARE = ".0%"
+"""Format of shares along axes."""
+
+
+@cache
+def text(name: str) -> str:
+    """A template, style or script of this package."""
+    return resources.files("bayesieve.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def _entries() -> dict[str, Any]:
+    entries: dict[str, Any] = json.loads(re.sub("^//.*", "", text("charts.json"), flags=re.MULTILINE))
+    return entries
+
+
+def template(name: str, /, **given: Any) -> Any:
+    """An entry of ``charts.json``, filled with what is given.
+
+    Examples
+    --------
+    >>> template("sizes")
+    {'type': 'quantitative', 'scale': {'zero': False}, 'field': 'features', 'title': 'number of features'}
+    """
+    return _filled(f"${name}", given)
+
+
+def _filled(part: Any, given: Mapping[str, Any]) -> Any:
+    if isinstance(part, str) and part.startswith("$"):
+        return given[part[1:]] if part[1:] in given else _filled(_entries()[part[1:]], given)
+    if isinstance(part, list):
+        return [own for one in part if (own := _filled(one, given)) is not None]
+    if not isinstance(part, dict):
+        return part
+    if "if" in part and (given[part["if"]] is None or given[part["if"]] is False):
+        return None
+    for name, own in part.get("let", {}).items():
+        given = {name: _filled(own, given), **given}
+    known = _filled(f"${part['$']}", given) if "$" in part else {}
+    own = {name: _filled(value, given) for name, value in part.items() if name not in ("$", "if", "let")}
+    return known | {name: value for name, value in own.items() if value is not None or part[name] is None}
 
 
 def number(
@@ -33,12 +71,11 @@ def number(
     *,
     format: str | None = None,
     domain: Sequence[float] | None = None,
-    log: bool = False,
     zero: bool = False,
     padding: float = 0,
     **more: Any,
 ) -> Spec:
-    """A channel of numbers; ``log`` is logarithmic beyond 1 and linear around 0, ``padding`` is in pixels.
+    """A channel of numbers; ``padding`` is in pixels.
 
     Examples
     --------
@@ -48,13 +85,8 @@ def number(
     scale: Spec = {"zero": zero} | ({"padding": padding} if padding else {})
     if domain is not None:
         scale |= {"domain": list(domain), "nice": False}
-    if log:
-        scale |= {"type": "symlog"}
-    axis: Spec = {} if format is None else {"format": format}
-    if log:
-        axis["values"] = [0, *(factor * 10**power for power in range(6) for factor in (1, 2, 5))]
     channel = {"field": field, "type": "quantitative", "title": title, "scale": scale, **more}
-    return channel | {"axis": axis} if axis else channel
+    return channel if format is None else channel | {"axis": {"format": format}}
 
 
 def names(field: str, title: str | None, **more: Any) -> Spec:
@@ -68,11 +100,6 @@ def colour(field: str, title: str | None, domain: Sequence[float] | None = None,
     if domain is not None:
         scale |= {"domain": list(domain), "clamp": True}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, **more}
-
-
-def tips(*fields: str) -> Spec:
-    """What is shown on hovering."""
-    return {"tooltip": [{"field": field} for field in fields]}
 
 
 def layer(
@@ -119,21 +146,6 @@ def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, l
     return {name: [line[k] for line in lines] for k, name in enumerate(names)}
 
 
-def line_at(axis: str, value: float | str, style: str = "dashed") -> Spec:
-    """A straight line across a chart at a value, or at that of a signal by its name."""
-    datum: Any = {"expr": value} if isinstance(value, str) else value
-    mark = {"type": "rule", "style": style, "aria": False, "tooltip": None}
-    return {"data": {"values": [{}]}, "mark": mark, "encoding": {axis: {"datum": datum, "type": "quantitative"}}}
-
-
-def diagonal(x: Sequence[float] = (0, 1), y: Sequence[float] = (0, 1)) -> Spec:
-    """A dashed line from corner to corner, to compare with."""
-    ends = [{"from": a, "to": b} for a, b in zip(x, y, strict=True)]
-    mark = {"type": "line", "style": "dashed", "aria": False, "tooltip": None}
-    on = {axis: {"field": end, "type": "quantitative"} for axis, end in (("x", "from"), ("y", "to"))}
-    return {"data": {"values": ends}, "mark": mark, "encoding": on}
-
-
 def drawable(value: float | None) -> bool:
     """Whether a number has a place on an axis; sums of those that have one stay finite."""
     return value is not None and math.isfinite(value) and abs(value) < 1e300
@@ -177,44 +189,5 @@ def thinned(n: int, most: int) -> list[int]:
 
 def theme(*, dark: bool = False) -> Spec:
     """The looks of all charts, as a Vega-Lite configuration."""
-    colours, (ink, soft, line, accent, paper) = list(CLASS_COLOURS), _INKS
-    if dark:
-        colours, (ink, soft, line, accent, paper) = list(_DARK_COLOURS), _DARK_INKS
-    style = {
-        "main": {"color": accent, "strokeWidth": 2.25},
-        "faint": {"color": soft, "opacity": 0.45, "strokeWidth": 1},
-        "band": {"color": accent, "opacity": 0.22, "strokeWidth": 0},
-        "dashed": {"color": soft, "strokeDash": [5, 4], "strokeWidth": 1.25},
-        "error": {"color": ink, "strokeWidth": 1.5},
-        "dot": {"color": ink},
-        "hollow": {"color": ink, "filled": False, "opacity": 0.7},
-        "tile": {"stroke": paper, "strokeWidth": 1},
-        "label": {"color": accent, "fontWeight": 600, "fontSize": 12},
-        "note": {"color": soft, "fontSize": 11},
-        "plain": {"strokeWidth": 2},
-        "quiet": {"color": soft, "opacity": 0.5},
-    }
-    axis: Spec = {"labelColor": soft, "titleColor": soft, "gridColor": line, "tickColor": line, "domainColor": line}
-    axis |= {"titleFontWeight": "normal", "labelLimit": 170, "labelFontSize": 11, "titleFontSize": 11.5}
-    legend = {"labelLimit": 400, "titleFontWeight": "normal", "orient": "top"}
-    return {
-        "background": paper,
-        "font": _FONT,
-        "view": {"stroke": None},
-        "axis": axis,
-        "legend": {"labelColor": ink, "titleColor": soft} | legend,
-        "header": {"labelColor": ink, "titleColor": soft},
-        "title": {"color": ink, "subtitleColor": soft, "anchor": "start", "fontSize": 12, "subtitleFontSize": 12},
-        "mark": {"tooltip": True},
-        "point": {"filled": True, "size": 46},
-        "line": {"strokeJoin": "round"},
-        "axisX": {"labelAngle": 0, "labelOverlap": True},
-        "text": {"color": ink},
-        "style": style,
-        "range": {
-            "category": colours,
-            "ramp": [line, accent],
-            "heatmap": [line, accent],
-            "diverging": [colours[0], "#2a2f36" if dark else "#f4f2ec", colours[1]],
-        },
-    }
+    looks: Spec = template("theme", **template("dark" if dark else "light"))
+    return looks

@@ -11,7 +11,6 @@ from bayesieve.report import charts as draw
 from bayesieve.report.figure import Figure
 from bayesieve.report.search import measures_of, summarise_trace
 
-_SIDE = 430  # pixels of the matrix
 _MOST_CELLS, _MOST_NAMES = 72, 40  # on a side of the matrix; of more features several share a cell
 
 
@@ -65,7 +64,8 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
         "names": draw.columns(("at", "name", "chosen"), labels),
     }
     heading = measures_of(summarise_trace(selector.trace_))[0].title
-    drawing = _chart(heading, len(labels), frame["cut"][at])
+    n = len(labels)
+    drawing = draw.template("clusters", heading=heading, n=n, cut=frame["cut"][at], named=n <= _MOST_NAMES)
     heads = {"features": "features", "number": "number", "value": heading}
     return Figure(title or "Clusters of dependent features", _caption(selector, frame, names), drawing, frames, heads)
 
@@ -76,36 +76,6 @@ def _caption(selector: Any, frame: Any, names: list[str]) -> str:
     if selector.constraints:
         text += f"; {'all' if n_fitting == frame.height else f'{n_fitting:,}'} of them satisfy the constraints"
     return f"{text}. Shades show the strongest dependence within a class."
-
-
-def _chart(heading: str, n: int, cut: float | None) -> draw.Spec:
-    """The tree, the matrix in its order below, and the candidates."""
-    x, down, at = (
-        draw.number(f, None, domain=d) | {"axis": None} for f, d in (("x", [0, n]), ("y", [n, 0]), ("at", [n, 0]))
-    )
-    height = draw.number("y", "dissimilarity at which clusters merge", zero=False)
-    merges: draw.Spec = {"detail": {"field": "merge"}, "order": {"field": "corner"}}
-    tree = [draw.layer("line", "faint", data="tree", x=x, y=height, **merges)]
-    tree += [] if cut is None else [draw.line_at("y", cut)]
-    box: draw.Spec = {"x": x, "x2": {"field": "x2"}, "y": down, "y2": {"field": "y2"}}
-    shade = draw.colour("dependence", "dependence within a class")
-    matrix = [draw.layer("rect", "tile", data="cells", **box, color=shade)]
-    if n <= _MOST_NAMES:
-        text: draw.Spec = {"x": {"value": _SIDE + 8}, "y": at, "text": {"field": "name"}}
-        beside: draw.Spec = {"align": "left", "limit": 180}
-        matrix.append(draw.layer("text", "note", data="names", where="!datum.chosen", more=beside, **text))
-        matrix.append(draw.layer("text", "label", data="names", where="datum.chosen", more=beside, **text))
-    sizes, values = draw.number("number", "number of features", zero=True), draw.number("value", heading)
-    rows = draw.tips("features", "number", "value")
-    cloud = [
-        draw.layer("point", style, where=f"datum.kind === '{kind}'", x=sizes, y=values, **rows)
-        for kind, style in (("hollow", "hollow"), ("dot", "main"), ("chosen", "dot"))
-    ]
-    return draw.below(
-        draw.chart(*tree, width=_SIDE, height=150),
-        draw.chart(*matrix, width=_SIDE, height=_SIDE),
-        draw.chart(*cloud, width=_SIDE, height=220),
-    )
 
 
 def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> dict[str, list[Any]]:

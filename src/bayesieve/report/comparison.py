@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve import statistics as tests_of, words
-from bayesieve.report.charts import ROWS, below, chart, columns, drawable, layer, names, number, tips
+from bayesieve.report.charts import below, columns, drawable, template
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
 from bayesieve.report.figure import Figure
 from bayesieve.report.page import page
@@ -154,17 +154,8 @@ def tradeoff_figure(folds: Compared) -> Figure:
     frame: dict[str, list[Any]] = {"method": list(map(_shown, folds.methods))}
     for column, name in {"quality": folds.measures[0].name, **{name: name for name in EFFORTS}}.items():
         frame[column] = [mean if drawable(mean) else None for mean in _over_data(folds.means(name)).tolist()]
-    timed = "datum.fit_seconds > 0"
-    x = number("fit_seconds", "seconds to fit a fold (logarithmic)") | {"scale": {"type": "log"}}
-    y = number("quality", quality)
-    size = number("n_features", "features") | {"scale": {"zero": True, "range": [20, 400]}}
-    drawing = chart(
-        layer("point", where=timed, x=x, y=y, size=size, **tips(*frame)),
-        layer("text", "note", where=timed, more={"dy": -12}, x=x, y=y, text={"field": "method"}),
-        height=260,
-    )
     heads = {"method": "Method", "quality": quality, **EFFORTS}
-    drawing = drawing if any(frame["fit_seconds"]) else {}
+    drawing = template("tradeoff", quality=quality) if any(frame["fit_seconds"]) else {}
     return Figure("Quality, features and seconds", "", drawing, {"methods": frame}, heads)
 
 
@@ -326,12 +317,8 @@ def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
         values = enumerate(folds.values[measure.name][i, j, :MAX_DOTS].tolist(), start=1)
         dots += [(*head, fold, value) for fold, value in values if drawable(value)]
         means.append((*head, float(folds.means(measure.name)[i, j])))
-    panels = []
-    for title in dict.fromkeys(dot[0] for dot in dots):
-        where, x, y = f"datum.measure === {title!r}", number("value", title), names("method", None)
-        spots = layer("point", "faint", data="folds", where=where, more={"size": 50}, x=x, y=y)
-        ticks = layer("tick", "main", where=where, more={"thickness": 3}, x=x, y=y)
-        panels.append(chart(spots, ticks, height=ROWS))
+    titles = dict.fromkeys(dot[0] for dot in dots)
+    panels = [template("folds", title=title, where=f"datum.measure === {title!r}") for title in titles]
     columns_of = ("measure", "method", "fold", "value")
     frames = {"means": columns(("measure", "method", "value"), means), "folds": columns(columns_of, dots)}
     return Figure("Folds", "", below(*panels), frames)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from bayesieve import words
-from bayesieve.report.charts import ROWS, chart, columns, layer, names as names_of, number, tips
+from bayesieve.report.charts import columns, template
 from bayesieve.report.figure import Figure
 from bayesieve.statistics import cliques, groups_not_apart
 
@@ -159,15 +159,7 @@ def _figure(
         for own in groups or ()
     ]
     frames = {"methods": columns(tuple(heads), lines), "bars": columns(("method", "rank", "last", "joins"), bars)}
-    x = number("rank", axis, domain=[0.9, max(len(names), 2) + 0.1])
-    y = names_of("method", None)
-    thick = {"strokeWidth": 5, "opacity": 0.5}
-    drawing = chart(
-        layer("rule", "main", data="bars", more=thick, x=x, x2={"field": "last"}, y=y, **tips("joins")),
-        layer("point", "dot", x=x, y=y),
-        layer("text", "note", more={"dy": -9}, x=x, y=y, text={"field": "rank", "format": ".2f"}),
-        height={"step": ROWS["step"] + 6},
-    )
+    drawing = template("ranks", title=axis, domain=[0.9, max(len(names), 2) + 0.1])
     return Figure(title, caption, drawing, frames, heads)
 
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
-from bayesieve.report.charts import SHARE, Spec, below, chart, columns, diagonal, layer, line_at, names, number, thinned
+from bayesieve.report.charts import Spec, columns, template, thinned
 from bayesieve.report.figure import Figure
 from bayesieve.scorecard.record import Explanation
 from bayesieve.words import format_money, format_percent, shorten
 
 _MOST_POINTS, _MOST_PARTS = 400, 14
-_CONTACTED = number("share", "share of rows contacted", format=SHARE, domain=[0, 1])
 
 
 def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "") -> Figure:
@@ -53,17 +52,11 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
     return Figure(title, caption, drawing, {"curve": frame, "best": marked}, heads)
 
 
-def profit_chart(title: str, ends: tuple[float, float], label: str, x: Spec = _CONTACTED) -> Spec:
+def profit_chart(title: str, ends: tuple[float, float], label: str, across: str = "share of rows contacted") -> Spec:
     """The line of a profit with its band, the best point with a ``label``, and rows at random between both ``ends``."""
-    y = number("profit", title)
-    return chart(
-        diagonal((0, 1), ends),
-        layer("area", "band", x=x, y={**y, "field": "low"}, y2={"field": "high"}),
-        layer("line", x=x, y=y),
-        layer("point", data="best", more={"size": 70}, x=x, y=y),
-        layer("text", "label", data="best", more={"dy": -12}, x=x, y=y, text={"value": label}),
-        height=230,
-    )
+    diagonal = [{"from": share, "to": profit} for share, profit in enumerate(ends)]
+    chart: Spec = template("profit", title=title, ends=diagonal, label=label, across=across)
+    return chart
 
 
 def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
@@ -88,17 +81,11 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
     frame = _shown(curve, ("share", "gain", "lift"))
     frame["lift"][0] = None  # of no rows
     best_tenth = float(np.interp(0.1, curve.share, curve.gain))
-    gains = number("gain", "share of all positive rows", format=SHARE, domain=[0, 1])
-    lift = number("lift", "lift: gains over share", zero=True)
-    drawing = below(
-        chart(diagonal(), layer("line", x=_CONTACTED, y=gains)),
-        chart(line_at("y", 1.0), layer("line", x=_CONTACTED, y=lift), height=150),
-    )
     caption = (
         f"{format_percent(best_tenth)} of the positive rows are among the best 10% of the rows. Dashed: rows at random."
     )
     heads = {"share": "share contacted", "gain": "gains", "lift": "lift"}
-    return Figure(title or "Cumulative gains and lift", caption, drawing, {"curve": frame}, heads)
+    return Figure(title or "Cumulative gains and lift", caption, template("gains"), {"curve": frame}, heads)
 
 
 def _shown(curve: Any, wanted: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
@@ -111,8 +98,6 @@ def explanation_figure(
     explanation: Explanation, row: int = 0, target_class: Any = None, *, title: str | None = None
 ) -> Figure:
     """Draw what the features add to the log odds of a class in one row, as `Explanation.plot`."""
-    from bayesieve.report.report import waterfall_chart
-
     classes, n_rows = explanation.classes.tolist(), len(explanation.rows)
     if not 0 <= row < n_rows:
         raise ValueError(f"row is a position among the {n_rows:,} explained rows, from 0, got {row!r:.80}.")
@@ -142,7 +127,7 @@ def explanation_figure(
         low, high = map(format_percent, explanation.intervals[row, j])
         caption += f" (90% interval {low} to {high})"
     title = title or f"Row {explanation.rows[row]}: what speaks for {classes[j]}"
-    return Figure(title, f"{caption}.", waterfall_chart(), {"parts": frame}, heads)
+    return Figure(title, f"{caption}.", template("fall"), {"parts": frame}, heads)
 
 
 def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:
@@ -185,23 +170,5 @@ def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *,
         f"probabilities can be taken at their word. Upright lines: 95% confidence. {' '.join(notes)}"
     )
     frames, heads = {"bins": columns(("model", *of_bins), bins)}, {name: name for name in ("model", *of_bins)}
-    return Figure(title or "Reliability", caption, reliability_chart("model"), frames, heads | {"count": "rows"})
-
-
-def reliability_chart(by: str | None = None) -> Spec:
-    """Observed shares against predicted probabilities, with confidence intervals; a colour for each value of ``by``."""
-    x = number("predicted", "predicted probability", format=SHARE, domain=[0, 1])
-    y = number("observed", "observed share", format=SHARE, domain=[0, 1])
-    own: Spec = {} if by is None else {"color": names(by, None)}
-    style = "main" if by is None else "plain"
-    rows: Spec = {
-        "tooltip": [{"field": name, "format": ".1%"} for name in ("predicted", "observed")] + [{"field": "count"}]
-    }
-    return chart(
-        diagonal(),
-        layer("rule", "error", x=x, y={**y, "field": "low"}, y2={"field": "high"}, **own),
-        layer("line", style, x=x, y=y, **own),
-        layer("point", style, more={"filled": True}, x=x, y=y, **own, **rows),
-        width=420,
-        height=300,
-    )
+    drawing = template("reliability", several=True, style="plain")
+    return Figure(title or "Reliability", caption, drawing, frames, heads | {"count": "rows"})

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayesieve.report.charts import ROWS, Spec, chart, colour, layer, names, tips
+from bayesieve.report.charts import template
 from bayesieve.report.figure import Figure
 from bayesieve.report.page import page
 from bayesieve.words import format_count, plural
 
-_STRONG = 0.25  # a PSI drawn in full colour
 _MOST_FEATURES, _MOST_PERIODS = 60, 60
 
 
@@ -30,12 +29,6 @@ def render_drift(drift: Any) -> str:
     return page("drift.html", named, title="Drift", caption=caption, n_hidden=max(0, len(features) - _MOST_FEATURES))
 
 
-def _tiles(shade: Spec, *known: str) -> Spec:
-    """A tile for each period and feature."""
-    on: Spec = {"x": names("by", None), "y": names("feature", None), "color": shade}
-    return chart(layer("rect", "tile", **on, **(tips(*known) if known else {})), height=ROWS)
-
-
 def _stability(rows: dict[str, list[Any]]) -> Figure:
     """PSI of the features by period; pale if chance alone may give as much."""
     shown = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
@@ -46,8 +39,7 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
         "PSI of each feature on the levels of the model; the colour is full from 0.25 on, and pale if chance alone may "
         "give as much."
     )
-    tiles = _tiles(colour("beyond", "PSI beyond chance", [0, _STRONG]), *shown)
-    drawing = tiles if len(set(frame["by"])) <= _MOST_PERIODS else {}
+    drawing = template("drift") if len(set(frame["by"])) <= _MOST_PERIODS else {}
     heads = {name: name.replace("_", " ") for name in shown}
     return Figure("Population stability", caption, drawing, {"psi": frame}, heads)
 
@@ -63,7 +55,7 @@ def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
         "What each feature adds to the mean log odds, in nats, less what it added in training; "
         f"{'features add up to the whole' if is_sum else 'of several classes the largest shift'}."
     )
-    tiles = _tiles(colour("shift", "shift, nats", [-limit, 0, limit]))
+    tiles = template("shift", domain=[-limit, 0, limit])
     return Figure("Shift of the mean score", caption, tiles, {"shifts": frame})
 
 

@@ -16,7 +16,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from bayesieve import words
-from bayesieve.report.charts import theme
+from bayesieve.report.charts import text, theme
 from bayesieve.table.writing import check_html, write_atomically
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def page(
 
     data = {"charts": {name: one.payload() for name, one in drawn.items()}, "more": more, "program": program}
     data["themes"] = [theme() | {"background": None}, theme(dark=True) | {"background": None}]
-    scripts = _text("page.js") + (_text(script) if script else "")
-    style = _text("page.css")
+    scripts = text("page.js") + (text(script) if script else "")
+    style = text("page.css")
     return fill(
         template,
         charts=drawn,
@@ -118,7 +118,7 @@ def _environment() -> jinja2.Environment:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_text),
+        loader=jinja2.FunctionLoader(text),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -138,9 +138,3 @@ def _environment() -> jinja2.Environment:
         money=words.format_money,
     )
     return environment
-
-
-@cache
-def _text(name: str) -> str:
-    """A template, style or script of this package."""
-    return resources.files("bayesieve.report").joinpath("templates", name).read_text(encoding="utf-8")

@@ -11,7 +11,6 @@ from bayesieve.report.figure import Figure
 from bayesieve.words import format_number, plural
 
 MAX_LINES, MAX_POINTS, MAX_FOLDS, MAX_ROWS, _MOST_PHASES = 60, 300, 100, 60, 8
-_SIZES = "number of features"
 _VALUES = ("criterion", "validation")
 
 
@@ -103,9 +102,9 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
     names = ("walk", "step", "move", "feature", "features", "main", "chosen", *_VALUES[: len(measures)])
     frame = draw.columns((*names, "low", "high") if measures[-1].n_rows(search) else names, lines)
     sizes, marked = [step.n_features for step in search.path], [] if chosen is None else [chosen.n_features]
-    x = draw.number("features", _SIZES, log=tracing.needs_logarithm(sizes, marked))
+    x = draw.template("many sizes" if tracing.needs_logarithm(sizes, marked) else "sizes")
     if measures[0].evaluated == "round":
-        x = draw.number("step", "round")
+        x = draw.template("rounds")
     panels = [_panel(name, one, x, frame, search, in_phases) for name, one in zip(_VALUES, measures, strict=False)]
     heads = {"walk": "phase" if in_phases else "start"} if len(walks) > 1 else {}
     heads |= {name: name for name in ("step", "move", "feature", "features")}
@@ -128,27 +127,17 @@ def _panel(
     domain = draw.good_end(values, on_axis, lower_is_better=one.lower_is_better)
     if domain is None:
         return None
-    y = draw.number(name, one.heading, domain=domain)
-    order: draw.Spec = {"order": {"field": "step"}, "detail": {"field": "walk"}}
-    moved = draw.tips("features", "move", "feature", name)
-    phase: draw.Spec = {"color": draw.names("walk", "phase")} if in_phases else {}
-    parts = [
-        draw.layer("line", "faint", where="!datum.main", x=x, y=y, **order),
-        draw.layer("line", where="datum.main", x=x, y=y, **order, **phase),
-        draw.layer("point", "plain", where="datum.main", more={"opacity": 0.01, "size": 60}, x=x, y=y, **moved),
-        draw.layer("point", where="datum.chosen", more={"size": 70}, x=x, y=y, **moved),
-    ]
-    if band:
-        ends: draw.Spec = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "detail": order["detail"]}
-        parts.insert(0, draw.layer("area", "band", where="datum.main", x=x, **ends))
+    at = null = label = None
     if marked is not None:
-        text = {"value": f"{plural(frame['features'][marked], 'feature')}, {one.text(values[marked])}"}
-        beside = {"align": "left", "dx": 8, "dy": -10 if one.higher_is_better else 16}
-        label = draw.layer("text", "label", where="datum.chosen", more=beside, x=x, y=y, text=text)
-        parts += [draw.line_at("x", frame[x["field"]][marked]), label]
+        at = frame[x["field"]][marked]
+        label = f"{plural(frame['features'][marked], 'feature')}, {one.text(values[marked])}"
     elif not one.on_validation and domain[0] <= search.null_criterion <= domain[1]:
-        parts.append(draw.line_at("y", search.null_criterion))
-    return draw.chart(*parts, height=190)
+        null = search.null_criterion
+    of_measure = {"field": name, "title": one.heading, "domain": domain, "dy": -10 if one.higher_is_better else 16}
+    panel: draw.Spec = draw.template(
+        "path", x=x, **of_measure, band=band, phases=in_phases, at=at, label=label, null=null
+    )
+    return panel
 
 
 def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
@@ -178,22 +167,15 @@ def _means_figure(searches: Sequence[SearchSummary], title: str) -> Figure:
         means = means.with_columns((pl.col(n) + sign * pl.col(f"{n}_sd")).alias(f"{n}_{end}") for n in names)
     dots: dict[str, list[Any]] = {"features": [step.n_features for step in chosen]}
     dots |= {name: [one.of(step) for step in chosen] for name, one in zip(names, measures, strict=True)}
-    x = draw.number("features", _SIZES, log=tracing.needs_logarithm(met, dots["features"]))
+    x = draw.template("many sizes" if tracing.needs_logarithm(met, dots["features"]) else "sizes")
     panels, heads = [], {"features": "features", "searches": "searches"}
     for name, one in zip(names, measures, strict=True):
         heads |= {name: one.heading, f"{name}_sd": "± standard deviation"}
         ends = [end for column in (name, f"{name}_low", f"{name}_high") for end in means[column].to_list()]
         domain = draw.good_end(ends, dots[name], lower_is_better=one.lower_is_better)
         if domain is not None:
-            y = draw.number(name, one.heading, domain=domain)
-            low, high = {**y, "field": f"{name}_low"}, {"field": f"{name}_high"}
-            parts = [
-                draw.layer("area", "band", x=x, y=low, y2=high),
-                draw.layer("line", "faint", data="own", x=x, y=y, detail={"field": "search"}),
-                draw.layer("line", x=x, y=y),
-                draw.layer("point", data="chosen", more={"size": 24}, x=x, y=y),
-            ]
-            panels.append(draw.chart(*parts, height=190))
+            of_measure = {"field": name, "title": one.heading, "domain": domain}
+            panels.append(draw.template("means", x=x, **of_measure, low=f"{name}_low", high=f"{name}_high"))
     shown = own.head(MAX_LINES * len(sizes))
     frames = {"means": means.to_dict(as_series=False), "own": shown.to_dict(as_series=False), "chosen": dots}
     return Figure(title, _means_caption(searches, chosen), draw.below(*panels), frames, heads)
@@ -244,12 +226,10 @@ def stability_figure(stability: Any, *, title: str | None = None) -> Figure:
         for feature, weights in met.select("feature", "weights").head(MAX_ROWS).iter_rows()
         for fold, weight in enumerate(weights[:MAX_FOLDS], start=1)
     ]
-    shade, fold = draw.colour("weight", "weight", [0, 1]), {"field": "fold", "type": "ordinal", "title": "fold"}
-    tiles = draw.layer("rect", "tile", data="folds", x=fold, y=draw.names("feature", None), color=shade)
     return Figure(
         title or f"Features selected by {stability.selector}",
         _stability_caption(stability, len(every) - len(met), max(0, len(met) - MAX_ROWS)),
-        draw.chart(tiles, height=draw.ROWS) if cells else {},
+        draw.template("stability") if cells else {},
         {"features": rows, "folds": draw.columns(("feature", "fold", "weight"), cells)},
         {"feature": "feature", "frequency": "share of folds", "mean_weight": "mean weight"},
     )

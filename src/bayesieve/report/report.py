@@ -9,7 +9,7 @@ from typing import Any
 
 from bayesieve.report import charts as draw
 from bayesieve.report.clusters_figure import clusters_figure
-from bayesieve.report.curves import profit_chart, reliability_chart
+from bayesieve.report.curves import profit_chart
 from bayesieve.report.data import DecisionSummary, FeatureSummary, Performance, ReportData
 from bayesieve.report.figure import Figure, clean, few_digits
 from bayesieve.report.page import fill, page
@@ -116,18 +116,12 @@ def page_data(data: ReportData) -> dict[str, Any]:
         "factors": data.factors,
         "beside": data.samples[-1].name if data.samples and any(f.others for f in data.features) else None,
         "thresholds": [] if performance is None else performance.thresholds,
-        "templates": {
-            "bars": bars_chart(),
-            "steps": steps_chart(),
-            "pair": pair_chart(),
-            "fall": waterfall_chart(),
-            "reliability": reliability_chart(),
-            "roc": roc_chart(),
-            "threshold": threshold_chart(),
-            "segments": segments_chart(),
-            "shares": shares_chart(),
-        },
+        "templates": {name: draw.template(name) for name in _OF_PAGE}
+        | {"reliability": draw.template("reliability", several=False, style="main")},
     }
+
+
+_OF_PAGE = ("bars", "steps", "pair", "fall", "roc", "threshold", "segments", "shares")
 
 
 def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
@@ -237,12 +231,9 @@ def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -
     """How much the levels of each two columns tell of each other."""
     pairs = [(a, b, matrix[i][j]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j]
     frame = draw.columns(("column", "other", "dependence"), pairs)
-    across = draw.names("other", None, axis={"labelAngle": -40, "labelLimit": 110})
-    shade = draw.colour("dependence", "symmetrical uncertainty", [0, max(0.1, *frame["dependence"])])
-    known = draw.tips("column", "other", "dependence")
-    tile = draw.layer("rect", "tile", x=across, y=draw.names("column", None), color=shade, **known)
+    drawing = draw.template("dependence", domain=[0, max(0.1, *frame["dependence"])])
     caption = "0: independent, 1: each determines the other. Alike columns stand side by side."
-    return Figure("Dependence of columns", caption, draw.chart(tile, height=draw.ROWS), {"pairs": frame})
+    return Figure("Dependence of columns", caption, drawing, {"pairs": frame})
 
 
 def feature_figure(data: ReportData, feature: FeatureSummary, j: int) -> Figure:
@@ -263,7 +254,7 @@ def feature_figure(data: ReportData, feature: FeatureSummary, j: int) -> Figure:
         inside = [line for line in lines if line[6] is not None or line[7] is not None]
         lines = [(*line[:6], *(a if b is None else b for a, b in zip(ends, line[6:], strict=True))) for line in inside]
     frame = draw.columns(columns, lines)
-    drawing = steps_chart() if feature.kind == "numeric" and cuts else bars_chart()
+    drawing = draw.template("steps" if feature.kind == "numeric" and cuts else "bars")
     return Figure(feature.name, caption, drawing if lines else {}, {"rows": frame})
 
 
@@ -272,110 +263,9 @@ def importance_figure(data: ReportData, most: int = 40) -> Figure:
     shown = [feature for feature in data.features if feature.selected]
     columns = ("name", "importance")
     frame: dict[str, list[Any]] = {name: [getattr(f, name) for f in shown[:most]] for name in columns}
-    x = draw.number("importance", "share of the evidence", format=draw.SHARE, zero=True)
-    bars = draw.layer("bar", "main", x=x, y=draw.names("name", None))
     rest = f", the first {most} drawn." if len(shown) > most else "."
     caption = f"{plural(len(shown), 'feature')} in the model{rest}"
-    return Figure("Importance", caption, draw.chart(bars, height=draw.ROWS) if shown else {}, {"rows": frame})
-
-
-def bars_chart() -> draw.Spec:
-    """A bar for each cell, with the standard error; columns label, contribution, low, high, rows and share."""
-    x = draw.number("contribution", "contribution, nats", format=draw.NATS, zero=True)
-    y = draw.names("label", None)
-    sign = {"condition": {"test": "datum.contribution < 0", "value": {"expr": "against"}}, "value": {"expr": "pro"}}
-    known = draw.tips("label", "contribution", "low", "high", "rows", "share")
-    return draw.chart(
-        draw.layer("bar", "plain", x=x, y=y, color=sign, more={"height": {"band": 0.62}}, **known),
-        draw.layer("rule", "error", x={**x, "field": "low"}, x2={"field": "high"}, y=y),
-        draw.line_at("x", 0.0, "faint"),
-        height=draw.ROWS,
-        params=_TONES,
-    )
-
-
-_TONES = [{"name": "pro", "value": "#2a6fa8"}, {"name": "against", "value": "#dc8f35"}]
-"""Colours of what speaks for and against a class; pages set those of their theme."""
-
-
-def steps_chart() -> draw.Spec:
-    """The contribution over an axis of values, with its standard error; columns from, to, contribution, low, high."""
-    x = draw.number("from", "value", nice=False) | {"scale": {"zero": False, "nice": False}}
-    y = draw.number("contribution", "contribution, nats", format=draw.NATS, zero=True)
-    known = draw.tips("label", "contribution", "low", "high", "rows", "share")
-    return draw.chart(
-        draw.line_at("y", 0.0),
-        draw.layer("rect", "band", x=x, x2={"field": "to"}, y={**y, "field": "low"}, y2={"field": "high"}),
-        draw.layer("rule", "main", x=x, x2={"field": "to"}, y=y, **known),
-        height=240,
-    )
-
-
-def pair_chart() -> draw.Spec:
-    """The cells of a pair of columns as a heat map centred at 0; columns first, second, contribution, rows."""
-    shade = draw.colour("contribution", "contribution, nats", [-1, 0, 1])
-    shade["scale"]["domain"] = [{"expr": "-limit"}, 0, {"expr": "limit"}]
-    known = draw.tips("first", "second", "contribution", "rows")
-    across = draw.names("second", None, axis={"labelAngle": -40, "labelLimit": 110})
-    return draw.chart(
-        draw.layer("rect", "tile", x=across, y=draw.names("first", None), color=shade, **known),
-        height=draw.ROWS,
-        params=[{"name": "limit", "value": 1.0}],
-    )
-
-
-def waterfall_chart() -> draw.Spec:
-    """From the intercept, part by part, to the total; columns label, value, from, to, amount."""
-    x = draw.number("from", "log-odds, nats", format=draw.NATS, zero=True)
-    y = draw.names("label", None)
-    sign = {"condition": {"test": "datum.amount < 0", "value": {"expr": "against"}}, "value": {"expr": "pro"}}
-    known = draw.tips("label", "value", "amount", "to")
-    return draw.chart(
-        draw.layer("bar", "plain", x=x, x2={"field": "to"}, y=y, color=sign, more={"height": {"band": 0.66}}, **known),
-        draw.line_at("x", 0.0),
-        height=draw.ROWS,
-        params=_TONES,
-    )
-
-
-def roc_chart() -> draw.Spec:
-    """Columns fpr and tpr."""
-    x = draw.number("fpr", "share of other rows mistaken for the class", format=draw.SHARE, domain=[0, 1])
-    y = draw.number("tpr", "share of the class found", format=draw.SHARE, domain=[0, 1])
-    return draw.chart(draw.diagonal(), draw.layer("line", x=x, y=y), width=420, height=300)
-
-
-def threshold_chart() -> draw.Spec:
-    """Profit by the share of rows selected, and where the slider stands; columns share and profit."""
-    x = draw.number("share", "share of rows selected", format=draw.SHARE, domain=[0, 1])
-    parts = [draw.layer("line", x=x, y=draw.number("profit", "profit of these rows")), draw.line_at("x", "cut")]
-    return draw.chart(*parts, params=[{"name": "cut", "value": 0.5}])
-
-
-def shares_chart() -> draw.Spec:
-    """Shares of the class by cell in training (bar) and other rows (dot); columns label, share, other, low and high."""
-    x = draw.number("share", "share of the class (dot: other rows)", format=draw.SHARE)
-    y = draw.names("label", None)
-    known = draw.tips("label", "rows", "share", "other_rows", "other")
-    return draw.chart(
-        draw.layer("bar", "quiet", x=x | {"scale": {"zero": True}}, y=y, more={"height": {"band": 0.62}}, **known),
-        draw.layer("rule", "error", where="isValid(datum.other)", x={**x, "field": "low"}, x2={"field": "high"}, y=y),
-        draw.layer("point", where="isValid(datum.other)", x={**x, "field": "other"}, y=y, **known),
-        height=draw.ROWS,
-    )
-
-
-def segments_chart() -> draw.Spec:
-    """Predicted and observed by level; columns label, predicted, observed, low, high and rows."""
-    x = draw.number("observed", "share: observed with 95% interval (dot), predicted (tick)", format=draw.SHARE)
-    y = draw.names("label", None)
-    known = draw.tips("label", "rows", "observed", "predicted")
-    return draw.chart(
-        draw.layer("rule", "error", x={**x, "field": "low"}, x2={"field": "high"}, y=y),
-        draw.layer("point", x=x, y=y, **known),
-        draw.layer("tick", "main", x={**x, "field": "predicted"}, y=y, more={"thickness": 3}, **known),
-        height=draw.ROWS,
-    )
+    return Figure("Importance", caption, draw.template("importance") if shown else {}, {"rows": frame})
 
 
 def class_curves(data: ReportData, performance: Performance) -> dict[str, Any]:
@@ -426,8 +316,7 @@ def decision_figure(decisions: DecisionSummary) -> Figure:
     frame |= {"profit": [step.benefit for step in steps]}
     frame |= {name: [getattr(step, name) for step in steps] for name in ("low", "high")}
     name = decisions.lines[1].name
-    x = draw.number("share", f"share of rows: {name}", format=draw.SHARE, domain=[0, 1])
-    drawing = profit_chart("benefit", (steps[0].benefit, steps[-1].benefit), "chosen", x)
+    drawing = profit_chart("benefit", (steps[0].benefit, steps[-1].benefit), "chosen", f"share of rows: {name}")
     best = {"share": [chosen.share], "profit": [chosen.benefit]}
     heads = {"share": f"share of rows: {name}", "threshold": f"{decisions.score} at least", "profit": "benefit"}
     heads |= {"low": "low (95% of resamples)", "high": "high"}
