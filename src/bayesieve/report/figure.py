@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bayesieve.report.charts import SCHEMA, Spec, drawable, theme
-from bayesieve.report.page import framed, page
+from bayesieve.report.charts import SCHEMA, Spec, theme
+from bayesieve.report.page import framed, page, plain
 from bayesieve.table.frames import polars_frame
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import HTML, write_atomically
@@ -69,7 +69,7 @@ class Figure:
 
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
         """The frames as rows of plain values; numbers that are not finite become None."""
-        return {name: polars_frame(frame).to_dicts() for name, frame in clean(self.frames).items()}
+        return {name: polars_frame(frame).to_dicts() for name, frame in plain(self.frames).items()}
 
     @property
     def data(self) -> Any:
@@ -88,7 +88,7 @@ class Figure:
 
     def payload(self) -> dict[str, Any]:
         """What a page needs to draw the figure."""
-        return {"spec": self.chart, "frames": clean(self.frames), "main": self.main, "label": self.title}
+        return {"spec": self.chart, "frames": self.frames, "main": self.main, "label": self.title}
 
     def to_html(self) -> str:
         """One HTML document that is self-contained, in light and dark, with the numbers as a table."""
@@ -146,17 +146,6 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"<Figure: {self.title}. {self.caption}>"
-
-
-def clean(frames: Mapping[str, Mapping[str, list[Any]]]) -> dict[str, dict[str, list[Any]]]:
-    """Frames without numbers that JSON does not know."""
-    return {
-        name: {
-            column: [None if isinstance(v, float) and not drawable(v) else v for v in own]
-            for column, own in frame.items()
-        }
-        for name, frame in frames.items()
-    }
 
 
 def few_digits(values: Any) -> Any:

@@ -9,14 +9,14 @@ import html
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from bayesieve import words
-from bayesieve.report.charts import text, theme
+from bayesieve.report.charts import drawable, text, theme
 from bayesieve.table.writing import check_html, write_atomically
 
 if TYPE_CHECKING:
@@ -86,11 +86,34 @@ def page(
         bundle=_packed_bundle()[0],
         bundle_hash=_packed_bundle()[1],
         program_hash=_hash(program),
-        data_packed=_packed(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")),
+        data_packed=_packed(
+            json.dumps(plain(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        ),
         version=__version__,
         written=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         **context,
     )
+
+
+def _as_json(data: Any) -> bytes:
+    return json.dumps(plain(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def plain(value: Any) -> Any:
+    """Values as JSON knows them: numbers that have no place on an axis become None.
+
+    Examples
+    --------
+    >>> plain({"x": (1.5, float("nan"))})
+    {'x': [1.5, None]}
+    """
+    if isinstance(value, float):
+        return value if drawable(value) else None
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: plain(one) for name, one in value.items()} if isinstance(value, Mapping) else value
 
 
 def fill(name: str, **context: Any) -> str:
@@ -136,5 +159,6 @@ def _environment() -> jinja2.Environment:
         shorten=words.shorten,
         visible=words.not_blank,
         money=words.format_money,
+        p_value=words.p_text,
     )
     return environment

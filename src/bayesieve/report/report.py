@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from bayesieve.report import charts as draw
 from bayesieve.report.clusters_figure import clusters_figure
 from bayesieve.report.curves import profit_chart
-from bayesieve.report.data import DecisionSummary, FeatureSummary, Performance, ReportData
-from bayesieve.report.figure import Figure, clean, few_digits
+from bayesieve.report.data import CellRow, DecisionSummary, FeatureSummary, ReportData, SearchSummary
+from bayesieve.report.figure import Figure, few_digits
 from bayesieve.report.page import fill, page
 from bayesieve.report.paths import search_figure
 from bayesieve.report.search import path_sentence, starts_sentence
-from bayesieve.words import format_count, format_number, format_percent, plural
+from bayesieve.words import plural
 
 MAX_FEATURES = 1000
 MAX_CONFUSION_CLASSES, N_CONFUSIONS = 26, 12
-_MOST_POINTS, _N_CARD_FEATURES = 400, 8
+_N_CARD_FEATURES = 8
 
 
 def render_report(data: ReportData) -> str:
@@ -49,9 +49,7 @@ def render_report(data: ReportData) -> str:
     >>> render_report(data).startswith("<!doctype html>")
     True
     """
-    charts: dict[str, Figure] = {}
-    if data.search is not None:
-        charts |= search_charts(data)
+    sentence, charts = ("", {}) if data.search is None else search_parts(data.search)
     if data.decisions is not None and data.decisions.steps:
         charts["decisions"] = decision_figure(data.decisions)
     if data.dependence is not None:
@@ -66,19 +64,13 @@ def render_report(data: ReportData) -> str:
         more=page_data(data),
         title=data.title,
         data=data,
-        tiles=key_figures(data),
         shares=[count / total if total else 0.0 for count in data.class_counts],
         shown=columns[:MAX_FEATURES],
         n_columns=len(columns),
         n_used=sum(line.importance > 0 for line in columns),
-        n_selected=n_selected(data),
         largest=max((line.importance for line in columns), default=0.0) or 1.0,
-        kind_of=lambda feature: kind_label(feature, data),
-        sentence=None if data.search is None else search_sentence(data),
+        sentence=sentence,
         confusions=confusions(data),
-        measures=measure_lines(data),
-        always=sum(share == 1 for share in data.stability.values()),
-        sometimes=sum(0 < share < 1 for share in data.stability.values()),
     )
 
 
@@ -97,61 +89,37 @@ def render_card(data: ReportData) -> str:
     """
     selected = [feature for feature in data.features if feature.selected]
     first = selected[:_N_CARD_FEATURES]
-    return fill("card.html", data=data, tiles=key_figures(data), first=first, n_more=len(selected) - len(first))
+    return fill("card.html", data=data, first=first, n_more=len(selected) - len(first))
 
 
 def page_data(data: ReportData) -> dict[str, Any]:
     """What the scripts of the page read: the model cell by cell, curves by class, thresholds, and rows to explain."""
-    performance = data.performance
-    return {
-        "target": data.target,
-        "classes": list(data.classes),
-        "positive": data.positive,
-        "shares": list(data.class_counts),
-        "intercept": list(data.intercept),
-        "features": [_columns_of(feature) for feature in data.features if feature.selected],
-        "rows": [asdict(row) for row in data.explained],
-        "curves": {} if performance is None else class_curves(data, performance),
-        "segments": [] if performance is None else _known(performance.segments),
-        "factors": data.factors,
-        "beside": data.samples[-1].name if data.samples and any(f.others for f in data.features) else None,
-        "thresholds": [] if performance is None else performance.thresholds,
-        "templates": {name: draw.template(name) for name in _OF_PAGE}
-        | {"reliability": draw.template("reliability", several=False, style="main")},
-    }
+    p = data.performance
+    own = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
+    measured = {name: () if p is None else getattr(p, name) for name in _OF_ROWS}
+    return (
+        own
+        | measured
+        | {
+            "features": [_columns_of(feature) for feature in data.features if feature.selected],
+            "rows": data.explained,
+            "beside": data.samples[-1].name if data.samples and any(f.others for f in data.features) else None,
+            "templates": {name: draw.template(name) for name in _OF_PAGE}
+            | {"reliability": draw.template("reliability", several=False, style="main")},
+        }
+    )
 
 
+_OF_ROWS = ("reliability", "roc", "segments", "thresholds")
 _OF_PAGE = ("bars", "steps", "pair", "fall", "roc", "threshold", "segments", "shares")
 
 
 def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
-    """The cells of a feature as columns, which take less room than rows."""
+    """A feature with its cells as columns, which take less room than rows."""
     cells = [replace(c, evidence=few_digits(c.evidence), errors=few_digits(c.errors)) for c in feature.cells]
-    columns = [name for name in CELL_COLUMNS if name != "level" or any(c.level != c.label for c in cells)]
-    return {
-        "name": feature.name,
-        "kind": feature.kind,
-        "note": feature.note,
-        "importance": feature.importance,
-        "weight": feature.weight,
-        "score": feature.level_score,
-        "cells": {name: [getattr(cell, name) for cell in cells] for name in columns},
-        "unseen": feature.unseen,
-        "grid": None if feature.grid is None else asdict(feature.grid),
-        "position": feature.position,
-        "variances": feature.variances,
-        "others": feature.others,
-    }
-
-
-def _known(value: Any) -> Any:
-    """Nested tuples with None for numbers that JSON does not know."""
-    if isinstance(value, tuple):
-        return [_known(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-CELL_COLUMNS = ("label", "level", "low", "high", "is_missing", "rows", "counts", "evidence", "contributions", "errors")
+    columns = [f.name for f in fields(CellRow) if f.name != "level" or any(c.level != c.label for c in cells)]
+    own = {f.name: getattr(feature, f.name) for f in fields(feature)}
+    return own | {"cells": {name: [getattr(cell, name) for cell in cells] for name in columns}}
 
 
 @dataclass
@@ -184,47 +152,6 @@ def column_lines(data: ReportData) -> list[ColumnLine]:
                 line.features.append((selected, feature.name))
         selected += feature.selected
     return sorted(lines.values(), key=lambda line: -line.importance)
-
-
-_NAMES = {
-    "auc": "AUC",
-    "gini": "Gini coefficient",
-    "ks": "Kolmogorov-Smirnov statistic",
-    "log_loss": "Log loss, nats",
-    "compression_rate": "Compression rate",
-    "brier": "Brier score",
-    "accuracy": "Accuracy",
-    "balanced_accuracy": "Balanced accuracy",
-    "calibration": "Mean probability less share",
-    "calibration_slope": "Calibration slope",
-    "calibration_intercept": "Calibration intercept",
-}
-
-
-def measure_lines(data: ReportData) -> list[tuple[str, list[tuple[str, str]], str]]:
-    """For each measure its title, its value and interval on each sample, and what to compare it with."""
-    p, samples = data.performance, [dict(sample.measures) for sample in data.samples]
-    compare = {"gini": "2 AUC − 1; 0 is chance", "brier": "0 is perfect", "balanced_accuracy": "the mean recall"}
-    compare |= {"ks": "the largest distance of both classes' distribution functions"}
-    compare |= {"calibration_slope": "1: probabilities are as far from each other as they should be"}
-    compare |= {"calibration": "0: as many rows as predicted", "calibration_intercept": "0, with slope 1"}
-    if p is not None:
-        compare["auc"] = auc_comparison(p.auc)
-        compare["accuracy"] = f"{format_percent(p.majority_accuracy)} by always predicting the majority class"
-        compare["log_loss"] = f"{format_number(p.class_entropy, 4)} by predicting the class frequencies"
-        compare["compression_rate"] = "0 by predicting the class frequencies"
-    return [
-        (title, [_with_interval(own.get(name)) for own in samples], compare.get(name, ""))
-        for name, title in _NAMES.items()
-        if any(name in own for own in samples)
-    ]
-
-
-def _with_interval(estimate: tuple[float, float, float] | None) -> tuple[str, str]:
-    if estimate is None:
-        return "–", ""
-    value, low, high = (format_number(number, 4) for number in estimate)
-    return value, f"{low} to {high}" if math.isfinite(sum(estimate)) else ""
 
 
 def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Figure:
@@ -268,45 +195,17 @@ def importance_figure(data: ReportData, most: int = 40) -> Figure:
     return Figure("Importance", caption, draw.template("importance") if shown else {}, {"rows": frame})
 
 
-def class_curves(data: ReportData, performance: Performance) -> dict[str, Any]:
-    """Reliability and ROC by class, the most frequent class first; of two classes only the positive."""
-    counts = dict(zip(data.classes, data.class_counts, strict=False))
-    roc, curves = dict(performance.roc), {}
-    bins = dict(performance.reliability)
-    for label in sorted(dict.fromkeys([*bins, *roc]), key=lambda label: -counts.get(label, 0.0)):
-        filled = [b for b in bins.get(label, ()) if b.rows > 0 and math.isfinite(b.predicted + b.observed)]
-        points = [point for point in roc.get(label, ()) if math.isfinite(sum(point))]
-        shown = [points[i] for i in draw.thinned(len(points), _MOST_POINTS)]
-        frames = {
-            "reliability": {
-                name: [getattr(b, name) for b in filled] for name in ("predicted", "observed", "low", "high")
-            }
-            | {"count": [b.rows for b in filled]},
-            "roc": {"fpr": [x for x, _ in shown], "tpr": [y for _, y in shown]},
-        }
-        curves[label] = clean(frames)
-    return curves
-
-
-def search_charts(data: ReportData) -> dict[str, Figure]:
-    """The path of the search, or the tree and the candidates that it chose from."""
-    search = data.search
-    assert search is not None
+def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:
+    """The search in words, and the chart of its path, or of the tree and the candidates that it chose from."""
+    apart = search.n_starts == len(search.path) > 1  # candidates, without a path from one to the other
+    by_starts = search.chosen is None and search.criterion_name == "map" and search.clusters is None and not apart
+    sentence = starts_sentence(search) if by_starts else path_sentence(search)
     if search.clusters is not None:
-        return {"clusters": clusters_figure(search.clusters)}
-    if search.n_starts == len(search.path) > 1 and search.criterion_name != "map":
-        return {}  # candidates, without a path from one to the other
+        return sentence, {"clusters": clusters_figure(search.clusters)}
+    if apart and search.criterion_name != "map":
+        return sentence, {}
     figure = search_figure(search, title="Path of the search", caption="")
-    return {"search": figure} if figure.chart else {}
-
-
-def search_sentence(data: ReportData) -> str:
-    """The search in words."""
-    search = data.search
-    assert search is not None
-    candidates = search.clusters is not None or search.n_starts == len(search.path) > 1
-    on_path = search.chosen is not None or search.criterion_name != "map"
-    return path_sentence(search) if candidates or on_path else starts_sentence(search)
+    return sentence, {"search": figure} if figure.chart else {}
 
 
 def decision_figure(decisions: DecisionSummary) -> Figure:
@@ -321,57 +220,6 @@ def decision_figure(decisions: DecisionSummary) -> Figure:
     heads = {"share": f"share of rows: {name}", "threshold": f"{decisions.score} at least", "profit": "benefit"}
     heads |= {"low": "low (95% of resamples)", "high": "high"}
     return Figure("Benefit by threshold", "Dashed: rows at random.", drawing, {"curve": frame, "best": best}, heads)
-
-
-def n_selected(data: ReportData) -> int:
-    return sum(feature.selected for feature in data.features)
-
-
-def key_figures(data: ReportData) -> list[dict[str, str]]:
-    """The tiles under the headline; those of performance only if it was measured."""
-
-    def tile(name: str, value: str, comparison: str, unit: str = "", measured: str = "") -> dict[str, str]:
-        return {"name": name, "value": value, "comparison": comparison, "unit": unit, "measured": measured}
-
-    n_all, p = f"of {format_count(len(data.features))}", data.performance
-    tiles = [tile("Features selected", format_count(n_selected(data)), "with evidence in predictions", n_all)]
-    if p is None:
-        tiles += [tile("Rows", format_count(data.n_rows), plural(data.n_columns, "column"))]
-        tiles += [tile("Classes", format_count(len(data.classes)), f"of {data.target}")]
-        return tiles
-    figures = [_figures(one) for one in (p, p.later) if one is not None]
-    comparisons = (
-        auc_comparison(p.auc),
-        f"{format_percent(p.majority_accuracy)} by always predicting the majority class",
-        f"{format_number(p.class_entropy)} without any feature",
-        "of the uncertainty about the target removed",
-    )
-    for (name, unit), comparison, *values in zip(_MEASURES, comparisons, *figures, strict=True):
-        later = "" if p.later is None else f"; {values[1]} {p.later.measured}"
-        tiles.append(tile(name, values[0], comparison, unit, p.measured + later))
-    return tiles
-
-
-_MEASURES = (("AUC", ""), ("Accuracy", ""), ("Log loss", "nats"), ("Compression rate", ""))
-
-
-def _figures(p: Performance) -> Sequence[str]:
-    rate = format_percent(p.compression_rate)
-    return format_number(p.auc), format_percent(p.accuracy), format_number(p.log_loss), rate
-
-
-def auc_comparison(auc: float) -> str:
-    """A comparison for an AUC, or why it is undefined."""
-    return "0.5 is chance, 1 is perfect" if auc == auc else "not defined: all rows are of one class"
-
-
-def kind_label(feature: FeatureSummary, data: ReportData) -> str:
-    """The kind, with the type if the kind does not already say it, and the direction of monotone evidence."""
-    usual: Mapping[str, set[str]] = {"numeric": {"number"}, "categorical": {"text", "category"}, "pair": {"pair"}}
-    kind = feature.kind if feature.type in usual.get(feature.kind, set()) else f"{feature.kind}, {feature.type}"
-    if not feature.monotone:
-        return kind
-    return f"{kind}, never {'falls' if feature.monotone > 0 else 'rises'} for {data.classes[data.positive]}"
 
 
 def confusions(data: ReportData) -> list[dict[str, Any]]:

@@ -83,7 +83,7 @@ page.ready.then(({ more }) => {
     const heads = ["Cell", "Rows", `Rows of ${shown(classes[j])}`, "Share of the class", "Weight of evidence", "Contribution", "Standard error"];
     const other = feature.others ? [more.beside, "Share of the class there"] : [];
     const rows = lines.map((line) => [line.label, count(line.rows), count(line.events), percent(line.events / line.rows), line.evidence === null ? "–" : signed(line.evidence), signed(line.contribution, 6), fixed(line.error, 4), ...(feature.others ? [count(line.otherRows), percent(line.otherEvents / line.otherRows)] : [])]);
-    const facts = `${feature.kind} · importance ${percent(feature.importance)} · weight ${fixed(feature.weight, 3)} · level score ${fixed(feature.score, 3)}`;
+    const facts = `${feature.kind} · importance ${percent(feature.importance)} · weight ${fixed(feature.weight, 3)} · level score ${fixed(feature.level_score, 3)}`;
     const hosts = chartsOf(feature, j).map((chart) => {
       const host = make("figure", { className: "chart" });
       host.setAttribute("role", "group");
@@ -126,8 +126,12 @@ page.ready.then(({ more }) => {
     addEventListener("afterprint", () => byId("feature-others").replaceChildren());
   }
 
-  // Curves by class.
-  const curves = Object.entries(more.curves);
+  // Curves by class, the most frequent first: bins [predicted, observed, rows, low, high, weight], and points.
+  const bins = new Map(more.reliability), points = new Map(more.roc), size = (label) => more.class_counts[classes.indexOf(label)] ?? 0;
+  const curves = [...new Map([...bins, ...points]).keys()].sort((a, b) => size(b) - size(a)).map((label) => [label, {
+    reliability: columns((bins.get(label) ?? []).map(([predicted, observed, count, low, high]) => ({ predicted, observed, low, high, count }))),
+    roc: columns((points.get(label) ?? []).map(([fpr, tpr]) => ({ fpr, tpr }))),
+  }]);
   if (curves.length) {
     const hosts = ["reliability", "roc"].map((name) => document.querySelector(`[data-chart="${name}"]`));
     const draw = (k) => hosts.forEach((host) => page.place(host, { spec: templates[host.dataset.chart], frames: { rows: curves[k][1][host.dataset.chart] }, main: "rows" }));
