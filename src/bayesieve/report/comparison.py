@@ -54,10 +54,9 @@ def render_comparison(
         If there is no method `reference` or measure `measure`.
     """
     compared = Compared(comparison, measure, reference)
-    measures, several, shown = compared.measures, len(compared.data) > 1, compared.data[:MAX_STRIP_DATA]
-    tested = len(compared.methods) > 1 and bool(measures)
+    tested = len(compared.methods) > 1 and bool(compared.measures)
     ranks = rank_parts(compared)
-    strips = [(name, f"folds-{i}", fold_figure(compared, i)) for i, name in enumerate(shown)]
+    strips = [(name, f"folds-{i}", fold_figure(compared, i)) for i, name in enumerate(compared.data[:MAX_STRIP_DATA])]
     strips = [strip for strip in strips if strip[2].chart]
     drawn = {f"ranks-{k}": part.figure for k, part in enumerate(ranks)} | {id: figure for _, id, figure in strips}
     if tested:
@@ -67,22 +66,17 @@ def render_comparison(
         drawn,
         title=title,
         comparison=comparison,
-        split=comparison.protocol,
-        headline=headline(compared) if measures else "No method has a value on any fold.",
-        means=means_table(compared) if measures else None,
+        folds=compared,
+        best=best_methods(compared),
+        means=means_table(compared) if compared.measures else None,
         tests=difference_table(compared) if tested else None,
-        reference=compared.methods[compared.reference],
-        is_best=compared.reference == compared.order[0] and bool(measures),
-        first=measures[0].title if measures else "",
         no_ranks=why_no_ranks(compared),
         ranks=ranks,
         n_open=FIRST_MEASURES,
-        tables=data_tables(compared) if several else [],
         strips=strips,
-        n_strips_hidden=len(compared.data) - len(shown),
-        several=several,
-        failures=comparison.errors(),
-        level=words.format_percent(ALPHA, 0),
+        is_cut=len(compared.data) > MAX_STRIP_DATA,
+        tables=data_tables(compared) if len(compared.data) > 1 else [],
+        alpha=ALPHA,
     )
 
 
@@ -122,6 +116,10 @@ class Compared:
         """(n_data, n_methods) means over the folds with a value or, of a name with "_std", standard deviations."""
         return self._summary[column].to_numpy().reshape(len(self.data), -1)
 
+    def mean(self, column: str) -> np.ndarray:
+        """(n_methods,) means over the data sets with a value."""
+        return _over_data(self.means(column))
+
     def known_matrix(self, measure: Measure) -> np.ndarray:
         """The matrix of the data sets on which any method has a value."""
         matrix = self.matrix(measure.name)
@@ -153,50 +151,33 @@ def tradeoff_figure(folds: Compared) -> Figure:
     quality = folds.measures[0].capitalised
     frame: dict[str, list[Any]] = {"method": list(map(_shown, folds.methods))}
     for column, name in {"quality": folds.measures[0].name, **{name: name for name in EFFORTS}}.items():
-        frame[column] = [mean if drawable(mean) else None for mean in _over_data(folds.means(name)).tolist()]
+        frame[column] = [mean if drawable(mean) else None for mean in folds.mean(name).tolist()]
     heads = {"method": "Method", "quality": quality, **EFFORTS}
     drawing = template("tradeoff", quality=quality) if any(frame["fit_seconds"]) else {}
     return Figure("Quality, features and seconds", "", drawing, {"methods": frame}, heads)
 
 
-def headline(folds: Compared) -> str:
-    """What the first measure shows, in one sentence or two."""
-    measure, matrix, n_others = folds.measures[0], folds.known_matrix(folds.measures[0]), len(folds.methods) - 1
-    if not n_others:
-        (mean,) = _over_data(folds.means(measure.name))
-        return f"{_shown(folds.methods[0])}: mean {measure.title} {measure.text(mean)}."
-    if not len(matrix):
-        return "No method finished the folds that others did, so none can be called best."
+def best_methods(folds: Compared) -> tuple[list[int], int | None]:
+    """The methods of the best average rank by the first measure, and how many others are significantly worse than the
+    best one; None if several are best or nothing can be tested.
+    """
+    measure = next(iter(folds.measures), None)
+    if measure is None or len(folds.methods) < 2 or not len(matrix := folds.known_matrix(measure)):
+        return [], None
     ranks = tests_of.average_ranks(matrix, measure.higher_is_better)
     best = np.flatnonzero(ranks <= ranks.min() + 1e-9).tolist()
-    subject = " and ".join(_shown(folds.methods[j]) for j in best) + (" has" if len(best) == 1 else " have")
-    if len(best) > 3:
-        subject = f"{len(best)} of {words.plural(len(ranks), 'method')} have"
+    if len(best) > 1:
+        return best, None
     if len(folds.data) > 1:
-        over = words.plural(len(matrix), "data set")
-        sentence = f"{subject} the best average rank by {measure.title} over {over}."
-        if len(best) > 1 or len(matrix) < 2:
-            return sentence
-        difference = tests_of.critical_difference(len(ranks), len(matrix), ALPHA)
-        n_worse = int((ranks - ranks.min() >= difference - 1e-9).sum())
-        return f"{sentence} By the critical difference it is significantly better than {_some_of(n_worse, n_others)}."
-    extreme = "highest" if measure.higher_is_better else "lowest"
-    sentence = f"{subject} the {extreme} mean {measure.title}, {measure.text(float(matrix[0, folds.order[0]]))}."
-    n_folds = (~np.isnan(folds.values[measure.name][0, folds.order[0]])).sum()
-    if len(best) > 1 or n_folds < 2 or folds.reference != folds.order[0]:
-        return sentence
-    n_worse = sum(folds.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
-    return f"{sentence} It is significantly better than {_some_of(n_worse, n_others)}."
+        difference = tests_of.critical_difference(len(ranks), len(matrix), ALPHA) if len(matrix) > 1 else None
+        return best, None if difference is None else int((ranks - ranks.min() >= difference - 1e-9).sum())
+    if (~np.isnan(folds.values[measure.name][0, best[0]])).sum() < 2 or best != [folds.reference]:
+        return best, None
+    return best, sum(folds.mark(measure, 0, j) == "worse" for j in range(len(ranks)))
 
 
 def _shown(method: str) -> str:
     return words.shorten(words.not_blank(method), 60)
-
-
-def _some_of(number: int, n_others: int) -> str:
-    if number == 0:
-        return "no other method"
-    return f"{'all' if number == n_others > 1 else number} of {words.plural(n_others, 'other method')}"
 
 
 @dataclass(frozen=True)
@@ -223,7 +204,7 @@ def means_table(folds: Compared) -> Grid:
     """One line per method. One data set: mean and deviation over folds; several: mean over them and average rank."""
     single = len(folds.data) == 1
     cells = [_own_cells(measure, folds, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
-    cells += [_effort_cells(_over_data(folds.means(name)), name) for name in EFFORTS]
+    cells += [_effort_cells(folds.mean(name), name) for name in EFFORTS]
     head = ("Method", *(m.capitalised for m in folds.measures), *EFFORTS.values())
     lines = tuple((folds.methods[j], [own[j] for own in cells]) for j in folds.order)
     return Grid("Methods", head, lines, folds.methods[folds.reference])
@@ -330,7 +311,7 @@ class RankPart:
 
     figure: Figure
     pairs: dict[str, Any]
-    friedman: str = ""
+    friedman: Any = None
     note: str = ""
 
 
@@ -396,13 +377,6 @@ def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> 
     (n, k), title, better = matrix.shape, measure.capitalised, measure.higher_is_better
     ranks, difference = tests_of.average_ranks(matrix, better), tests_of.critical_difference(k, n, ALPHA)
     figure = critical_difference_figure(methods, ranks.tolist(), difference, n_data=n, alpha=ALPHA, title=title)
-    test = tests_of.friedman(matrix, better)
-    f_value = words.format_number(test.f, 2) if math.isfinite(test.f) else "infinite, as all data sets agree"
-    friedman = (
-        f"Friedman: chi-square {words.format_number(test.chi2, 2)}, {words.p_text(test.p_value)}; Iman and Davenport: "
-        f"F {f_value}, {words.p_text(test.f_p_value)}. "
-        f"Average ranks {'' if test.f_p_value <= ALPHA else 'do not '}differ significantly."
-    )
     fewest = fewest_data_sets(k, ALPHA)
     note = (
         f"With {words.plural(n, 'data set')} signed ranks cannot show any pair of {words.plural(k, 'method')} to "
@@ -411,7 +385,7 @@ def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> 
     pairs = sorted(tests_of.wilcoxon_holm(matrix, methods, better), key=lambda pair: pair.p_value)
     lines = [(p.first, p.second, f"{p.wins}/{p.ties}/{p.losses}", p.p_value, p.adjusted) for p in pairs]
     table = _pairs_table(("Better/equal/worse", "p", "p after Holm"), lines)
-    return RankPart(figure, table, friedman, note if n < fewest else "")
+    return RankPart(figure, table, tests_of.friedman(matrix, better), note if n < fewest else "")
 
 
 def _fold_part(measure: Measure, folds: Compared) -> RankPart:
