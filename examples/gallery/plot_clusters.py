@@ -8,7 +8,7 @@ Features that depend on each other within the classes are joined; one of each cl
 from sklearn.datasets import load_wine
 
 from bayesieve import DependenceClusterSelector
-from bayesieve.report.clusters_figure import clusters_figure
+from bayesieve.report import clusters_figure
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 selector = DependenceClusterSelector(scoring="accuracy").fit(X, y)

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from bayesieve import DependenceClusterSelector, calibration_summary, gains_curve, profit_curve
-from bayesieve.report import Figure, gains_figure, profit_figure, reliability_figure
+from bayesieve.report import Figure, clusters_figure, gains_figure, profit_figure, reliability_figure
 from bayesieve.report.charts import chart, layer, number, theme
-from bayesieve.report.clusters_figure import clusters_figure
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(2000)

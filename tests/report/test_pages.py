@@ -27,8 +27,7 @@ from bayesieve import (
     stability_figure,
 )
 from bayesieve.evaluation import Comparison, SelectionStability
-from bayesieve.report import Figure, ReportData, render_card, render_report
-from bayesieve.report.clusters_figure import clusters_figure
+from bayesieve.report import Figure, ReportData, clusters_figure, render_card, render_report
 from bayesieve.report.comparison import render_comparison
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
 from bayesieve.scorecard.record import Explanation

@@ -6,13 +6,14 @@ from bayesieve.report.curves import explanation_figure, gains_figure, profit_fig
 from bayesieve.report.data import ReportData
 from bayesieve.report.figure import Figure
 from bayesieve.report.page import Report
-from bayesieve.report.paths import path_figure, stability_figure
+from bayesieve.report.paths import clusters_figure, path_figure, stability_figure
 from bayesieve.report.report import render_card, render_report
 
 __all__ = [
     "Figure",
     "Report",
     "ReportData",
+    "clusters_figure",
     "explanation_figure",
     "gains_figure",
     "path_figure",

@@ -56,13 +56,13 @@ def _filled(part: Any, given: Mapping[str, Any]) -> Any:
         return [own for one in part if (own := _filled(one, given)) is not None]
     if not isinstance(part, dict):
         return part
-    if "if" in part and (given[part["if"]] is None or given[part["if"]] is False):
-        return None
     for name, own in part.get("let", {}).items():
         given = {name: _filled(own, given), **given}
-    known = _filled(f"${part['$']}", given) if "$" in part else {}
-    own = {name: _filled(value, given) for name, value in part.items() if name not in ("$", "if", "let")}
-    return known | {name: value for name, value in own.items() if value is not None or part[name] is None}
+    base = _filled(f"${part['$']}", given) if "$" in part else {}
+    if base is None or ("if" in part and (given[part["if"]] is None or given[part["if"]] is False)):
+        return None
+    filled = {name: _filled(value, given) for name, value in part.items() if name not in ("$", "if", "let")}
+    return base | {name: value for name, value in filled.items() if value is not None or part[name] is None}
 
 
 def number(

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from bayesieve.report import charts as draw
-from bayesieve.report.clusters_figure import clusters_figure
 from bayesieve.report.curves import profit_chart
 from bayesieve.report.data import CellRow, DecisionSummary, FeatureSummary, ReportData, SearchSummary
 from bayesieve.report.figure import Figure, few_digits
 from bayesieve.report.page import fill, page
-from bayesieve.report.paths import search_figure
+from bayesieve.report.paths import clusters_figure, search_figure
 from bayesieve.report.search import path_sentence, starts_sentence
 from bayesieve.words import plural
 

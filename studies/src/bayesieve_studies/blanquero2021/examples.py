@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.folds import RepeatedFolds
-from bayesieve.report.clusters_figure import clusters_figure
+from bayesieve.report import clusters_figure
 from bayesieve.selection import DependenceClusterSelector
 from bayesieve.table import write_atomically
 from bayesieve.table.frames import take_rows
