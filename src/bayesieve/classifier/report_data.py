@@ -83,15 +83,14 @@ def report_data(
             parts |= {"performance": replace(parts["performance"], segments=()), "others": None}
         for text in parts["warnings"]:
             warnings.warn(text, UserWarning, stacklevel=3)
-    others = parts.pop("others", None)
-    parts["warnings"] = (*parts.get("warnings", ()), *(caution.sentence for caution in model.cautions_))
-    told = facts_of(model)
+    data, told = of_features(model, positive, min_count, parts.pop("others", None)), facts_of(model)
     own = _facts(model, place, told) | dict(facts or {})
     parts["facts"] = (*own.items(), *parts.get("facts", ()))
-    return plain.ReportData(
-        title=title or _title(model),
+    parts["warnings"] = (*parts.get("warnings", ()), *data.warnings)
+    return replace(
+        data,
+        title=title or data.title,
         headline=describing.describe(model),
-        features=_features(model, min_count, others, side_of(model.classes_, place)),
         search=_search(model),
         settings=_settings(model),
         edits=model.edits_,
@@ -100,7 +99,7 @@ def report_data(
         program=_program(model, place, told) if min_count <= 1 else "",
         version=__version__,
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-        **{"performance": None, "explained": (), **_training(model, place), **parts},
+        **parts,
     )
 
 
@@ -323,14 +322,18 @@ def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str,
     }
 
 
-def _features(
-    model: SelectiveNB, min_count: int = 1, others: Mapping[int, np.ndarray] | None = None, side: int = 1
-) -> tuple[plain.FeatureSummary, ...]:
-    """All features, the most important first; ``others`` are rows by cell and class, by position of a feature."""
-    order = np.lexsort((-model.encoder_.level_scores_, -model.feature_weights_, -model.feature_importances_))
-    levels, signs = model.encoder_.levels_, [side * feature.sign for feature in model.scorecard_.features]
-    weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(model.scorecard_)
-    return tuple(
+def of_features(
+    model: SelectiveNB, positive: Any = None, min_count: int = 1, others: Mapping[int, np.ndarray] | None = None
+) -> plain.ReportData:
+    """The data of the training table and all features, the most important first: without rows, search and program.
+
+    ``others`` are rows by cell and class, by position of a feature.
+    """
+    place, card = _place(model, positive), model.scorecard_
+    weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(card)
+    side, levels = side_of(model.classes_, place), model.encoder_.levels_
+    order = np.lexsort((-model.encoder_.level_scores_, -weights, -importances))
+    features = tuple(
         plain.FeatureSummary(
             name=words.named(levels[k]),
             kind=levels[k].kind,
@@ -340,48 +343,25 @@ def _features(
             n_levels=levels[k].n_levels,
             importance=float(importances[k]),
             note=describing.feature_note(model, k),
-            **(_cells(model, k, min_count) if model.scorecard_.features[k].is_used else {"cells": ()}),
-            monotone=signs[k],
-            columns=tuple(model.scorecard_.features[k].columns),
+            **(_cells(model, k, min_count) if card.features[k].is_used else {"cells": ()}),
+            monotone=side * card.features[k].sign,
+            columns=tuple(card.features[k].columns),
             position=k,
             others=None if others is None or k not in others else tuple(map(tuple, others[k].tolist())),
         )
         for k in order.tolist()
     )
-
-
-def of_features(model: SelectiveNB, positive: Any = None) -> plain.ReportData:
-    """The data of the features alone: without rows, search and program."""
-    place = _place(model, positive)
     return plain.ReportData(
-        title=_title(model),
-        headline="",
-        features=_features(model, side=side_of(model.classes_, place)),
-        search=None,
-        performance=None,
-        explained=(),
+        title=f"Predicting {model.target_name_ or 'target'}",
+        target=model.target_name_ or "target",
+        n_rows=model.n_rows_,
+        n_columns=len(columns_of(levels)),
+        classes=tuple(str(label) for label in model.classes_),
+        class_counts=tuple(card.class_counts.tolist()),
+        features=features,
         warnings=tuple(caution.sentence for caution in model.cautions_),
-        settings=(),
-        version="",
-        created="",
-        **_training(model, place),
+        positive=place,
     )
-
-
-def _title(model: SelectiveNB) -> str:
-    return f"Predicting {model.target_name_ or 'target'}"
-
-
-def _training(model: SelectiveNB, place: int) -> dict[str, Any]:
-    """Sizes and classes of the training table, by the names of `ReportData`."""
-    return {
-        "target": model.target_name_ or "target",
-        "n_rows": model.n_rows_,
-        "n_columns": len(columns_of(model.encoder_.levels_)),
-        "classes": tuple(str(label) for label in model.classes_),
-        "class_counts": tuple(model.scorecard_.class_counts.tolist()),
-        "positive": place,
-    }
 
 
 def joined(cells: tuple[plain.CellRow, ...], min_count: int) -> tuple[plain.CellRow, ...]:

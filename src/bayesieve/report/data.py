@@ -363,15 +363,15 @@ class ReportData(ShortRepr):
     n_columns: int
     classes: tuple[str, ...]
     class_counts: tuple[float, ...]
-    headline: str
-    features: tuple[FeatureSummary, ...]
-    search: SearchSummary | None
-    performance: Performance | None
-    explained: tuple[ExplainedRow, ...]
-    warnings: tuple[str, ...]
-    settings: tuple[tuple[str, str], ...]
-    version: str
-    created: str
+    headline: str = ""
+    features: tuple[FeatureSummary, ...] = ()
+    search: SearchSummary | None = None
+    performance: Performance | None = None
+    explained: tuple[ExplainedRow, ...] = ()
+    warnings: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    version: str = ""
+    created: str = ""
     decisions: DecisionSummary | None = None
     edits: tuple[Edit, ...] = ()
     intercept: tuple[float, ...] = ()

@@ -1,4 +1,4 @@
-"""Figures of searches: the path of one, the means of several, clusters of features, and features selected over folds."""
+"""Figures of searches: the path of one, the means of several, clusters of features, and the selections of folds."""
 
 from __future__ import annotations
 

@@ -42,8 +42,7 @@ def render_report(data: ReportData) -> str:
     >>> from bayesieve.report.report import render_report
     >>> data = ReportData(
     ...     title="Iris", target="species", n_rows=150, n_columns=4, classes=("a", "b"), class_counts=(50, 100),
-    ...     headline="Nothing was searched.", features=(), search=None, performance=None, explained=(), warnings=(),
-    ...     settings=(), version="0.1.0", created="2025-11-20",
+    ...     headline="Nothing was searched.", version="0.1.0", created="2025-11-20",
     ... )
     >>> render_report(data).startswith("<!doctype html>")
     True
