@@ -117,7 +117,7 @@ def plain(value: Any) -> Any:
 
 
 def fill(name: str, **context: Any) -> str:
-    """A template filled; every text is escaped."""
+    """A template filled; every text is escaped, but in ``.txt``."""
     return words.printable(_environment().get_template(name).render(**context))
 
 
@@ -142,7 +142,7 @@ def _environment() -> jinja2.Environment:
 
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(text),
-        autoescape=True,
+        autoescape=lambda name: not str(name).endswith(".txt"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

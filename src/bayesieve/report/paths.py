@@ -86,7 +86,7 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
     Phases that take turns have names; many starts lie over one another, the best in front.
     """
     walks = list(tracing.steps_by_start(search.path).values())
-    caption = tracing.path_sentence(search) if caption is None else caption
+    caption = tracing.in_words(search) if caption is None else caption
     if not walks:
         return Figure(title, caption, {})
     measures, chosen = tracing.measures_of(search), tracing.chosen_step(search)

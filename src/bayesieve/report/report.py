@@ -13,10 +13,10 @@ from bayesieve.report.data import CellRow, DecisionSummary, FeatureSummary, Repo
 from bayesieve.report.figure import Figure, few_digits
 from bayesieve.report.page import fill, page
 from bayesieve.report.paths import clusters_figure, search_figure
-from bayesieve.report.search import path_sentence, starts_sentence
+from bayesieve.report.search import in_words
 from bayesieve.words import plural
 
-MAX_FEATURES = 1000
+MAX_COLUMNS = 1000
 MAX_CONFUSION_CLASSES, N_CONFUSIONS = 26, 12
 _N_CARD_FEATURES = 8
 
@@ -52,8 +52,6 @@ def render_report(data: ReportData) -> str:
         charts["decisions"] = decision_figure(data.decisions)
     if data.dependence is not None:
         charts["dependence"] = dependence_figure(*data.dependence)
-    columns = column_lines(data)
-    total = sum(data.class_counts)
     return page(
         "report.html",
         charts,
@@ -62,11 +60,8 @@ def render_report(data: ReportData) -> str:
         more=page_data(data),
         title=data.title,
         data=data,
-        shares=[count / total if total else 0.0 for count in data.class_counts],
-        shown=columns[:MAX_FEATURES],
-        n_columns=len(columns),
-        n_used=sum(line.importance > 0 for line in columns),
-        largest=max((line.importance for line in columns), default=0.0) or 1.0,
+        columns=column_lines(data),
+        most_columns=MAX_COLUMNS,
         sentence=sentence,
         confusions=confusions(data),
     )
@@ -197,7 +192,7 @@ def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:
     """The search in words, and the chart of its path, or of the tree and the candidates that it chose from."""
     apart = search.n_starts == len(search.path) > 1  # candidates, without a path from one to the other
     by_starts = search.chosen is None and search.criterion_name == "map" and search.clusters is None and not apart
-    sentence = starts_sentence(search) if by_starts else path_sentence(search)
+    sentence = in_words(search, by_starts=by_starts)
     if search.clusters is not None:
         return sentence, {"clusters": clusters_figure(search.clusters)}
     if apart and search.criterion_name != "map":

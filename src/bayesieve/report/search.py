@@ -14,11 +14,11 @@ from bayesieve.criteria import CRITERIA, Criterion
 from bayesieve.parts import Score
 from bayesieve.report.charts import drawable
 from bayesieve.report.data import PathStep, SearchSummary
+from bayesieve.report.page import fill
 from bayesieve.selection import SELECTORS, CodedSelector
-from bayesieve.words import format_number, format_seconds, plural
+from bayesieve.words import format_number
 
 _OWN = ("name", "description", "path", "chosen", "clusters")  # fields that are no attributes of a trace, or differ
-_INTERRUPTED = "The search was interrupted; it returned the best subset so far."
 _MANY = 60  # features from which on the axis may be logarithmic
 
 
@@ -206,74 +206,26 @@ def _first_met(trace: Any, support: Iterable[bool]) -> tuple[int, int] | None:
     return None
 
 
-def path_sentence(search: SearchSummary) -> str:
-    """A search along one path, and its chosen subset."""
-    measures = measures_of(search)
-    guide = measures[0]
-    if guide.evaluated == "round":
-        return _boosted_sentence(search, guide)
-    if guide.is_of_features:
-        return _ranking_sentence(search, measures)
-    n_walks, step = len(steps_by_start(search.path)), chosen_step(search)
-    parts = f", in {plural(n_walks, 'phase' if alternates(search) else 'start')}"
-    text = (
-        f"{plural(search.n_models, guide.evaluated)} evaluated in {format_seconds(search.seconds)}"
-        f"{parts if 1 < n_walks < len(search.path) else ''}. {_end(search)} On the rows that guide the search, the "
-        f"{guide.title} is {guide.text(search.null_criterion)} without features and "
-        f"{guide.text(search.best_criterion)} at best.{_measured(search)}"
+def in_words(search: SearchSummary, *, by_starts: bool = False) -> str:
+    """A search along one path and its chosen subset or, ``by_starts``, one whose weights come from all starts."""
+    guide, *others = measures_of(search)
+    chosen, added = chosen_step(search), [step for step in search.path if step.feature is not None]
+    validated = ""
+    if others and chosen is not None and chosen.validation is not None:
+        validated = f"{others[0].in_words(chosen.validation, search)} on the validation rows"
+    text = fill(
+        "search.txt",
+        search=search,
+        by_starts=by_starts,
+        guide=guide,
+        chosen=chosen,
+        validated=validated,
+        scores=[step.criterion for step in added],
+        n_features=len({step.feature for step in added}),
+        n_walks=len(steps_by_start(search.path)),
+        walk="phase" if alternates(search) else "start",
     )
-    if step is not None:
-        value = _validated(search, step, measures) or f"{guide.title} {guide.text(step.criterion)}"
-        text += f" The chosen subset has {plural(step.n_features, 'feature')}: {value}."
-    return text
-
-
-def _measured(search: SearchSummary) -> str:
-    return "" if search.measured is None else f" Measured {search.measured}."
-
-
-def _validated(search: SearchSummary, step: PathStep, measures: Sequence[Measure]) -> str:
-    """The measure on the validation rows, empty without such rows."""
-    if len(measures) < 2 or step.validation is None:
-        return ""
-    return f"{measures[1].in_words(step.validation, search)} on the validation rows"
-
-
-def _ranking_sentence(search: SearchSummary, measures: Sequence[Measure]) -> str:
-    guide, step = measures[0], chosen_step(search)
-    scores = [step.criterion for step in search.path if step.feature is not None]
-    text = f"{plural(len(scores), 'feature')} ranked by {guide.title} in {format_seconds(search.seconds)}"
-    if scores:
-        text += f", from {guide.text(scores[0])} down to {guide.text(scores[-1])}"
-    if step is not None:
-        chosen = "The first was chosen" if step.n_features else "None was chosen"
-        if step.n_features > 1:
-            chosen = f"The first {step.n_features} were chosen, the last of them with {guide.text(step.criterion)}"
-        text += "; ".join(filter(None, [f". {chosen}", _validated(search, step, measures)]))
-    return f"{text}.{_measured(search)}"
-
-
-def starts_sentence(search: SearchSummary) -> str:
-    """A search from many starts, whose weights come from all of them."""
-    models, starts = plural(search.n_models, "distinct model"), plural(search.n_starts, "start")
-    return f"{models} evaluated from {starts} in {format_seconds(search.seconds)}. {_end(search)}"
-
-
-def _boosted_sentence(search: SearchSummary, guide: Measure) -> str:
-    """The rounds of boosting, and how they ended."""
-    edges = [step.criterion for step in search.path if step.feature is not None]
-    features = {step.feature for step in search.path} - {None}
-    rounds = f"{plural(len(edges), 'round')} and {format_seconds(search.seconds)}"
-    text = f"{plural(len(features), 'feature')} chosen in {rounds}"
-    if edges:
-        text += f", by {guide.title} from {guide.text(max(edges))} down to {guide.text(min(edges))}"
-    return f"{text}. {_end(search)}"
-
-
-def _end(search: SearchSummary) -> str:
-    if search.ended is not None:
-        return f"The search ended {search.ended}."
-    return "The search ran to its end." if search.complete else _INTERRUPTED
+    return text.strip()
 
 
 def steps_by_start(path: Sequence[PathStep]) -> dict[int, list[PathStep]]:
