@@ -230,3 +230,8 @@ def test_a_page_of_300_features_is_shown_soon(tmp_path: Path, visit: Visit) -> N
     page = visit(path)
     page.wait_for_selector("#feature-panel tbody tr")
     assert page.evaluate("performance.now()") < 4000  # 2 s on a machine that has nothing else to do
+
+
+def test_the_table_of_measures_is_never_cut(pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["german"], viewport={"width": 420, "height": 800})
+    assert page.locator("#measures").evaluate("one => getComputedStyle(one.parentNode).maxHeight") == "none"
