@@ -14,6 +14,7 @@ import pytest
 from bayesieve import DependenceClusterSelector, calibration_summary, gains_curve, profit_curve
 from bayesieve.report import Figure, clusters_figure, gains_figure, profit_figure, reliability_figure
 from bayesieve.report.charts import chart, layer, number, theme
+from bayesieve.report.report import dependence_figure
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(2000)
@@ -115,3 +116,10 @@ def test_clusters_hold_tree_matrix_and_candidates() -> None:
         assert value == matrix[y, x]
     with pytest.raises(ValueError, match="needs a DependenceClusterSelector"):
         clusters_figure(3)
+
+
+def test_heat_maps_name_every_column() -> None:
+    names = [f"column {k} of a table" for k in range(30)]
+    svg = ElementTree.fromstring(dependence_figure(names, np.full((30, 30), 0.5).tolist()).to_svg())
+    texts = ["".join(e.itertext()) for e in svg.iter() if e.tag.endswith("text") and e.get("opacity") != "0"]
+    assert {name: texts.count(name) for name in names} == dict.fromkeys(names, 2)

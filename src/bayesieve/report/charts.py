@@ -43,8 +43,8 @@ def template(name: str, /, **given: Any) -> Any:
 
     Examples
     --------
-    >>> template("sizes")
-    {'type': 'quantitative', 'scale': {'zero': False}, 'field': 'features', 'title': 'number of features'}
+    >>> template("across")
+    {'type': 'nominal', 'title': None, 'sort': None, 'axis': {'labelAngle': -90, 'labelLimit': 110}}
     """
     return _filled(f"${name}", given)
 
