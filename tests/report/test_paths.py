@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -122,3 +123,10 @@ def test_features_and_folds() -> None:
     nothing = stability_figure(replace(stability_of("f", np.zeros((3, 2))), complete=False))
     assert nothing.chart == {}
     assert "only finished folds are shown" in nothing.caption
+
+
+def test_sizes_are_whole_on_the_axis() -> None:
+    for figure in (path_figure(forward_trace()), path_figure([forward_trace(), forward_trace(0.05)])):
+        svg = figure.to_svg()
+        assert ">2</text>" in svg
+        assert not re.search(r">\d+\.5</text>", svg.partition("number of features")[0])
