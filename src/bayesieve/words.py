@@ -122,6 +122,15 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def local_now() -> str:
+    """The time of day here, to the minute.
+
+    >>> len(local_now())
+    16
+    """
+    return datetime.now().astimezone().strftime("%Y-%m-%d %H:%M")
+
+
 def p_text(p_value: float) -> str:
     """A p-value as text.
 

@@ -16,15 +16,7 @@ from bayesieve.decision.benefits import Benefits, decision_names
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.evaluating import Segment
 from bayesieve.evaluation.folds import log_proba_of_splits, time_splits
-from bayesieve.report.data import (
-    DecisionLine,
-    DecisionSummary,
-    Estimate,
-    Performance,
-    Sample,
-    Segmented,
-    ThresholdStep,
-)
+from bayesieve.report import data as plain
 from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.record import UNSEEN
 from bayesieve.scorecard.wording import Wording
@@ -96,8 +88,8 @@ class MeasuredRows:
 
     rows: JudgedRows
     probability: np.ndarray
-    performance: Performance
-    samples: tuple[Sample, ...]
+    performance: plain.Performance
+    samples: tuple[plain.Sample, ...]
     columns: tuple[frozenset[str], ...] = ()
     trained_on: bool = False
 
@@ -342,7 +334,7 @@ def _performance(
     shown = (rows.positive,) if two else range(n_classes)
     curves = [j for j in shown if 0 < np.count_nonzero(codes == j) < codes.size]
     labels = [str(label) for label in model.classes_]
-    performance = Performance(
+    performance = plain.Performance(
         protocol=protocol,
         n_rows=n_rows,
         accuracy=metrics.accuracy(log_proba, codes, weights),
@@ -365,7 +357,7 @@ def _performance(
     return MeasuredRows(rows, predicted, performance, (sample,))
 
 
-def _sample(model: SelectiveNB, rows: JudgedRows, log_proba: np.ndarray, name: str, measured: str) -> Sample:
+def _sample(model: SelectiveNB, rows: JudgedRows, log_proba: np.ndarray, name: str, measured: str) -> plain.Sample:
     """The measures of the rows that count, with intervals."""
     counted = slice(None) if rows.weights is None else rows.weights > 0
     weights = None if rows.weights is None else rows.weights[counted]
@@ -373,7 +365,7 @@ def _sample(model: SelectiveNB, rows: JudgedRows, log_proba: np.ndarray, name: s
     shares = np.bincount(codes, weights, minlength=model.classes_.size)
     facts = weights, 0.95, model.classes_, rows.positive
     measures = Segment.of_rows(log_proba, log_proba.argmax(axis=1), codes, *facts).measures()
-    return Sample(
+    return plain.Sample(
         name=name,
         measured=measured,
         n_rows=float(shares.sum()),
@@ -384,7 +376,7 @@ def _sample(model: SelectiveNB, rows: JudgedRows, log_proba: np.ndarray, name: s
 
 def _segments(
     model: SelectiveNB, rows: JudgedRows, codes: np.ndarray, weights: np.ndarray | None, log_proba: np.ndarray
-) -> tuple[tuple[str, tuple[Segmented, ...]], ...]:
+) -> tuple[tuple[str, tuple[plain.Segmented, ...]], ...]:
     """How rows of each level are predicted: of the groups given, then feature by feature, the most important first;
     ``codes``, ``weights`` and ``log_proba`` are of the rows that count.
     """
@@ -402,7 +394,7 @@ def _segments(
         own = np.asarray(rows.coded.codes_at([k], slice(None))[0])[counted]
         groups.append((words.named(level), own, (*words.levels(level), UNSEEN), training))
 
-    def measured(of_group: np.ndarray) -> tuple[Estimate, Estimate]:
+    def measured(of_group: np.ndarray) -> tuple[plain.Estimate, plain.Estimate]:
         own = None if weights is None else weights[of_group]
         facts = own, 0.95, card.classes, rows.positive
         part = Segment.of_rows(log_proba[of_group], log_proba[of_group].argmax(axis=1), codes[of_group], *facts)
@@ -449,7 +441,7 @@ class Deciding:
         self._constant = values if values.ndim == 2 else None
         self.rows = replace(rows, benefits=np.broadcast_to(values, (rows.n_rows, *values.shape[-2:])))
 
-    def summary(self, measured: MeasuredRows) -> DecisionSummary:
+    def summary(self, measured: MeasuredRows) -> plain.DecisionSummary:
         """What the decisions bring in the rows measured, and in those of other thresholds."""
         codes, weights = measured.rows.codes, self._weights(measured)
         benefits = Benefits(np.asarray(measured.rows.benefits))
@@ -462,7 +454,7 @@ class Deciding:
             return tuple(np.bincount(codes[rows], weights[rows], minlength=probability.shape[1]).tolist())
 
         lines = tuple(
-            DecisionLine(
+            plain.DecisionLine(
                 name=str(name),
                 class_counts=by_class(decided == i),
                 benefit=float(gained[decided == i].sum()),
@@ -474,7 +466,7 @@ class Deciding:
         if self._classifier.class_prior is not None:
             words += ", weighted to the shares of the classes where decisions are taken"
         if len(lines) != 2:
-            return DecisionSummary(lines, "", (), 0, words)
+            return plain.DecisionSummary(lines, "", (), 0, words)
         score, of_score = self._score(probability, expected)
         classes = np.arange(probability.shape[1])
         curve = profit_curve(codes, score, benefit=benefits.values, classes=classes, sample_weight=weights)
@@ -482,7 +474,7 @@ class Deciding:
         own = int(np.abs(curve.share - weights[decided == 1].sum() / weights.sum()).argmin())
         at = sorted({*shown, own, curve.best})
         steps = tuple(
-            ThresholdStep(
+            plain.ThresholdStep(
                 share=float(curve.share[i]),
                 threshold=float(curve.threshold[i]) if i else float("nan"),
                 class_counts=by_class(score >= curve.threshold[i]),
@@ -492,7 +484,7 @@ class Deciding:
             )
             for i in at
         )
-        return DecisionSummary(lines, of_score, steps, at.index(own), words)
+        return plain.DecisionSummary(lines, of_score, steps, at.index(own), words)
 
     def _weights(self, measured: MeasuredRows) -> np.ndarray:
         """Weights of the rows, which have the shares of the classes where decisions are taken."""

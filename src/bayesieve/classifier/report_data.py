@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from itertools import combinations, pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -21,14 +19,13 @@ from bayesieve.classifier import describing
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.classifier.persistence import facts_of
 from bayesieve.classifier.predicting import on_scores
-from bayesieve.counts import log_probabilities
-from bayesieve.counts.dependence import SymmetricalUncertainty
+from bayesieve.counts import SymmetricalUncertainty, log_probabilities
 from bayesieve.decision.benefits import column_of
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.folds import fingerprint, moments_of
 from bayesieve.evaluation.judged import groups_of
 from bayesieve.report import data as plain
-from bayesieve.report.figure import few_digits
+from bayesieve.report.page import few_digits
 from bayesieve.report.search import summarise_trace
 from bayesieve.scorecard.export import export
 from bayesieve.scorecard.record import bounds_of
@@ -40,7 +37,7 @@ from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of
 from bayesieve.table.target import side_of
-from bayesieve.words import named, shorten
+from bayesieve.words import local_now, named, shorten
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -98,7 +95,7 @@ def report_data(
         factors=few_digits(model.scorecard_.errors.intercept.tolist()),
         program=_program(model, place, told) if min_count <= 1 else "",
         version=__version__,
-        created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        created=local_now(),
         **parts,
     )
 
@@ -206,9 +203,8 @@ def _on_rows(
         if measured is not None:
             parts |= {"performance": measured.performance, "samples": measured.samples}
             parts["decisions"] = None if deciding is None else deciding.summary(measured)
-            n_folds = len(measured.columns)
-            times = Counter(name for columns in measured.columns for name in columns)
-            parts["stability"] = {name: times[name] / n_folds for name in needed} if n_folds else {}
+            if folds := measured.columns:
+                parts["stability"] = {name: sum(name in used for used in folds) / len(folds) for name in needed}
             parts["others"] = None if measured.trained_on else _cells_of_rows(model, judged)
     except Unmeasured as reason:
         warned.append(f"The report is without figures of performance: {reason}.")

@@ -31,7 +31,7 @@ from bayesieve.words import named
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
-    from bayesieve.report.figure import Figure
+    from bayesieve.report.page import Figure
     from bayesieve.scorecard.edits import Edit
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bayesieve.report.curves import explanation_figure, gains_figure, profit_figure, reliability_figure
 from bayesieve.report.data import ReportData
-from bayesieve.report.figure import Figure
-from bayesieve.report.page import Report
+from bayesieve.report.page import Figure, Report
 from bayesieve.report.paths import clusters_figure, path_figure, stability_figure
 from bayesieve.report.report import render_card, render_report
 

@@ -18,6 +18,7 @@ from typing import Any
 
 Spec = dict[str, Any]
 
+FOLDER = resources.files("bayesieve.report")
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH, HEIGHT = 620, 200
 ROWS = {"step": 22}
@@ -29,7 +30,7 @@ SHARE = ".0%"
 @cache
 def text(name: str) -> str:
     """A template, style or script of this package."""
-    return resources.files("bayesieve.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return FOLDER.joinpath("templates", name).read_text(encoding="utf-8")
 
 
 @cache

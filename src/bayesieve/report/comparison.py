@@ -14,8 +14,7 @@ import numpy as np
 from bayesieve import statistics as tests_of, words
 from bayesieve.report.charts import below, columns, drawable, template
 from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
-from bayesieve.report.figure import Figure
-from bayesieve.report.page import page
+from bayesieve.report.page import Figure, page
 from bayesieve.report.search import Measure
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 

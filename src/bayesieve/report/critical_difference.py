@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from bayesieve import words
 from bayesieve.report.charts import columns, template
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 from bayesieve.statistics import cliques, groups_not_apart
 
 _MOST_PAIRS = 6  # pairs that a caption names

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
 from bayesieve.report.charts import Spec, columns, template, thinned
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 from bayesieve.scorecard.record import Explanation
 from bayesieve.words import format_money, format_percent, shorten
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bayesieve.report.charts import template
-from bayesieve.report.figure import Figure
-from bayesieve.report.page import page
+from bayesieve.report.page import Figure, page
 from bayesieve.words import format_count, plural
 
 _MOST_FEATURES, _MOST_PERIODS = 60, 60

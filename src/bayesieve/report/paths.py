@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesieve.report import charts as draw, search as tracing
 from bayesieve.report.data import PathStep, SearchSummary
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 from bayesieve.words import format_number, plural
 
 _MOST_CELLS, _MOST_NAMES = 72, 40  # on a side of the matrix of clusters; of more features several share a cell

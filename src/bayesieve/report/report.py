@@ -10,8 +10,7 @@ from typing import Any
 from bayesieve.report import charts as draw
 from bayesieve.report.curves import profit_chart
 from bayesieve.report.data import CellRow, DecisionSummary, FeatureSummary, ReportData, SearchSummary
-from bayesieve.report.figure import Figure, few_digits
-from bayesieve.report.page import fill, page
+from bayesieve.report.page import Figure, few_digits, fill, page
 from bayesieve.report.paths import clusters_figure, search_figure
 from bayesieve.report.search import in_words
 from bayesieve.words import plural

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from bayesieve.report.charts import ROWS, Spec, chart, columns, layer, names, number
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 from bayesieve_studies.boulle2007.data import METHODS, OURS, SHORT, Cell
 from bayesieve_studies.boulle2007.results import FLOORED, Group
 from bayesieve_studies.figures.scatter import Panel, Point, Series, scatter

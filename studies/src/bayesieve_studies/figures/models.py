@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Sequence
 
 from bayesieve.report.charts import SHARE, Spec, chart, columns, layer, names as names_of, number
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 
 
 def models_figure(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bayesieve.report.charts import chart, columns as columns_of, layer, number
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 
 _WIDTH, _HEIGHT = 220, 180
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bayesieve.report.charts import WIDTH, Spec, chart, layer, number
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 
 
 def beaten(values: Mapping[str, Mapping[str, float]]) -> dict[str, str | None]:

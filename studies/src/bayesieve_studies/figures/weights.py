@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bayesieve.report.charts import chart, columns, layer, names as names_of, number
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 
 
 def weights_figure(

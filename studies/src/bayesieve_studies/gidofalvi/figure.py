@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesieve.evaluation.results import Comparison
 from bayesieve.report.charts import below, chart, layer, number
-from bayesieve.report.figure import Figure
+from bayesieve.report.page import Figure
 from bayesieve_studies.gidofalvi.claims import of_method
 from bayesieve_studies.gidofalvi.model import N_STEPS
 
