@@ -235,3 +235,11 @@ def test_a_page_of_300_features_is_shown_soon(tmp_path: Path, visit: Visit) -> N
 def test_the_table_of_measures_is_never_cut(pages: dict[str, Path], visit: Visit) -> None:
     page = visit(pages["german"], viewport={"width": 420, "height": 800})
     assert page.locator("#measures").evaluate("one => getComputedStyle(one.parentNode).maxHeight") == "none"
+
+
+@pytest.mark.parametrize(("scheme", "colour"), [("light", "#2a6fa8"), ("dark", "#5a9fd8")])
+def test_bars_have_the_colours_of_the_theme(scheme: str, colour: str, pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["german"], color_scheme=scheme)
+    page.locator("#feature-panel figure").first.scroll_into_view_if_needed()
+    page.wait_for_selector("#feature-panel svg")
+    assert page.locator(f'#feature-panel svg path[fill="{colour}"]').count() > 0

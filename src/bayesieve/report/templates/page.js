@@ -25,11 +25,13 @@ const page = (() => {
     host.replaceChildren();
     const { compile, parse, View, expressionInterpreter, Handler } = vegaCharts;
     const datasets = Object.fromEntries(Object.entries(chart.frames).map(([name, frame]) => [name, rowsOf(frame)]));
-    const spec = { ...fitted(chart.spec, host.clientWidth || 620), data: { name: chart.main }, datasets, config: data.themes[dark.matches && !printing ? 1 : 0] };
+    const config = data.themes[dark.matches && !printing ? 1 : 0], [against, pro] = config.range.category;
+    const spec = { ...fitted(chart.spec, host.clientWidth || 620), data: { name: chart.main }, datasets, config };
     const view = new View(parse(compile(spec, { logger: quiet }).spec, null, { ast: true }), {
       expr: expressionInterpreter, renderer: "svg", container: host, hover: true, tooltip: new Handler({ disableDefaultStyle: true }).call,
     });
-    for (const [name, value] of Object.entries(chart.signals ?? {})) view.signal(name, value);
+    const signals = { against, pro, ...chart.signals };
+    for (const { name } of spec.params ?? []) if (name in signals) view.signal(name, signals[name]);
     view.run();
     drawn.set(host, { chart, view, width: host.clientWidth });
     return view;

@@ -12,7 +12,6 @@ page.ready.then(({ more }) => {
   const percent = (x) => (Number.isFinite(x) ? `${fixed(100 * x, 1)}%` : "–");
   const count = (x) => fixed(x, Number.isInteger(x) ? 0 : 1);
   const shown = (text) => (text.trim() ? text : "(empty)");
-  const tone = { signals: {} };
   // What numbers by class say of class j: of two classes the log-odds, else the number itself.
   const of = (numbers, j) => (two ? numbers[j] - numbers[1 - j] : numbers[j]);
   const errorOf = (errors, j) => (two ? errors[0] + errors[1] : errors[j]);
