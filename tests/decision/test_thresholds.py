@@ -288,6 +288,24 @@ def test_tables_groups_and_fitted_classifiers() -> None:
     assert tuner.best_score_ > metrics.balanced_accuracy_score(y, tuner.estimator_.predict(X))
 
 
+def test_the_positive_class_is_named() -> None:
+    """Measures of the class that matters, whatever its label: bad comes before good, and 1 after 0."""
+    second = ThresholdTuner(LogisticRegression(), scoring="f1", cv="train").fit(X, Y == "bad")
+    named = ThresholdTuner(LogisticRegression(), scoring="f1", cv="train", pos_label="bad").fit(X, Y)
+    assert (second.pos_label_, named.pos_label_) == (True, "bad")
+    assert named.best_threshold_ == pytest.approx(second.best_threshold_)
+    np.testing.assert_array_equal(named.predict(X) == "bad", second.predict(X))
+    assert named.best_score_ == pytest.approx(metrics.f1_score(Y, named.predict(X), pos_label="bad"))
+    by_model = ThresholdTuner(SelectiveNB("map", positive="bad"), scoring="f1", cv="train").fit(X, Y)
+    assert by_model.pos_label_ == "bad"
+    assert by_model.best_score_ == pytest.approx(metrics.f1_score(Y, by_model.predict(X), pos_label="bad"))
+
+
+def test_a_positive_class_that_no_row_has() -> None:
+    with pytest.raises(ValueError, match="pos_label holds 'worse', which is not one of"):
+        ThresholdTuner(LogisticRegression(), cv="train", pos_label="worse").fit(X, Y)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -47,12 +47,12 @@ def f1_macro(confusion: np.ndarray) -> np.ndarray:
 
 
 def f1(confusion: np.ndarray) -> np.ndarray:
-    """2 TP / (2 TP + FP + FN) of the second class."""
+    """2 TP / (2 TP + FP + FN) of the positive class, which comes second."""
     return _f1(confusion)[:, 1]
 
 
 def jaccard(confusion: np.ndarray) -> np.ndarray:
-    """TP / (TP + FP + FN) of the second class."""
+    """TP / (TP + FP + FN) of the positive class."""
     share = f1(confusion)
     return share / (2 - share)
 
@@ -125,7 +125,7 @@ def best_class_weights(
 
 
 def above_threshold(score: np.ndarray, threshold: float) -> np.ndarray:
-    """Whether each row is predicted as the second class; tuning and predicting decide by this function."""
+    """Whether each row is predicted as positive; tuning and predicting decide by this function."""
     return np.asarray(score, dtype=np.float64) >= threshold
 
 
@@ -233,7 +233,7 @@ def _checked(values: Any, n: int) -> np.ndarray:
 
 @with_shared_docs
 class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Predict by the threshold on P(second class | x) that is best by a measure of the confusion matrix.
+    """Predict by the threshold on P(positive class | x) that is best by a measure of the confusion matrix.
 
     Every threshold that makes a difference is tried, in O(n log n) after one sort. For several classes, weights of the
     classes are tuned, and predictions are argmax_j weight_j P(j | x): one weight after the other takes its best value
@@ -250,21 +250,25 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Of scikit-learn or like it; a copy is fitted to all rows.
     scoring : str or function, default="balanced_accuracy"
         ``"balanced_accuracy"`` (1 minus the balanced error rate), ``"accuracy"``, ``"f1"`` and ``"jaccard"`` (of the
-        second of two classes), ``"f1_macro"``, ``"matthews_corrcoef"``, or a function from confusion matrices (n, true
-        class, predicted class) to values (n,), of which higher is better.
+        positive of two classes), ``"f1_macro"``, ``"matthews_corrcoef"``, or a function from confusion matrices (n,
+        true class, predicted class) to values (n,), of which higher is better; the positive of two classes comes last.
     cv : int, splitter, "train" or None, default=None
         Rows that tune the threshold are predicted by models of the other folds: the number of folds (None: 5),
         stratified and, unlike scikit-learn's, shuffled by a fixed seed, so that tables sorted by time come to no harm;
         or a scikit-learn splitter, taken as it is. "train": by the model itself, as Boulle (2007) does, which is
         optimistic on training rows; with scikit-learn's ``FrozenEstimator``, the threshold of a fitted model on rows of
         its own.
+    pos_label : label, default=None
+        The positive of two classes. None: ``positive`` of the classifier, or else the second of ``classes_``.
 
     Attributes
     ----------
     estimator_ : the classifier fitted to all rows.
     classes_ : array, shape (n_classes,)
+    pos_label_ : label or None
+        The positive class; None unless there are two classes.
     best_threshold_ : float or None
-        Rows with at least this probability of the second class are predicted as it; None unless there are two classes.
+        Rows with at least this probability of the positive class are predicted as it; None unless there are two.
     class_weights_ : float array, shape (n_classes,), or None
         Factors of the probabilities, with a mean of 1; None for two classes.
     best_score_ : float
@@ -285,11 +289,17 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: Any, *, scoring: str | Callable[[np.ndarray], Any] = "balanced_accuracy", cv: Any = None
+        self,
+        estimator: Any,
+        *,
+        scoring: str | Callable[[np.ndarray], Any] = "balanced_accuracy",
+        cv: Any = None,
+        pos_label: Any = None,
     ) -> None:
         self.estimator = estimator
         self.scoring = scoring
         self.cv = cv
+        self.pos_label = pos_label
 
     @with_shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> ThresholdTuner:
@@ -326,9 +336,13 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             rows, probability = rows[counted], probability[counted]
         codes = positions_in(target.classes[target.codes[rows]], self.classes_, "y")
         weights = None if weights is None else weights[rows]
-        self.best_threshold_, self.class_weights_ = None, None
+        self.best_threshold_, self.class_weights_, self.pos_label_ = None, None, None
         if self.classes_.size == 2:
-            self.best_threshold_, self.best_score_ = best_threshold(probability[:, 1], codes == 1, measure, weights)
+            wanted = getattr(self.estimator_, "positive", None) if self.pos_label is None else self.pos_label
+            place = 1 if wanted is None else int(positions_in(np.array([wanted]), self.classes_, "pos_label")[0])
+            self.pos_label_ = self.classes_[place]
+            scores, positive = probability[:, place], codes == place
+            self.best_threshold_, self.best_score_ = best_threshold(scores, positive, measure, weights)
         else:
             self.class_weights_, self.best_score_ = best_class_weights(probability, codes, measure, weights)
         return self
@@ -344,7 +358,9 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.class_weights_ is not None:
             return self.classes_[weighted_class(probability, self.class_weights_)]
         assert self.best_threshold_ is not None
-        return self.classes_[above_threshold(probability[:, 1], self.best_threshold_).astype(np.int64)]
+        place = int(self.classes_[1] == self.pos_label_)
+        is_positive = above_threshold(probability[:, place], self.best_threshold_)
+        return self.classes_[np.where(is_positive, place, 1 - place)]
 
     def _measure(self, n_classes: int) -> Measure:
         if callable(self.scoring):
