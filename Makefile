@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8
 
-.PHONY: help demo test test-lowest sbom test-exports test-sql test-pmml test-excel lint docs bench ledger clean
+.PHONY: help demo test test-lowest wheel sbom test-exports test-sql test-pmml test-excel lint docs bench ledger clean
 .DELETE_ON_ERROR:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make docs    build the site in build/site, without a network once its tools are installed"
 	@echo "make bench   run the benchmarks (installs the peers they compare with)"
 	@echo "make ledger  compute docs/papers.md and the studies' pages from their results"
+	@echo "make wheel   build the wheels, one of them with compiled kernels, and test that in an environment of its own"
 	@echo "make sbom    write build/sbom.cdx.json: the packages that an installation brings"
 	@echo "make clean   remove .venv and everything built"
 
@@ -65,6 +66,18 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check src studies tests benchmarks examples docs/conf.py docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# A pure wheel and a source distribution, and a wheel with compiled kernels for this platform and version of Python,
+# which is installed apart and tested: nothing is compiled there.
+WHEEL := build/wheel
+wheel: $(VENV)/installed-dev
+	$(PIP) install --quiet build hatchling
+	rm -rf dist
+	$(BIN)/python -m build
+	BAYESIEVE_MACHINE_CODE=1 $(BIN)/python -m build --wheel --no-isolation
+	$(BIN)/python -m venv --clear $(WHEEL) || { $(BIN)/python -m venv --clear --without-pip $(WHEEL); }
+	$(BIN)/python -m pip --python $(WHEEL) install --quiet dist/*-cp*.whl
+	BAYESIEVE_WHEEL=$(CURDIR)/$(WHEEL)/bin/python CI=true $(BIN)/python -m pytest tests/test_wheel.py
 
 sbom: $(VENV)/installed-dev
 	$(PIP) install --quiet cyclonedx-bom

@@ -13,8 +13,7 @@ from statistics import median
 from measuring import ROOT, Report, alternate, in_fresh_process, markdown_table, options, spread, verdict
 
 SECONDS_MORE = 0.2
-SECONDS_TO_COMPILE = 8.0
-SECONDS_TO_COMPILE_AUC = 6.0
+SECONDS_TO_FIT = 3.0
 IMPORTS = {
     "nothing": "pass",
     "sklearn": "import sklearn.feature_selection",
@@ -28,40 +27,18 @@ LABELS = {
     "classifier": "`from bayesieve import SelectiveNB`",
 }
 
-# Prints the seconds of every step from the import on. The larger table takes ways that the small one does not need.
+# Prints the seconds of every step of a first default fit.
 _FIRST_FIT = """
 import time
 begin = time.perf_counter()
-import numpy as np
-import polars as pl
-from bayesieve import SelectiveNB
-imported = time.perf_counter()
-rng = np.random.default_rng(0)
-n = 400
-y = rng.integers(0, 3, n)
-frame = pl.DataFrame({
-    "number": rng.normal(size=n) + y,
-    "other": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
-    "count": rng.integers(0, 9, n) + y,
-    "word": np.array(["red", "green", "blue", "grey"])[np.minimum(rng.integers(0, 3, n) + (y > 0), 3)],
-    "flag": rng.random(n) < 0.3 + 0.2 * y,
-})
-start = time.perf_counter()
-two = SelectiveNB().fit(frame, y > 0)
-between = time.perf_counter()
-three = SelectiveNB().fit(frame, y)
+import bayesieve
+X, y = bayesieve.datasets.load_german_credit(return_X_y=True)
+read = time.perf_counter()
+model = bayesieve.SelectiveNB().fit(X, y)
 fitted = time.perf_counter()
-two.predict_proba(frame), three.predict_proba(frame)
+model.predict_proba(X)
 predicted = time.perf_counter()
-n = 20_000
-larger = pl.DataFrame({
-    "few": rng.integers(0, 300, n) * 0.5,
-    "many": rng.normal(size=n),
-    "word": rng.choice(["red", "green", "blue"], n),
-})
-SelectiveNB().fit(larger, larger["few"] + 40 * larger["many"] > 70)
-done = time.perf_counter()
-print(imported - begin, between - start, fitted - between, predicted - fitted, done - predicted, predicted - begin)
+print(read - begin, fitted - read, predicted - fitted, predicted - begin)
 """
 
 
@@ -73,8 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:  # of bytecode, which every installation has
         os.environ |= {"PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
         imports(report, rounds)
-        first_fits(report)
-        first_commands(report)
+    first_fits(report, 1 if arguments.quick else 3)
     report.close(["polars", "narwhals"])
 
 
@@ -94,53 +70,48 @@ def imports(report: Report, rounds: int) -> None:
         report.add(f"\n{LABELS[name]} costs more than {LABELS['sklearn']}: {verdict(more, SECONDS_MORE, unit=' s')}.")
 
 
-def first_fits(report: Report) -> None:
-    """The first and the second run of a process that fits a small mixed table, the first one without compiled code."""
-    rows, totals = [], []
-    with tempfile.TemporaryDirectory() as cache:
-        for run in ("first", "second", "third"):
-            figures = [
-                float(figure) for figure in in_fresh_process(_FIRST_FIT, environment={"NUMBA_CACHE_DIR": cache}).split()
-            ]
-            totals.append(figures)
-            rows.append([run, *(f"{figure:.2f} s" for figure in figures)])
-    report.add(
-        "\nFit of a small table (400 rows; numbers with missing values, whole numbers, strings, booleans), with an "
-        "empty folder for compiled code at first.\n"
-    )
-    header = [
-        "run",
-        "imports",
-        "fit, two classes",
-        "fit, three classes",
-        "predict",
-        "then a fit of 20,000 rows",
-        "until predicted",
-    ]
-    report.add(markdown_table(header, rows))
-    more = totals[0][-1] - totals[1][-1]
-    report.add(f"\nThe first run ever takes {more:.3g} s longer than the second, with the larger table ")
-    report.add(f"{more + totals[0][-2] - totals[1][-2]:.3g} s.")
-
-
-def first_commands(report: Report) -> None:
-    """`make demo` as the first command, then the first search by AUC; both again with everything compiled."""
+def first_fits(report: Report, rounds: int) -> None:
+    """The first processes after an installation of either wheel: a fit in Python, then commands."""
     table = str(ROOT / "examples" / "data" / "german_credit.csv")
-    searches = {"compression": SECONDS_TO_COMPILE, "auc": SECONDS_TO_COMPILE_AUC}
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, NUMBA_CACHE_DIR=str(Path(folder) / "kernels"))
-        command = [sys.executable, "-m", "bayesieve", "fit", table, "--target", "class", "--output", folder, "--quiet"]
-        for selector, target in searches.items():
-            seconds = []
-            for _ in range(2):
-                start = time.perf_counter()
-                subprocess.run([*command, "--selector", selector], env=environment, check=True)
-                seconds.append(time.perf_counter() - start)
-            compiling = verdict(seconds[0] - seconds[1], target, unit=" s")
-            rows.append([f"`fit --selector {selector}`", *(f"{second:.2f} s" for second in seconds), compiling])
-    report.add("\nCommands on German credit, the first with an empty folder for compiled code, the report included.\n")
-    report.add(markdown_table(["command, in this order", "first", "again", "compiling"], rows))
+    wheels = {"with machine code": "*-cp*.whl", "pure": "*-none-any.whl"}
+    rows, commands = [], []
+    for name, pattern in wheels.items():
+        wheel = max((ROOT / "dist").glob(pattern), default=None)
+        if wheel is None:
+            raise SystemExit(f"There is no dist/{pattern}; build the wheels with `make wheel`.")
+        figures: dict[str, list[list[float]]] = {"first": [], "second": []}
+        searches: dict[str, list[list[float]]] = {"compression": [], "auc": []}
+        for _ in range(rounds):
+            with tempfile.TemporaryDirectory() as folder:
+                target = str(Path(folder) / "installed")
+                install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, wheel]
+                subprocess.run([*map(str, install)], check=True)
+                environment = {"PYTHONPATH": target, "HOME": folder, "NUMBA_CACHE_DIR": ""}
+                for run in figures.values():
+                    run.append(
+                        [float(figure) for figure in in_fresh_process(_FIRST_FIT, environment=environment).split()]
+                    )
+                command = [sys.executable, "-m", "bayesieve", "fit", table, "--target", "class", "--output", folder]
+                for selector, runs in searches.items():
+                    runs.append([])
+                    for _ in range(2):
+                        start = time.perf_counter()
+                        fit = [*command, "--quiet", "--selector", selector]
+                        subprocess.run(fit, env={**os.environ, **environment}, check=True)
+                        runs[-1].append(time.perf_counter() - start)
+        for run, lines in figures.items():
+            rows.append([name, run, *(f"{median(column):.2f} s" for column in zip(*lines, strict=True))])
+        for selector, runs in searches.items():
+            medians = [f"{median(column):.2f} s" for column in zip(*runs, strict=True)]
+            commands.append([f"`fit --selector {selector}`", name, *medians])
+        if name != "pure":
+            first = median(line[-1] for line in figures["first"])
+            report.add(f"\nFirst default fit after the installation of a wheel with machine code: "
+                       f"{verdict(first, SECONDS_TO_FIT, unit=' s')}.\n")  # fmt: skip
+    report.add(f"German credit, medians of {rounds} installations of each wheel, nothing compiled before.\n")
+    report.add(markdown_table(["wheel", "process", "import, read", "fit", "predict", "together"], rows))
+    report.add("\nCommands after these fits, the report included.\n")
+    report.add(markdown_table(["command", "wheel", "first", "again"], commands))
 
 
 if __name__ == "__main__":

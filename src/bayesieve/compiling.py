@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from functools import cache, wraps
 from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
+
+SHIPPED = Path(__file__).parent / "machine_code"
+"""Where wheels for one platform and version of Python bring compiled code, as below NUMBA_CACHE_DIR."""
 
 # No wrapper for calls from C, which nobody makes: it takes time to compile.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -166,19 +170,20 @@ def _nothing() -> None:
 
 
 def stamp(family: str) -> Path | None:
-    """The file that says that a family of kernels is on disk, compiled for this processor, or for any, by these
-    versions; None where nothing can be saved.
+    """The file that tells that a family of kernels is on disk, compiled for this processor, or for any, by these
+    versions; None if nothing can be saved.
     """
     import llvmlite.binding
     import numba
 
-    folder = _folder()
-    if folder is None:
+    own = _folder()
+    if own is None:
         return None
     files = []
     for processor in (os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name(), "generic"):
-        versions = (kernel_sources(), numba.__version__, sys.version, processor)
-        files.append(folder / f"compiled-{family}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}")
+        versions = (kernel_sources(), numba.__version__, sys.version_info[:2], platform.machine(), processor)
+        name = f"compiled-{family}-{_hash(repr(versions))[:16]}"
+        files += [own / name, *SHIPPED.glob(f"*/{name}")]
     return next((file for file in files if file.exists()), files[0])
 
 

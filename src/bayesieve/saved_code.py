@@ -52,9 +52,9 @@ class _Index(caching.IndexDataCacheFile):
 class SavedCode(caching.FunctionCache):
     """The code of a kernel: of its own file and of those of all kernels, which may be part of it.
 
-    It is looked for where it would be saved, below NUMBA_CACHE_DIR and beside the sources, where a container image or a
-    wheel may have put it that cannot be written to; compiled for this processor or else for any one of its kind
-    (NUMBA_CPU_NAME=generic).
+    It is looked for where it would be saved, below NUMBA_CACHE_DIR, in the folder that wheels fill, and beside the
+    sources: a container image or a wheel may have put it there, where nothing can be written; compiled for this
+    processor or else for any one of its kind (NUMBA_CPU_NAME=generic).
     """
 
     _impl_class = _Code
@@ -64,9 +64,9 @@ class SavedCode(caching.FunctionCache):
         file = inspect.getfile(function)
         folders = [Path(self._cache_path)]
         if os.path.isfile(file):
-            cache_folder = getattr(numba.core.config, "CACHE_DIR", "")
-            if cache_folder:
-                folders.append(Path(cache_folder) / _ByContent.get_suitable_cache_subpath(file))
+            by_content = _ByContent.get_suitable_cache_subpath(file)
+            caches = (getattr(numba.core.config, "CACHE_DIR", ""), compiling.SHIPPED)
+            folders += [Path(cache) / by_content for cache in caches if cache]
             folders.append(Path(file).parent / "__pycache__")
             self._cache_file._source_stamp = _stamp(file)
         stamp = self._cache_file._source_stamp

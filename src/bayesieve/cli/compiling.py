@@ -150,9 +150,12 @@ FAMILIES: dict[str, Callable[[], None]] = {
 
 
 def kernels_are_compiled() -> bool:
-    """Whether Numba's cache holds kernels of the naive Bayes, which every command runs."""
+    """Whether Numba's cache, or the wheel, holds kernels of the naive Bayes, which every command runs."""
     from bayesieve.evidence import _kernels
 
+    stamp = compiling.stamp("search")
+    if stamp is not None and stamp.exists():
+        return True
     kernels = [kernel for kernel in vars(_kernels).values() if hasattr(kernel, "py_func")]
     folders = {kernel.stats.cache_path for kernel in kernels} - {None}
     return not folders or any(any(Path(folder).glob("_kernels.*.nbi")) for folder in folders)

@@ -19,7 +19,7 @@ from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.frames import as_table
-from bayesieve.table.levels import TableLevels, columns_behind, columns_of
+from bayesieve.table.levels import TableLevels, columns_behind, columns_of, smallest_unsigned
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
@@ -60,6 +60,8 @@ class CellTables:
         joint = np.tile(self.intercept, (codes.shape[1], 1))
         if self.n_lines.size:
             starts = self.first * self.intercept.size
+            if codes.dtype == np.int64:  # those of explanations need no kernel of their own
+                codes = codes.astype(smallest_unsigned(int(self.n_lines.max())))
             add_log_probabilities(np.ascontiguousarray(codes), 0, self.n_lines, starts, self.lines.ravel(), joint)
         return joint
 
