@@ -99,7 +99,7 @@ _INTRODUCTION = """\
 Means over held-out rows of five stratified folds (shuffled, seed 0), the same for all; of the first fold for Adult and
 mushroom. The tables are those of two classes among the thirty of [peers.md](peers.md). `bayesieve` is `SelectiveNB()`,
 the others are those of `bayesieve compare --peers`, as
-[described](../../docs/comparing-methods.md#other-classifiers).
+[described](../../docs/other-classifiers.md).
 
 * Weka cuts numbers by Fayyad and Irani on the training rows; WAODE and HNB get modes and means for missing cells, AODE
   skips them. FIGS has at most 12 splits, FasterRisk at most 10 terms of columns of 0 and 1.

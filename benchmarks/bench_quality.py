@@ -293,7 +293,7 @@ def warm_up(model: Clocked) -> None:
 _INTRODUCTION = """\
 Means over held-out rows of five stratified folds (shuffled, seed 0), the same for all. `bayesieve` is `SelectiveNB()`,
 `bayesieve before` the same with published priors, without pairs and fitted evidence; the others are those of `bayesieve
-compare --peers`, as [described](../../docs/comparing-methods.md#other-classifiers).
+compare --peers`, as [described](../../docs/other-classifiers.md).
 
 * AUC: one class against the rest, weighted by class share. Compression rate: 1 - log loss / log loss of the class
   shares. Log loss in nats.

@@ -97,7 +97,7 @@ def _described(name: str, model: Any) -> str:
 _SMALL_TABLES = """\
 The ten smallest tables of two classes with at least 80 rows (155 to 351), five stratified folds (shuffled, seed 0), the
 same for all. `bayesieve` is `SelectiveNB()`, the others are those of `bayesieve compare --peers`, as
-[described](../../docs/comparing-methods.md#other-classifiers).
+[described](../../docs/other-classifiers.md).
 
 * `arcene` (200 rows, 10,000 columns) and `dexter_train` (300 rows, 20,000 columns) are as small, but stand apart, with
   the first fold only: the explainable boosting machine looks at all pairs of columns, 50 and 200 million, and the

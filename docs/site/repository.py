@@ -70,10 +70,10 @@ def site_links(text: str, folder: str, files: str | None) -> str:
         path = os.path.normpath(f"{folder}/{target}")
         if picture:
             where = next((p for old, p in _folders().items() if path.startswith(old)), None)
-            return found[0] if folder == "docs" or where is None else f"![{words}](/{where}/{Path(path).name})"
+            return found[0] if path.startswith("docs/") or where is None else f"![{words}](/{where}/{Path(path).name})"
         if path in _places:
             return f"[{words}](/{_places[path]}.md{anchor or ''})"
-        if path.startswith("docs/") and path.endswith(".md") and (ROOT / path).exists():
+        if path.startswith("docs/") and path.endswith((".md", ".rst")) and (ROOT / path).exists():
             return f"[{words}](/{path.removeprefix('docs/')}{anchor or ''})"
         return f"[{words}]({files}/{path}{anchor or ''})" if files else words
 

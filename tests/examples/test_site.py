@@ -50,7 +50,9 @@ def test_reference_lists_the_public_names() -> None:
         ("[`a`](../src/bayesieve/parts.py)", "docs", "`a`"),
         ("[a](#here) [b](https://example.org/b.md)", "docs", "[a](#here) [b](https://example.org/b.md)"),
         ("```\n[a](../pyproject.toml)\n```\n`[a](b.md)`", "docs", "```\n[a](../pyproject.toml)\n```\n`[a](b.md)`"),
+        ("[a](../reference.rst)", "docs/tutorials", "[a](/reference.rst)"),
         ("![a](report.png)", "docs", "![a](report.png)"),
+        ("![a](b.svg) [c](../filters.md)", "docs/tutorials", "![a](b.svg) [c](/filters.md)"),
     ],
 )
 def test_links(repository: ModuleType, text: str, folder: str, shown: str) -> None:
