@@ -71,7 +71,7 @@ def test_nothing_is_fetched(executed: Any) -> None:
 
 
 def test_figures_have_their_numbers_as_a_table(executed: Any) -> None:
-    """What is read where frames are shown but scripts do not run."""
+    """For viewers that show frames but run no scripts."""
     figures = [data for data in shown(executed) if data["text/plain"].startswith("<Figure: ")]
     assert figures
     for data in figures:
