@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB
+from bayesieve import IndicatorEncoder, SelectiveNB
 from bayesieve.report import render_report
 from tests.report.sample import synthetic
 from tests.report.test_pages import HOSTILE, report_of
@@ -196,6 +196,26 @@ def test_a_pair_has_slices(tmp_path: Path, visit: Visit) -> None:
     told = page.locator("#what-if-changes tbody tr").all_inner_texts()
     assert len(told) == 2  # either column
     assert all(line.endswith("different") for line in told)
+
+
+def test_a_usual_row_of_indicators_and_benefits_given_to_the_report(tmp_path: Path, visit: Visit) -> None:
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({name: rng.random(800) for name in ("a", "b")})
+    score = (X["a"] > 0.4).to_numpy() + (X["b"] > 0.2).to_numpy().astype(float)
+    y = np.where(score + rng.normal(0, 0.3, 800) > 1.2, "yes", "no")
+    encoder = IndicatorEncoder({"a": [0.1, 0.4, 0.7], "b": [0.2, 0.7]})
+    model = SelectiveNB(random_state=0, encoder=encoder).fit(X, y)
+    model.report(tmp_path / "page.html", X, y, cv=2, benefit=[[0, -3], [-0.5, 12]])
+    page = visit(tmp_path / "page.html")
+    fields = page.locator("[data-part=what-if] [data-column]")
+    row = {fields.nth(k).get_attribute("data-column"): float(fields.nth(k).input_value()) for k in range(2)}
+    shown = page.locator("[data-probability=yes]").get_attribute("data-v")
+    assert float(shown) == pytest.approx(model.predict_proba(pl.DataFrame([row]))[0, 1], abs=1e-12)
+    for feature in model.selected_features_:  # every indicator is as in most rows
+        name, cut = feature.split("<=")
+        assert (row[name] <= float(cut)) == ((X[name] <= float(cut)).mean() > 0.5)
+    gains = ("gain-hit", "gain-false", "gain-missed", "gain-rest")
+    assert [float(page.locator(f"#{name}").input_value()) for name in gains] == [12, -0.5, -3, 0]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

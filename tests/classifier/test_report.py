@@ -255,7 +255,7 @@ def test_explained_rows() -> None:
             shown = raw.isoformat().removesuffix("T00:00:00") if isinstance(raw, dt.datetime) else str(raw)
             assert part.value == ("missing" if raw is None else shown)
     titles = [row.title for row in report.explained]
-    assert titles[:3] == ["A clear case, predicted rightly", "A close call", "The most confident mistake"]
+    assert titles[:3] == ["A clear case, predicted correctly", "A close call", "The most confident mistake"]
     assert report.explained[0].truth == report.explained[0].predicted
     assert report.explained[2].truth != report.explained[2].predicted
     assert report_data(fitted("map"), frame(), labels(), cv=0, rows=0).explained == ()

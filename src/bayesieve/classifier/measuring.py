@@ -484,7 +484,12 @@ class Deciding:
             )
             for i in at
         )
-        return plain.DecisionSummary(lines, of_score, steps, at.index(own), words)
+        gains = None
+        if self._constant is not None and classes.size == 2:
+            of_class, of_others = self._constant[:, [measured.rows.positive, 1 - measured.rows.positive]].T.tolist()
+            chosen = int(of_class[1] - of_others[1] > of_class[0] - of_others[0])  # the decision for the class
+            gains = (of_class[chosen], of_others[chosen], of_class[1 - chosen], of_others[1 - chosen])
+        return plain.DecisionSummary(lines, of_score, steps, at.index(own), words, gains)
 
     def _weights(self, measured: MeasuredRows) -> np.ndarray:
         """Weights of the rows, which have the shares of the classes where decisions are taken."""

@@ -506,7 +506,7 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
 
     frequency = np.bincount(predicted[right], minlength=probability.shape[1])
     rarest = int(np.where(frequency > 0, frequency, frequency.max() + 1).argmin()) if right.any() else 0
-    choose("A clear case, predicted rightly", right & (predicted == rarest), sure)
+    choose("A clear case, predicted correctly", right & (predicted == rarest), sure)
     ordered = np.sort(probability, axis=1)
     choose("A close call", np.ones(len(codes), dtype=bool), ordered[:, -2] - ordered[:, -1])
     choose("The most confident mistake", wrong, sure)

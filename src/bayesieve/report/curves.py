@@ -127,7 +127,9 @@ def explanation_figure(
         low, high = map(format_percent, explanation.intervals[row, j])
         caption += f" (90% interval {low} to {high})"
     title = title or f"Row {explanation.rows[row]}: what speaks for {classes[j]}"
-    return Figure(title, f"{caption}.", template("fall"), {"parts": frame}, heads)
+    of_odds = two or explanation.probabilities is not None  # or of odds against a class
+    drawing = template("fall", amounts="log-odds, nats" if of_odds else "score, nats")
+    return Figure(title, f"{caption}.", drawing, {"parts": frame}, heads)
 
 
 def reliability_figure(calibrations: Calibration | Mapping[str, Calibration], *, title: str | None = None) -> Figure:

@@ -279,6 +279,8 @@ class DecisionSummary(ShortRepr):
     steps : from nobody to everybody; empty unless there are two decisions
     chosen : position of the step closest to the decisions of largest expected benefit
     measured : the measurement in a few words
+    gains : benefits of a row of the positive class and of another if selected, then if not, or None if they depend on
+        rows or there are not two classes and two decisions
     """
 
     lines: tuple[DecisionLine, ...]
@@ -286,6 +288,7 @@ class DecisionSummary(ShortRepr):
     steps: tuple[ThresholdStep, ...]
     chosen: int
     measured: str
+    gains: tuple[float, float, float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -89,14 +89,17 @@ def page_data(data: ReportData) -> dict[str, Any]:
     p = data.performance
     own = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
     measured = {name: () if p is None else getattr(p, name) for name in _OF_ROWS}
+    beside = data.samples[-1].name if data.samples and any(f.others for f in data.features) else None
+    titles = {"amounts": "log-odds, nats" if len(data.classes) == 2 else "score, nats"}
+    titles["shares of"] = "share of the class" if beside is None else f"share of the class (dot: {beside.lower()})"
     return (
         own
         | measured
         | {
             "features": [_columns_of(feature) for feature in data.features if feature.selected],
             "rows": data.explained,
-            "beside": data.samples[-1].name if data.samples and any(f.others for f in data.features) else None,
-            "templates": {name: draw.template(name) for name in _OF_PAGE}
+            "beside": beside,
+            "templates": {name: draw.template(name, **titles) for name in _OF_PAGE}
             | {"reliability": draw.template("reliability", several=False, style="main")},
         }
     )
@@ -150,7 +153,7 @@ def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -
     """How much the levels of each two columns tell of each other."""
     pairs = [(a, b, matrix[i][j]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j]
     frame = draw.columns(("column", "other", "dependence"), pairs)
-    drawing = draw.template("dependence", domain=[0, max(0.1, *frame["dependence"])])
+    drawing = draw.template("dependence", names=list(names), domain=[0, max(0.1, *frame["dependence"])])
     caption = "0: independent, 1: each determines the other. Alike columns stand side by side."
     return Figure("Dependence of columns", caption, drawing, {"pairs": frame})
 
@@ -168,7 +171,7 @@ def feature_figure(data: ReportData, feature: FeatureSummary, j: int) -> Figure:
     caption = f"Nats that each cell adds for {data.classes[j]}, ± one standard error."
     cuts = [end for line in lines for end in line[6:] if end is not None]
     if feature.kind == "numeric" and cuts:
-        room = 0.08 * (max(cuts) - min(cuts)) or 1.0
+        room = 0.08 * (max(cuts) - min(cuts)) or abs(cuts[0]) or 1.0
         ends = (min(cuts) - room, max(cuts) + room)
         inside = [line for line in lines if line[6] is not None or line[7] is not None]
         lines = [(*line[:6], *(a if b is None else b for a, b in zip(ends, line[6:], strict=True))) for line in inside]

@@ -62,7 +62,7 @@ page.ready.then(({ more }) => {
     const inside = lines.filter((line) => line.from !== null || line.to !== null);
     if (feature.kind === "numeric" && inside.length > 1) {
       const cuts = inside.flatMap((line) => [line.from, line.to]).filter((x) => x !== null);
-      const room = 0.08 * (Math.max(...cuts) - Math.min(...cuts)) || 1;
+      const room = 0.08 * (Math.max(...cuts) - Math.min(...cuts)) || Math.abs(cuts[0]) || 1;
       const ends = inside.map((line) => ({ ...line, from: line.from ?? Math.min(...cuts) - room, to: line.to ?? Math.max(...cuts) + room }));
       charts.push({ spec: templates.steps, frames: { rows: columns(ends) }, main: "rows" });
     }
@@ -195,12 +195,25 @@ page.ready.then(({ more }) => {
   if (form) {
     const { score, model } = globalThis.scoring, fields = new Map();
     let asked = 0; // how often changes were looked for: a later question ends the work on an earlier one
-    const readerOf = (name) => model.readers.find((reader) => reader.columns.length === 1 && reader.columns[0] === name) ?? { values: [], cuts: null, kind: "number" };
-    // Values that stand for the cells of a column: known ones, and numbers on both sides of each cut.
+    // All readers of a column as one: several indicators may read it, each with a cut.
+    const readerOf = (name) => {
+      const own = model.readers.filter((reader) => reader.columns.length === 1 && reader.columns[0] === name);
+      const cuts = [...new Set(own.flatMap((reader) => reader.cuts ?? []))].sort((a, b) => a - b);
+      return { kind: own[0]?.kind ?? "number", values: own.flatMap((reader) => reader.values), cuts };
+    };
+    // The number of few digits with low < x <= high.
+    const shortest = (low, high) => {
+      const near = low === -Infinity ? high - (Math.abs(high) / 10 || 1) : high === Infinity ? low + (Math.abs(low) / 10 || 1) : (low + high) / 2;
+      for (let digits = 1; digits < 18; digits++) {
+        const value = Number(near.toPrecision(digits));
+        if (low < value && value <= high) return String(value);
+      }
+      return String(high);
+    };
+    // Values that stand for the cells of a column: known ones, and numbers between cuts.
     const valuesOf = (name) => {
       const { values, cuts } = readerOf(name), known = values.flat().filter((value) => value !== null).map(String);
-      const middles = cuts?.length ? [cuts[0], ...cuts.map((cut, i) => (i + 1 < cuts.length ? (cut + cuts[i + 1]) / 2 : cut + Math.max(1, Math.abs(cut)) * 0.01))] : [];
-      return [...known, ...middles.map(String)];
+      return [...known, ...(cuts.length ? [-Infinity, ...cuts].map((low, i) => shortest(low, cuts[i] ?? Infinity)) : [])];
     };
     for (const { name, title } of model.columns) {
       const { kind, values } = readerOf(name), texts = kind === "text" ? [...new Set(values.flat().filter((value) => value !== null).map(String))] : [];
@@ -296,14 +309,19 @@ page.ready.then(({ more }) => {
       host.ariaBusy = "false";
     };
     const starts = more.rows.map((row) => [row.title, Object.fromEntries(row.contributions.filter((part) => fields.has(part.feature)).map((part) => [part.feature, part.value === "missing" ? "" : part.value]))]);
-    const usual = Object.fromEntries(model.columns.map(({ name }) => {
-      const feature = features.find((one) => one.name === name);
-      const top = feature ? feature.cells.rows.indexOf(Math.max(...feature.cells.rows)) : 0;
+    const commonest = (name) => {
+      const rows = (value) => score({ ...usual, [name]: value }, { reasons: 0 }).contributions.features.reduce((sum, { cell }, k) => sum + Math.log(1 + (ofTerms[k].cells.rows[cell] ?? 0)), 0);
+      return valuesOf(name).map((value) => [rows(value), value]).sort(([a], [b]) => b - a)[0]?.[1] ?? "";
+    };
+    // The value of a column whose cells have most rows: numbers as whole as they can be, if a feature reads it alone.
+    const usual = Object.fromEntries(model.columns.map(({ name }) => [name, null]));
+    for (const { name } of model.columns) {
+      const feature = features.find((one) => one.name === name), top = feature ? feature.cells.rows.indexOf(Math.max(...feature.cells.rows)) : 0;
       const low = feature?.cells.low[top] ?? null, high = feature?.cells.high[top] ?? null, { values } = readerOf(name);
       const whole = high !== null && Math.floor(high) > (low ?? -Infinity) ? Math.floor(high) : null;
       const between = whole ?? (low !== null && high !== null ? (low + high) / 2 : null) ?? high ?? (low === null ? null : Math.floor(low) + 1);
-      return [name, between ?? String((values[top] ?? values.flat())[0] ?? "")];
-    }));
+      usual[name] = between ?? (feature ? String((values[top] ?? values.flat())[0] ?? "") : commonest(name));
+    }
     const pick = make("select");
     fill(pick, ["a usual row", ...starts.map(([title]) => title)], (k) => { set(k ? starts[k - 1][1] : usual); show(); });
     byId("what-if-tools").append(make("label", {}, "Begin with ", pick));
