@@ -630,6 +630,12 @@ class SelectiveNB(Predicting):
         other.scorecard_ = with_hidden_counts(self.scorecard_, min_count)
         return other
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        if not hasattr(self, "scorecard_"):
+            shown: dict[str, str] = super()._repr_mimebundle_(**options)
+            return shown
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def _repr_html_(self) -> str:
         if not hasattr(self, "scorecard_"):
             return super()._repr_html_()

@@ -81,7 +81,7 @@ class Drift(ShortRepr):
     def _repr_html_(self) -> str:
         from bayesieve.report.page import framed
 
-        return framed(self._page())
+        return framed(self._page(), super()._repr_html_())
 
 
 def drift(

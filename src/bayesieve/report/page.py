@@ -11,6 +11,7 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -149,7 +150,15 @@ class Figure:
         return vl_convert
 
     def _repr_html_(self) -> str:
-        return framed(self.to_html())
+        return str(self._repr_mimebundle_()["text/html"])
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        shown, picture = {"text/plain": repr(self)}, ""
+        with suppress(ImportError):
+            shown["image/svg+xml"] = self.to_svg()
+            picture = base64.b64encode(shown["image/svg+xml"].encode()).decode()
+        still = fill("still.html", figure=self, table=self.table(), picture=picture)
+        return shown | {"text/html": framed(self.to_html(), still)}
 
     def __repr__(self) -> str:
         return f"<Figure: {self.title}. {self.caption}>"
@@ -203,15 +212,18 @@ class Report:
         write_atomically(path, self.html)
 
     def _repr_html_(self) -> str:
-        return framed(self.html)
+        return framed(self.html, f"<p>{html.escape(repr(self))}</p>")
 
     def __repr__(self) -> str:
         return f"<Report of {len(self.html):,} characters; save it as .html>"
 
 
-def framed(document: str, height: str = "38rem") -> str:
-    """A whole document inside another, as notebooks show it."""
-    return f'<iframe srcdoc="{html.escape(document)}" style="width:100%;height:{height};border:0"></iframe>'
+def framed(document: str, still: str) -> str:
+    """A whole document inside another, as notebooks show it. Those that are not trusted take out frames and styles, and
+    then show ``still``, which has no scripts.
+    """
+    frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;height:38rem;border:0"></iframe>'
+    return f'{frame}<style>.bayesieve-still{{display:none}}</style><div class="bayesieve-still">{still}</div>'
 
 
 def page(
