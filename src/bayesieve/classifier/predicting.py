@@ -165,8 +165,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
             Features that are no indicators stay as they are. ``"column"``: one line for each column of the table; pairs
             and sums are divided equally between theirs, as in `reasons`.
         against : label, default=None
-            A class: contributions to the others are log odds against this one, which adding a number to all classes
-            leaves alone. None: contributions to each class.
+            A class: contributions to each other class are log odds of that class against this one, so that positive
+            ones speak against this one. None: contributions to each class.
 
         Returns
         -------
