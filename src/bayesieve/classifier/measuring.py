@@ -16,15 +16,7 @@ from bayesieve.decision.benefits import Benefits, decision_names
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.evaluating import Segment
 from bayesieve.evaluation.folds import log_proba_of_splits, time_splits
-from bayesieve.report.data import (
-    DecisionLine,
-    DecisionSummary,
-    Estimate,
-    Performance,
-    Sample,
-    Segmented,
-    ThresholdStep,
-)
+from bayesieve.report.data import DecisionLine, DecisionSummary, Estimate, Performance, Sample, Segmented, ThresholdStep
 from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.record import UNSEEN
 from bayesieve.scorecard.wording import Wording

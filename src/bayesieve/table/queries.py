@@ -263,9 +263,8 @@ def scan_query(query: Any, parent: str | Path | None) -> LazySource:
     if _is_polars(query):
         return LazySource(query.collect_schema(), query=query, parent=parent)
     if not nw.dependencies.is_duckdb_relation(query):
-        return LazySource(
-            nw.from_native(query).head(0).collect("polars").to_native().schema, query=query, parent=parent
-        )
+        empty = nw.from_native(query).head(0).collect("polars").to_native()
+        return LazySource(empty.schema, query=query, parent=parent)
     relation = _readable(query)
     none = relation.limit(0)
     try:
@@ -297,26 +296,21 @@ def scan_database(file: Path, inside: str, parent: Path | None) -> Source:
         if begin[8:12] == b"DUCK":
             import duckdb
 
-            connection = duckdb.connect(str(file), read_only=True)
-            query = _query_of(file, inside, connection.execute(_DUCKDB_TABLES).fetchall())
-            return scan_query(relation_of(connection, query), parent)
+            database = duckdb.connect(str(file), read_only=True)
+            query = _query_of(file, inside, database.execute(_DUCKDB_TABLES).fetchall())
+            return scan_query(relation_of(database, query), parent)
     except ModuleNotFoundError:
         raise ValueError(f"{file} is read by DuckDB; run pip install 'bayesieve[scale]'.") from None
     except Exception as error:
         if isinstance(error, ValueError):
             raise
-        raise ValueError(
-            f"{file} cannot be read ({str(error).splitlines()[0]}); check the file and the query."
-        ) from error
+        raise ValueError(f"{file} cannot be read ({str(error).splitlines()[0]}); check the file and query.") from error
     raise ValueError(f"{file} is neither a SQLite nor a DuckDB database; it is damaged or has a wrong file extension.")
 
 
 def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str:
     """The query for what is named, from the schemas and names of all tables."""
-    known = {
-        name if schema == "main" else f"{schema}.{name}": f"SELECT * FROM {_quoted(schema)}.{_quoted(name)}"
-        for schema, name in tables
-    }
+    known = {n if s == "main" else f"{s}.{n}": f"SELECT * FROM {_quoted(s)}.{_quoted(n)}" for s, n in tables}
     if inside in known or re.match(r"(SELECT|WITH)\s", inside, re.IGNORECASE):
         return known.get(inside, inside)
     if inside or len(known) != 1:
