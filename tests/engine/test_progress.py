@@ -93,3 +93,58 @@ def test_rows_and_the_time_left(capsys: pytest.CaptureFixture[str], monkeypatch:
         now[0] = 30.0
         rows(500)
     assert capsys.readouterr().err == "Predicting: 500 of 1,000 rows, 4 of 8 MB, 30 s left, after 0:00:30\n"
+
+
+class Kernel:
+    """A shell of IPython, with or without the kernel of a notebook, and what its displays show."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, is_notebook: bool = True) -> None:
+        self.execution_count, self.displays = 1, []  # type: ignore[var-annotated]
+        if is_notebook:
+            self.kernel = object()
+        modules = SimpleNamespace(get_ipython=lambda: self), SimpleNamespace(display=self.display)
+        monkeypatch.setitem(sys.modules, "IPython", modules[0])
+        monkeypatch.setitem(sys.modules, "IPython.display", modules[1])
+        monkeypatch.setattr(module, "_line_of_cell", (0, None))
+
+    def display(self, content: dict[str, str], *, raw: bool, display_id: bool) -> Kernel:
+        assert raw
+        assert display_id
+        self.displays.append([])
+        return self
+
+    def update(self, content: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.displays[-1].append(content["text/plain"])
+
+
+def test_a_cell_of_a_notebook_shows_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_UPDATES", 0.05)
+    kernel = Kernel(monkeypatch)
+    for kernel.execution_count in (1, 2):
+        with stage("Fitting", 1):
+            with SearchProgress("Searching", 1) as progress:
+                assert progress is not None
+                for done in (1, 2):
+                    time.sleep(0.1)
+                    progress(done, 2, 1.0)
+            time.sleep(0.2)
+    assert len(kernel.displays) == 2
+    for lines in kernel.displays:
+        assert "Searching: 2 of 2, best cost 1.00 nats" in lines
+        assert "Fitting: 0:00:00" in lines[-1]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_ipython_without_a_notebook_writes_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel(monkeypatch, is_notebook=False)
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.0)
+    with SearchProgress("Searching", 1) as progress:
+        assert progress is not None
+        progress(3, 10, 1.0)
+    assert capsys.readouterr().err == "Searching: 3 of 10, best cost 1.00 nats\n"
+    assert not kernel.displays

@@ -19,6 +19,7 @@ from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
 from bayesieve.table.column_files import File, FilePiece, files_of
 from bayesieve.table.columns import rows_from
+from bayesieve.table.reading import database_in
 from bayesieve.table.sources import Piece, Source, digest
 from bayesieve.table.writing import FrameFile, is_folder, mark_of
 
@@ -230,7 +231,7 @@ def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Source) -> 
     """ValueError if ``path`` is one of the files that ``source`` names, or that its rows are read from, or a folder
     around them or within one that is named.
     """
-    named = source if isinstance(source, (list, tuple)) else [source]
+    named = source if isinstance(source, (list, tuple)) else [(database_in(source) or [source])[0]]
     files = [Path(file.path) for file in getattr(rows, "files", ())]
     if all(isinstance(name, (str, os.PathLike)) for name in named):
         files += [Path(name) for name in named if os.path.isfile(name)] or files_of(named)

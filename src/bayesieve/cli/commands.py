@@ -42,7 +42,12 @@ _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy
 _OPTIONS = {"random_state": "seed", "sample_weight": "weight", "n_features": "sums"}
 _KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|levels|prior|calibrate|repetitions"
 _PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")
-_TABLES = "CSV, TSV, Parquet, Arrow or Excel file{}; text files may end in .gz; - is standard input."
+_TABLES = (
+    "CSV, TSV, Parquet, Arrow or Excel file{}; text files may end in .gz; - is standard input; of a SQLite or DuckDB "
+    "file a table or query: shop.db::customers, 'shop.db::SELECT ...'."
+)
+# What a path loses: two slashes are one to it.
+_LOST_IN_PATH = re.compile(r"\.(db3?|sqlite3?|duckdb|ddb)::.*(/\.?/|/$)", re.IGNORECASE | re.DOTALL)
 _BAR_CELLS, _LONGEST_TEXT, _READABLE_TEXT = 12, 40, 14
 
 
@@ -81,6 +86,8 @@ class Commands(TyperGroup):
         status = 0
         self._main_shell_completion({}, prog_name or "bayesieve")  # answers a shell that asks, and exits
         try:
+            if lost := next(filter(_LOST_IN_PATH.search, given), None):
+                raise CommandError(f"After ::, {quoted(lost)} cannot hold // or end in /; name a view of the database")
             with _warnings_as_lines(), self.make_context(prog_name, list(given)) as context:
                 self.invoke(context)
                 sys.stdout.flush()

@@ -91,7 +91,10 @@ def _is_the_value(value: object, text: str) -> bool:
 
 def is_several(path: Path) -> bool:
     """Whether a path is a folder or a pattern, not one file."""
-    return path.is_dir() or (any(mark in str(path) for mark in "*?[") and not path.exists())
+    from bayesieve.table.reading import database_in
+
+    is_pattern = any(mark in str(path) for mark in "*?[")
+    return not database_in(path) and (path.is_dir() or (is_pattern and not path.exists()))
 
 
 def header_of(path: Path) -> list[str]:
@@ -116,10 +119,10 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
     that the model needs, or would be overwritten.
     """
     from bayesieve.classifier.scored_files import refuse_own_file
-    from bayesieve.table.reading import ARROW, PARQUET, is_stream
+    from bayesieve.table.reading import ARROW, PARQUET, database_in, is_stream
     from bayesieve.table.sources import scan
 
-    in_blocks = is_several(path) or path.suffix.lower() in (*PARQUET, *ARROW)
+    in_blocks = is_several(path) or database_in(path) or path.suffix.lower() in (*PARQUET, *ARROW)
     source = open_source(path, screen, model) if in_blocks else scan(read_table(path, screen, model))
     if output is not None and not to_stdout(output) and not is_stream(path):
         refuse_own_file(output, path, source)
@@ -246,10 +249,14 @@ def shown(path: Path) -> str:
 
 def with_hash(path: Path) -> str:
     """The name of a table, and of a single file its SHA-256, for the first page of a report."""
-    if is_several(path) or not path.is_file():
-        return path.name
-    with path.open("rb") as file:
-        return f"{path.name}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
+    from bayesieve.table.reading import database_in
+
+    own, inside = database_in(path) or (path, "")
+    name = f"{own.name}::{inside}" if inside else own.name
+    if is_several(path) or not own.is_file():
+        return name
+    with own.open("rb") as file:
+        return f"{name}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:

@@ -480,9 +480,7 @@ class ScannedTraining:
         """The rows of a file, folder or pattern; CommandError if the target does not hold classes."""
         source = files.open_source(path, screen)
         names = columns.features(path, source.names)
-        own = source.select(
-            [name for name in source.names if name not in (*columns.ignored, *columns.ids, columns.time)]
-        )
+        own = source.select([own for own in source.names if own not in (*columns.ignored, *columns.ids, columns.time)])
         data = cls(path, columns, names, source, own)
         with screen.working(f"Reading {quoted(columns.target)} ..."):
             refuse_other_than_classes(data.target, quoted(columns.target))

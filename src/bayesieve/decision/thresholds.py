@@ -168,12 +168,7 @@ def _ascent(
 
 
 def _best_weight_of(
-    j: int,
-    probability: np.ndarray,
-    class_weights: np.ndarray,
-    codes: np.ndarray,
-    counted: np.ndarray,
-    measure: Measure,
+    j: int, probability: np.ndarray, class_weights: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure
 ) -> tuple[float, float]:
     """The best weight of class j given the others, and the measure that it promises."""
     others = probability * class_weights

@@ -220,10 +220,7 @@ def _with_special(
 
 
 def _join(
-    names: Sequence[str],
-    types: list[str],
-    parts: Sequence[tuple[Intervals, FeatureLevels | None]],
-    sums: np.ndarray,
+    names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]], sums: np.ndarray
 ) -> FittedColumns:
     """The columns of all parts, in their order, the last ones ``sums`` of others (n_sums, n_terms)."""
     intervals = Intervals.join([part for part, _ in parts])

@@ -62,13 +62,7 @@ many intervals as values, so that few values may be worth an interval each.
 class _MODLCoder(ColumnCoder):
     """Options of both coders."""
 
-    def __init__(
-        self,
-        *,
-        method: Method = "greedy",
-        prior: Prior = "sizes",
-        n_jobs: int | None = -1,
-    ) -> None:
+    def __init__(self, *, method: Method = "greedy", prior: Prior = "sizes", n_jobs: int | None = -1) -> None:
         self.method = method
         self.prior = prior
         self.n_jobs = n_jobs

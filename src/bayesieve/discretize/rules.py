@@ -281,9 +281,7 @@ def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], 
     pairs = given.items() if isinstance(given, Mapping) else [
         one if isinstance(one, tuple) and len(one) == 2 and isinstance(one[1], tuple) else (one, one) for one in given
     ]  # fmt: skip
-    inside = [
-        one for own, values in pairs for one in (own, *(values if isinstance(values, (list, tuple)) else (values,)))
-    ]
+    inside = [one for own, value in pairs for one in (own, *(value if isinstance(value, (list, tuple)) else (value,)))]
     odd = [value for value in inside if not _is_single(value)]
     if odd:
         raise refusal(name, f"needs numbers or texts as 'special', got {odd[0]!r:.80}")

@@ -1,4 +1,6 @@
-"""Time and progress of long searches: a bar on a terminal, plain lines elsewhere, nothing without ``verbose``."""
+"""Time and progress of long searches: a bar on a terminal, one line that is updated in a notebook, plain lines
+elsewhere, nothing without ``verbose``.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,9 @@ Progress = Callable[[int, int, float], Any]
 _SECONDS_BETWEEN_LINES = 5.0
 _PATIENCE = 1.0  # seconds before a stage shows a clock
 _MOST_SECONDS_BETWEEN_LINES = 60.0
+_SECONDS_BETWEEN_UPDATES = 0.5  # of the line in a notebook
+_line_of_cell: tuple[int, Any] = 0, None
+"""The number of the cell of a notebook that shows a line, and its display."""
 
 
 @contextmanager
@@ -49,12 +54,12 @@ class _RunningClock:
         self._thread.start()
 
     def _run(self) -> None:
-        wait = _PATIENCE if sys.stderr.isatty() else _SECONDS_BETWEEN_LINES
+        wait, most = _PATIENCE if sys.stderr.isatty() else _pause(), 1.0 if _notebook() else _MOST_SECONDS_BETWEEN_LINES
         while not self._ended.wait(wait):
             with self._lock:
                 if not self._hidden:
                     self._show()
-            wait = min(2 * wait, _MOST_SECONDS_BETWEEN_LINES)
+            wait = min(2 * wait, most)
 
     def _show(self) -> None:
         if not sys.stderr.isatty():
@@ -201,7 +206,7 @@ class SearchProgress:
         if sys.stderr.isatty():
             self._open(total)
             self._bar.update(self._task, completed=done, best=self._in_words(best))
-        elif time.perf_counter() - self._written >= _SECONDS_BETWEEN_LINES:
+        elif time.perf_counter() - self._written >= _pause():
             self._written = time.perf_counter()
             since = f", after {elapsed(self._began)}" if self._written - self._began >= 1.0 else ""
             _write(f"{self._title}: {done:,} of {total:,}{self._noun}, {self._in_words(best)}{since}")
@@ -286,6 +291,26 @@ def _rich_bar(*columns: Any) -> Any:
     return bar
 
 
+def _notebook() -> Any:
+    """The shell of the kernel of a notebook that runs this, or None."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell if hasattr(shell, "kernel") else None
+
+
+def _pause() -> float:
+    """Seconds between lines."""
+    return _SECONDS_BETWEEN_UPDATES if _notebook() else _SECONDS_BETWEEN_LINES
+
+
 def _write(line: str) -> None:
+    """Write a line on the error stream, or let the line of the running cell show it."""
+    global _line_of_cell
+    if shell := _notebook():
+        from IPython.display import display
+
+        if _line_of_cell[0] != shell.execution_count:
+            _line_of_cell = shell.execution_count, display({}, raw=True, display_id=True)
+        _line_of_cell[1].update({"text/plain": line}, raw=True)
+        return
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

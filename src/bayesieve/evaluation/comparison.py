@@ -150,11 +150,7 @@ def compare_many(
 
 
 def _run(
-    estimators: Mapping[str, Any],
-    sources: Sequence[_Source],
-    file: ComparisonFile,
-    n_jobs: int | None,
-    verbose: int,
+    estimators: Mapping[str, Any], sources: Sequence[_Source], file: ComparisonFile, n_jobs: int | None, verbose: int
 ) -> bool:
     """Run the missing folds; False if Ctrl-C ended the run."""
     jobs: list[tuple[_Source, tuple[int, int], list[str]]] = []

@@ -67,11 +67,7 @@ class _TimeUp(Exception):
 
 
 def calibrate(
-    coded: CodedTable,
-    averaged: np.ndarray,
-    smoothing: Smoothing,
-    clock: Clock | None = None,
-    n_jobs: int | None = None,
+    coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing, clock: Clock | None = None, n_jobs: int | None = None
 ) -> CalibratedWeights:
     """Refit the weights to leave-one-out predictions of the rows.
 

@@ -338,9 +338,7 @@ class _JointFit:
         trust = np.full(len(self.terms), _TRUST)
         trust[[term.cells is not None and term.cells.kind == "numeric" for term in self.terms]] = _TRUST_IN_CUTS
         trust[[term.learnt_again for term in self.terms]] = 1.0
-        return replace(
-            self, terms=[t.weighted(float(own * t.weight)) for t, own in zip(self.terms, trust, strict=True)]
-        )
+        return replace(self, terms=[t.weighted(float(s * t.weight)) for t, s in zip(self.terms, trust, strict=True)])
 
     def contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
         """(n, some rows, n_classes) nats: counted evidence and deviations."""
@@ -503,10 +501,7 @@ def _on_every_row(
 
 
 def _evidence_of(
-    fit: _JointFit,
-    solution: Solution,
-    levels: Sequence[FeatureLevels],
-    counts: Sequence[np.ndarray],
+    fit: _JointFit, solution: Solution, levels: Sequence[FeatureLevels], counts: Sequence[np.ndarray]
 ) -> tuple[dict[int, FeatureEvidence], np.ndarray, np.ndarray]:
     """The evidence of the terms and surfaces that make a difference, by position, surfaces after all ``levels``; and
     what goes to the intercept and its factors. ``counts`` : of the levels.

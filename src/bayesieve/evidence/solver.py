@@ -377,9 +377,7 @@ class EvidenceProblem:
         of_group = kept[self._feature]
         fewer = self.shaped([shape for shape, stays in zip(self.shapes, kept, strict=True) if stays], kept)
         offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
-        fewer._blocks = [
-            replace(block, offset=offset[own]) for own, block in zip(self._slices, fewer._blocks, strict=True)
-        ]
+        fewer._blocks = [replace(one, offset=offset[own]) for own, one in zip(self._slices, fewer._blocks, strict=True)]
         deviations = fitted.deviations[of_group]
         deviations = np.where(deviations > 0, deviations, _FIRST_DEVIATION)
         return fewer, (fitted.point[np.append(of_group, True)[self._group]], deviations)
@@ -450,9 +448,7 @@ class EvidenceProblem:
             loss = residuals(residual, block.classes, block.weights)
             return loss, self._by_cell(residual, block), residual.sum(axis=0)
 
-        loss, sums, of_intercept = (
-            reduce(add, of_blocks) for of_blocks in zip(*self._in_blocks(of_block), strict=True)
-        )
+        loss, sums, of_intercept = (reduce(add, parts) for parts in zip(*self._in_blocks(of_block), strict=True))
         if self._lower.size:
             falls = self._falls(table)
             loss += 0.5 * self._stiffness * float(falls @ falls)

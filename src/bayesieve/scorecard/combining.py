@@ -279,11 +279,7 @@ def _provenance(
 
 
 def updated(
-    card: Scorecard,
-    cells: np.ndarray,
-    grids: Mapping[int, np.ndarray],
-    classes: np.ndarray,
-    weights: np.ndarray | None,
+    card: Scorecard, cells: np.ndarray, grids: Mapping[int, np.ndarray], classes: np.ndarray, weights: np.ndarray | None
 ) -> Scorecard:
     """The scorecard with further rows; see `SelectiveNB.update`.
 
@@ -300,9 +296,7 @@ def updated(
     )
     class_counts = card.class_counts + coded.counts.class_counts
     known: dict[int, FeatureLevels] = {}
-    counted = [
-        _with_rows(feature, coded.counts.feature(k), grids.get(k), known) for k, feature in enumerate(card.features)
-    ]
+    counted = [_with_rows(own, coded.counts.feature(k), grids.get(k), known) for k, own in enumerate(card.features)]
     n_old, before, rows = card.class_counts.sum(), card.class_shares, coded.counts.class_counts
     shares = (before * n_old + rows) / (n_old + rows.sum())
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -491,9 +491,7 @@ class Explanation(ShortRepr):
             added = (n * added - added.sum(axis=2, keepdims=True)) / (n - 1)
         added = np.take_along_axis(added, classes[:, None, None], axis=2)[..., 0]
         largest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :3]
-        told = [
-            ", ".join(f"{names[k]} {own[k]:+.2f}" for k in order) for own, order in zip(added, largest, strict=True)
-        ]
+        told = [", ".join(f"{names[k]} {own[k]:+.2f}" for k in most) for own, most in zip(added, largest, strict=True)]
         return {
             "row": few.rows,
             "class": self.classes[classes],

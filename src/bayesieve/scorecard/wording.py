@@ -125,13 +125,10 @@ class Wording:
             if not any(name in self.labels for name in scores_of(level.parts)):
                 return labels
             return cell_labels([*map(self._part, level.parts)], level.grid, level.n_levels, full=full)
-        own = self.labels.get(scores_of([level])[0])
-        if own is None:
+        if scores_of([level])[0] not in self.labels:
             return labels
-        made = (
-            self._intervals(level, AS_SIGNS) if level.groups is None else group_labels(self._groups(level), full=full)
-        )
-        return tuple(given or text for given, text in zip(self.given(level), made, strict=True))
+        own = self._intervals(level, AS_SIGNS) if level.groups is None else group_labels(self._groups(level), full=full)
+        return tuple(given or text for given, text in zip(self.given(level), own, strict=True))
 
     def spoken(self, level: FeatureLevels) -> list[str]:
         """As `levels`, in words for a letter; groups are of one value."""

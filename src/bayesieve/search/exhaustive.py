@@ -135,10 +135,7 @@ class EverySubset:
 
 
 def evaluate_every_subset(
-    problem: SubsetProblem,
-    *,
-    n_jobs: int | None = None,
-    clock: Clock | None = None,
+    problem: SubsetProblem, *, n_jobs: int | None = None, clock: Clock | None = None
 ) -> EverySubset:
     """Evaluate all subsets of the candidate features on the rows that guide the search.
 

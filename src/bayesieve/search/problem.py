@@ -173,10 +173,7 @@ class SubsetProblem:
 
     @classmethod
     def of(
-        cls,
-        coded: CodedTable,
-        smoothing: Smoothing = "m-estimate",
-        criterion: Criterion | None = None,
+        cls, coded: CodedTable, smoothing: Smoothing = "m-estimate", criterion: Criterion | None = None
     ) -> SubsetProblem:
         """Search by a criterion (`MAPCost` unless given) on the rows that the tables are learnt from."""
         n_varied = coded.n_features - getattr(coded.levels, "n_constant", 0)

@@ -78,11 +78,7 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
 
 
 def walk_subsets(
-    problem: SubsetProblem,
-    subsets: np.ndarray,
-    *,
-    n_jobs: int | None = None,
-    clock: Clock | None = None,
+    problem: SubsetProblem, subsets: np.ndarray, *, n_jobs: int | None = None, clock: Clock | None = None
 ) -> SubsetValues:
     """As `evaluate_subsets`, of a whole problem, until the time of ``clock`` is up or the user interrupts; the first
     subset is evaluated in any case.

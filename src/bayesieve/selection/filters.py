@@ -369,10 +369,7 @@ class MRMRSelector(RankedSelector):
     )
     kernel_families = ("pairs",)
 
-    _allowed = SHARED_OPTIONS | {
-        "n_features_to_select": Allowed.count("auto"),
-        "form": Allowed.choice(*FORMS),
-    }
+    _allowed = SHARED_OPTIONS | {"n_features_to_select": Allowed.count("auto"), "form": Allowed.choice(*FORMS)}
 
     n_features_to_select: Literal["auto"] | int = "auto"
     _: KW_ONLY

@@ -515,9 +515,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         levels = levels[: len(levels) - len(pairs)]
         positions = {level.name: i for i, level in enumerate(columns_of(levels))}
         sums = [[positions[name] for name in level.sum_of] for level in levels[len(positions) :]]
-        plain = [
-            type(level) is FeatureLevels and level.cut_points is not None and not level.special for level in levels
-        ]
+        plain = [type(own) is FeatureLevels and own.cut_points is not None and not own.special for own in levels]
         made = {i: level for i, level in enumerate(levels) if not plain[i]}
         cuts = [level.cut_points for level, own in zip(levels, plain, strict=True) if own]
         table = cls(

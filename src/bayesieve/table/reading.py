@@ -20,6 +20,7 @@ TEXT = (".csv", ".tsv", ".tab", ".txt")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_DATABASES = (".duckdb", ".ddb", ".db", ".db3", ".sqlite", ".sqlite3")
 _STANDARD_INPUT = ("-", "/dev/stdin")
 _FIRST_BYTES = 1 << 16
 _PIECE = 1 << 24
@@ -28,7 +29,7 @@ KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
 
 
 def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels] | None = None) -> pl.DataFrame:
-    """Read a table from a CSV, TSV, Parquet, Arrow or Excel file, from standard input or from a pipe.
+    """Read a table from a CSV, TSV, Parquet, Arrow or Excel file, a database, standard input or a pipe.
 
     Text tables have a header line; the separator (comma, semicolon, tab or bar) is found from the first lines and the
     types from all of them. The text is UTF-8, with or without a byte order mark, or UTF-16; lines that are not are
@@ -41,7 +42,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     path : str or path
         A file whose name ends in .csv, .tsv, .txt (also followed by .gz), .parquet, .arrow, .feather, .ipc, .xlsx,
         .xlsm, .xlsb, .xls or .ods; ``-`` for standard input. The format of standard input and pipes is recognised
-        by their first bytes.
+        by their first bytes. A table of a database is named as in `scan`.
     levels : mapping from str to FeatureLevels, optional
         Levels of a model's columns by name. Rows to be scored are read with them: types are not inferred from the rows
         of a text table, so the meaning of a value does not depend on the other rows.
@@ -59,6 +60,10 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     """
     import polars as pl
 
+    if database_in(path):
+        from bayesieve.table.sources import scan
+
+        return pl.concat(scan(path).blocks())
     path = checked_path(path)
     if not is_stream(path) and not path.exists():
         raise FileNotFoundError(f"There is no file {path}; check its name and folder.")
@@ -73,9 +78,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     except ValueError:
         raise
     except OSError as error:
-        raise ValueError(
-            f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
-        ) from error
+        raise ValueError(f"{path} cannot be read ({error.strerror or error}); check it and its rights.") from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error
     if frame.width == 0:
@@ -125,6 +128,18 @@ def checked_path(path: object) -> Path:
     return Path(text)
 
 
+def database_in(path: object) -> tuple[Path, str] | None:
+    """The file of a database, and the table or query named after ``::``, as in ``shop.db::customers``; None for others.
+
+    Examples
+    --------
+    >>> database_in("shop.db::customers")[1], database_in("customers.csv")
+    ('customers', None)
+    """
+    file, _, inside = str(path).partition("::")
+    return (Path(file), inside) if Path(file).suffix.lower() in _DATABASES else None
+
+
 def ending_of(path: Path) -> str:
     """The ending of a name in small letters, without that of gzip."""
     return (Path(path.stem).suffix if is_zipped(path) else path.suffix).lower()
@@ -137,7 +152,7 @@ def is_zipped(path: Path) -> bool:
 
 def format_of(path: Path) -> str | None:
     """ "Parquet", "Arrow" or "text", by the name of a file; None for other names."""
-    ending = ending_of(path)
+    ending = "" if database_in(path) else ending_of(path)  # a table in it may have the name of a file
     if ending in TEXT:
         return "text"
     formats = dict.fromkeys(PARQUET, "Parquet") | dict.fromkeys(ARROW, "Arrow")
@@ -209,9 +224,7 @@ def _first_sheet(path: Path) -> pl.DataFrame:
     except OSError:
         raise
     except Exception as error:  # of fastexcel, whose errors have a base class of their own
-        raise ValueError(
-            f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension."
-        ) from error
+        raise ValueError(f"{path} cannot be read as a workbook; it is damaged or has a wrong extension.") from error
 
 
 def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:

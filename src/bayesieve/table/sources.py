@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
-from bayesieve.table.reading import checked_path, format_of
+from bayesieve.table.reading import checked_path, database_in, format_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -316,6 +316,8 @@ def scan(
         - Files (Parquet, Arrow, CSV or TSV, the last two also compressed with gzip): one file, a pattern such as
           ``claims/*.parquet``, or a folder with all files in it. Folders named ``column=value`` make a column. A list
           of these may not mix formats.
+        - A table or view of a SQLite or DuckDB file (.db, .sqlite, .duckdb): ``shop.db::customers``, the file alone if
+          it holds only one, or ``shop.db::SELECT ...``.
         - A dataset of pyarrow.
         - A polars LazyFrame, a DuckDB relation, or a Spark DataFrame. As an engine need not return rows in the same
           order twice, they are copied to Parquet when they are first read.
@@ -361,7 +363,7 @@ def scan(
     parent = None if cache is None else checked_path(cache)
     table: Source
     if connection is not None:
-        table, name = _scan_object(_sql(connection, source), parent), "The query"
+        table, name = _scan_object(relation_of(connection, source), parent), "The query"
     elif isinstance(source, (str, os.PathLike)):
         table, name = _scan_paths([source], parent), str(source)
     elif _is_list_of_paths(source):
@@ -398,6 +400,10 @@ def _scan_paths(
 ) -> Source:
     from bayesieve.table.column_files import files_of, scan_files
 
+    if len(paths) == 1 and (database := database_in(paths[0])):
+        from bayesieve.table.queries import scan_database
+
+        return scan_database(*database, parent)
     files = files_of(paths)
     formats = [format_of(path) for path in files]
     for path, name in zip(files, formats, strict=True):
@@ -425,7 +431,7 @@ def _scan_object(source: Any, parent: Path | None) -> Source:
     return queries.scan_frame(native)
 
 
-def _sql(connection: Any, query: Any) -> Any:
+def relation_of(connection: Any, query: Any) -> Any:
     """A query as a relation of DuckDB."""
     if not type(connection).__module__.partition(".")[0].strip("_").startswith("duckdb"):
         raise TypeError(f"connection must be a connection of DuckDB, got {type(connection).__name__}.")

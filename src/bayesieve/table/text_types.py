@@ -298,9 +298,4 @@ def _times(column: pl.Series) -> pl.Series:
 
 
 _OF_TEXT = ("text", "category", "mixed")
-_READERS: dict[str, Reader] = {
-    "number": _floats,
-    "date": _dates,
-    "datetime": _datetimes,
-    "time": _times,
-}
+_READERS: dict[str, Reader] = {"number": _floats, "date": _dates, "datetime": _datetimes, "time": _times}

@@ -294,9 +294,7 @@ class _Sheets:
             sheet.write_string(at, 0, cut(visible(plan.words.name(name)), 1000), self.wrapped)
             sheet.write_blank(at, 1, None, self.inputs[kind])
             cells[name] = f"Score!$B${at + 1}"
-            choices = [
-                value for own in plan.readers if own.columns == (name,) and own.cuts is None for value in own.keys
-            ]
+            choices = [key for own in plan.readers if own.columns == (name,) and own.cuts is None for key in own.keys]
             if choices and kind not in ("date", "datetime", "time", "duration"):
                 listed = self.column([*dict.fromkeys(choices)])
                 sheet.data_validation(at, 1, at, 1, {"validate": "list", "source": f"={listed}", "show_error": False})

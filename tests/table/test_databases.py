@@ -1,0 +1,155 @@
+"""Tables, views and queries of SQLite and DuckDB files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB, scan
+from bayesieve.table.reading import read_header, read_table
+from tests.cli.conftest import GERMAN
+
+HOSTILE = 'a"b; DROP TABLE "odd" -- /*ü.csv'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def sqlite(name: str, **tables: pl.DataFrame) -> None:
+    """Write tables into a file of SQLite, where columns have no type and values have one each."""
+    with closing(sqlite3.connect(name)) as connection, connection:
+        for table, frame in tables.items():
+            columns = ", ".join('"' + column.replace('"', '""') + '"' for column in frame.columns)
+            quoted = '"' + table.replace('"', '""') + '"'
+            connection.execute(f"CREATE TABLE {quoted} ({columns})")
+            marks = ", ".join("?" * frame.width)
+            connection.executemany(f"INSERT INTO {quoted} VALUES ({marks})", frame.rows())
+
+
+def duckdb(name: str, **tables: pl.DataFrame) -> None:
+    """Write tables into a file of DuckDB."""
+    library = pytest.importorskip("duckdb")
+    with library.connect(name) as connection:
+        for table, frame in tables.items():
+            frame.write_parquet("copy.parquet")
+            quoted = '"' + table.replace('"', '""') + '"'
+            connection.execute(f"CREATE TABLE {quoted} AS SELECT * FROM 'copy.parquet'")
+
+
+WRITE = {"sqlite": sqlite, "duckdb": duckdb}
+
+
+@pytest.mark.parametrize("engine", WRITE)
+def test_tables_views_and_queries(engine: str) -> None:
+    frame = pl.DataFrame({"n": [3, None, 5], 'x "y"': [0.5, 2.0, None], "t": ["NA", "007", None]})
+    WRITE[engine]("one.db", **{HOSTILE: frame})
+    for named in ("one.db", f"one.db::{HOSTILE}"):
+        gc.collect()  # nothing but the source holds the connection
+        source = scan(named)
+        assert pl.concat(source.blocks()).equals(frame)
+        assert source.select(['x "y"']).names == ('x "y"',)
+    assert read_table(f"one.db::{HOSTILE}").equals(frame)
+    assert read_header("one.db") == frame.columns
+    WRITE[engine]("two.db", first=frame, second=frame.head(1))
+    assert read_table("two.db::second").height == 1
+    with pytest.raises(
+        ValueError, match=r"two\.db holds several tables, 'first' and 'second'; name one, as in two\.db::"
+    ):
+        scan("two.db")
+    with pytest.raises(ValueError, match=r"two\.db has no table 'third'; it has 'first' and 'second'"):
+        scan("two.db::third")
+    query = 'with a as (select n, "x ""y""" from first where n > 3)\nselect * from a; '
+    assert read_table(f"two.db::{query}").rows() == [(5, None)]
+    with pytest.raises(ValueError, match=r"(two\.db cannot be read|DuckDB cannot run the query).*(nix)"):
+        scan("two.db::SELECT nix FROM first")
+    with pytest.raises(ValueError, match="has columns but no rows"):
+        scan("two.db::SELECT * FROM first WHERE n > 9")
+
+
+def test_schemas_and_types_of_duckdb() -> None:
+    library = pytest.importorskip("duckdb")
+    with library.connect("shop.duckdb") as connection:
+        connection.execute("CREATE TABLE a AS SELECT range AS x FROM range(300000)")
+        connection.execute("CREATE SCHEMA s; CREATE VIEW s.v AS SELECT x // 2 AS half, DATE '2024-01-31' AS day FROM a")
+    source = scan("shop.duckdb::s.v")
+    assert source.n_rows == 300_000
+    assert sum(block["half"].sum() for block in source.blocks()) == sum(x // 2 for x in range(300_000))
+    assert source.schema["day"] == pl.Date
+    with pytest.raises(ValueError, match=r"holds several tables, 'a' and 's\.v'"):
+        scan("shop.duckdb")
+
+
+def test_values_of_sqlite_have_a_type_each() -> None:
+    rows = {
+        "blank": [1, "", 3],
+        "mixed": [1, 2.5, None],
+        "dirty": [1, "unknown", 2.5],
+        "day": ["2024-02-29", None, "1969-07-20"],
+        "moment": ["2024-02-29 10:00", "1969-07-20T20:17:40.25", "2024-03-01"],
+        "no_day": ["2024-02-30", "2024-02-29", "2024-02-28"],
+        "bytes": [b"\xff", b"", 1],
+        "nothing": [None, None, None],
+        "wrong": ["ok", "ok", "ok"],
+    }
+    sqlite("types.sqlite", t=pl.DataFrame({name: pl.Series(values, dtype=pl.Object) for name, values in rows.items()}))
+    with closing(sqlite3.connect("types.sqlite")) as connection, connection:
+        connection.execute("UPDATE t SET wrong = CAST(X'4dfc6e' AS TEXT) WHERE mixed = 1")  # not UTF-8
+    moments = [dt.datetime(2024, 2, 29, 10), dt.datetime(1969, 7, 20, 20, 17, 40, 250_000), dt.datetime(2024, 3, 1)]
+    assert read_table("types.sqlite").to_dict(as_series=False) == {
+        "blank": [1, None, 3],
+        "mixed": [1.0, 2.5, None],
+        "dirty": ["1", "unknown", "2.5"],
+        "day": [dt.date(2024, 2, 29), None, dt.date(1969, 7, 20)],
+        "moment": moments,
+        "no_day": rows["no_day"],
+        "bytes": [b"\xff", b"", b"1"],
+        "nothing": [None] * 3,
+        "wrong": ["M\ufffdn", "ok", "ok"],
+    }
+
+
+def test_files_that_are_no_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+    for named in ("none.db", "none.db::table"):
+        with pytest.raises(FileNotFoundError, match=r"There is no file none\.db"):
+            read_table(named)
+    Path("text.db").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"text\.db is neither a SQLite nor a DuckDB database"):
+        scan("text.db")
+    for engine, write in WRITE.items():
+        write(f"{engine}.db", t=pl.DataFrame({"a": range(5000)}))
+        Path("cut.db").write_bytes(Path(f"{engine}.db").read_bytes()[:3000])
+        with pytest.raises(ValueError, match=r"cut.db cannot be read \(.*\); check the file and query"):
+            read_table("cut.db::t")
+        shutil.copy(f"{engine}.db", f"whole-{engine}.db")
+    with closing(sqlite3.connect("empty.db")) as connection:
+        connection.execute("VACUUM")
+    with pytest.raises(ValueError, match=r"empty.db has no table ''; it has none\."):
+        scan("empty.db")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ValueError, match=r"whole-duckdb.db is read by DuckDB; run pip install 'bayesieve\[scale\]'\."):
+        scan("whole-duckdb.db")
+    assert scan("whole-sqlite.db").n_rows == 5000
+
+
+@pytest.mark.parametrize("engine", WRITE)
+def test_models_learn_from_tables(engine: str) -> None:
+    frame = pl.read_csv(GERMAN)
+    WRITE[engine]("credit.db", customers=frame)
+    model = SelectiveNB(pairs=0).fit("credit.db::customers", "class")
+    expected = SelectiveNB(pairs=0).fit(frame, "class").predict_proba(frame.drop("class"))
+    assert np.allclose(model.predict_proba("credit.db"), expected)
+    assert model.predict_to("p.csv", "credit.db::customers") == 1000
+    Path("p.parquet").symlink_to("credit.db")
+    with pytest.raises(ValueError, match="is one of the files that are read"):
+        model.predict_to("p.parquet", "credit.db::customers")
