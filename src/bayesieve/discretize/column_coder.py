@@ -61,6 +61,9 @@ class TableCoder(LevelsCoder):
     levels_: Sequence[FeatureLevels]
     unseen_counts_: np.ndarray
     classes_: np.ndarray
+    rules_: Any  # the `TableRules` of the last fit
+    _numbers_apart: Any = None  # of a model that has surfaces of numbers
+    _positive: Any = None  # the class of a model that signs in ``levels`` are about; None: the second of two
     calls_functions = False
     """Whether rows are read by Python functions, which no file or query holds."""
 

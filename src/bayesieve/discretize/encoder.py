@@ -20,7 +20,7 @@ from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_clas
 from bayesieve.discretize.criterion import Intervals, Prior, check_prior, doubtful
 from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns, fit_useful
 from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
-from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
+from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import RowPrints, TableRecoder
 from bayesieve.discretize.row_blocks import (
@@ -55,6 +55,8 @@ _NUMERIC: dict[str, Any] = {
 _CATEGORICAL: dict[str, Any] = {"modl": MODLGrouper, "values": ValueCoder, "auto": GroupsOrValues}
 
 
+@with_shared_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class TableEncoder(TableCoder):
     """Code every column of a mixed table: intervals for numbers, groups for categories.
 
@@ -122,36 +124,17 @@ class TableEncoder(TableCoder):
     [[0, 1], [0, 2], [1, 0]]
     """
 
-    rules_: TableRules | None
-    _numbers_apart: NumbersApart | None = None  # of a model that has surfaces of numbers
-    _positive: Any = None  # the class of a model that signs in ``levels`` are about; None: the second of two
-
-    def __init__(
-        self,
-        *,
-        numeric: str | ColumnCoder = "modl",
-        categorical: str | ColumnCoder = "modl",
-        prior: Prior = "sizes",
-        missing: Literal["level", "ignore"] = "level",
-        unseen: Literal["ignore"] = "ignore",
-        kinds: Mapping[str, str] | None = None,
-        pairs: str | int | Sequence[Sequence[str]] = 0,
-        sums: RandomSums | None = None,
-        n_quantiles: int = QUANTILES,
-        levels: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.numeric = numeric
-        self.categorical = categorical
-        self.prior = prior
-        self.missing = missing
-        self.unseen = unseen
-        self.kinds = kinds
-        self.pairs = pairs
-        self.sums = sums
-        self.n_quantiles = n_quantiles
-        self.levels = levels
-        self.n_jobs = n_jobs
+    numeric: str | ColumnCoder = "modl"
+    categorical: str | ColumnCoder = "modl"
+    prior: Prior = "sizes"
+    missing: Literal["level", "ignore"] = "level"
+    unseen: Literal["ignore"] = "ignore"
+    kinds: Mapping[str, str] | None = None
+    pairs: str | int | Sequence[Sequence[str]] = 0
+    sums: RandomSums | None = None
+    n_quantiles: int = QUANTILES
+    levels: Any = None
+    n_jobs: int | None = -1
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from numbers import Integral
 from typing import Any, Literal
@@ -24,6 +25,8 @@ from bayesieve.table.frames import apart_by_name, as_table, new_table, remember_
 from bayesieve.table.levels import smallest_unsigned
 
 
+@with_shared_docs
+@dataclass(eq=False, repr=False)
 class IndicatorEncoder(TableCoder):
     """Turn scores into binary indicators ``score <= threshold``, one for every score and threshold.
 
@@ -90,18 +93,11 @@ class IndicatorEncoder(TableCoder):
 
     supervised = False
 
-    def __init__(
-        self,
-        thresholds: int | Sequence[float] | np.ndarray | Mapping[str, Any] = 10,
-        *,
-        scores: Any = None,
-        missing: Literal["level", "ignore"] = "level",
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.thresholds = thresholds
-        self.scores = scores
-        self.missing = missing
-        self.n_jobs = n_jobs
+    thresholds: int | Sequence[float] | np.ndarray | Mapping[str, Any] = 10
+    _: KW_ONLY
+    scores: Any = None
+    missing: Literal["level", "ignore"] = "level"
+    n_jobs: int | None = -1
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IndicatorEncoder:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -59,19 +60,13 @@ many intervals as values, so that few values may be worth an interval each.
 """
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _MODLCoder(ColumnCoder):
     """Options of both coders."""
 
-    def __init__(
-        self,
-        *,
-        method: Method = "greedy",
-        prior: Prior = "sizes",
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.method = method
-        self.prior = prior
-        self.n_jobs = n_jobs
+    method: Method = "greedy"
+    prior: Prior = "sizes"
+    n_jobs: int | None = -1
 
     def _check_options(self) -> None:
         if not is_choice(self.method, ("greedy", "optimal")):

@@ -10,10 +10,10 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from typing import Any, ClassVar
 
-from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Plan, Reader
 from bayesieve.scorecard.export.point_card import Points
@@ -22,7 +22,6 @@ from bayesieve.scorecard.record import UNSEEN
 from bayesieve.table.values import BLANKS
 from bayesieve.words import cut, named, visible
 
-_ALLOWED = {"rows": Allowed.count(low=0), "reasons": Allowed.count(low=0)}
 _HELD = [blank for blank in BLANKS if blank in "\t\n\r" or blank.isprintable() or ord(blank) > 0x7F]  # by a cell
 _EPOCH = 25569  # the serial number of 1970-01-01
 _FIRST_DAY = 61  # 1900-03-01; serial numbers before it are off by one, as Excel has a 29th of February 1900
@@ -37,6 +36,7 @@ _MOST_KEYS, _MOST_COLUMNS, _LONGEST, _EXACT = 2_000, 16_384, 255, 10**15
 _TOGETHER = 40  # keys of a formula, which may have 8,192 characters
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Excel(Export):
     """A workbook that scores an applicant, or pasted rows, by formulas, in Excel 2010 or later and LibreOffice.
 
@@ -79,19 +79,12 @@ class Excel(Export):
     suffixes: ClassVar[Mapping[str, Mapping[str, Any]]] = {".xlsx": {}}
     title = "a workbook that scores typed or pasted values"
 
-    def __init__(
-        self,
-        *,
-        rows: int = 200,
-        reasons: int = 4,
-        target_class: Any = None,
-        pdo: float = 20,
-        base_score: float = 600,
-        base_odds: float = 30,
-    ) -> None:
-        check_allowed({"rows": rows, "reasons": reasons}, _ALLOWED)
-        self.rows, self.reasons, self.target_class = rows, reasons, target_class
-        self.scale = {"pdo": pdo, "base_score": base_score, "base_odds": base_odds}
+    rows: int = 200
+    reasons: int = 4
+    target_class: Any = None
+    pdo: float = 20
+    base_score: float = 600
+    base_odds: float = 30
 
     def write(self, plan: Plan) -> bytes:
         """The content of the workbook."""
@@ -129,7 +122,8 @@ class _Sheets:
         for sheet in (self.work, self.tables):
             sheet.hide()
         self.n_tables = 0
-        self.points = Points(plan.card, **export.scale) if self.is_binary else None
+        scale = {name: getattr(export, name) for name in ("pdo", "base_score", "base_odds")}
+        self.points = Points(plan.card, **scale) if self.is_binary else None
         self.bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
         self.title, self.wrapped = (
             book.add_format({"bold": True, "font_size": 16}),

@@ -6,11 +6,11 @@ import re
 import xml.etree.ElementTree as ET
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
 from bayesieve.scorecard.reasons import DECIMALS, columns_in_use, reference_scores
@@ -25,12 +25,12 @@ _UNITS = {
 _BLANKS = r"(?:\s|\p{Z}|\x0b|\x0c|\x1c|\x1d|\x1e|\x1f|\x85)*"
 _TRIMMED = rf"(?s)^{_BLANKS}(.*?){_BLANKS}$"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ALLOWED = {"reasons": Allowed.count(low=0), "against": Allowed.choice("mean", "best")}
 _LARGEST = repr(float(np.finfo(float).max))
 _UNKNOWN = -1
 _KINDS = {int: "integer", float: "double", str: "string"}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Pmml(Export):
     """PMML 4.4: a Scorecard with reason codes for two classes, a RegressionModel with softmax for more.
 
@@ -73,9 +73,8 @@ class Pmml(Export):
     suffixes: ClassVar[Mapping[str, Any]] = {".pmml": {}}
     title = "PMML 4.4, for scoring engines of banks and insurers"
 
-    def __init__(self, *, reasons: int = 0, against: Against = "mean") -> None:
-        check_allowed({"reasons": reasons, "against": against}, _ALLOWED)
-        self.reasons, self.against = reasons, against
+    reasons: int = 0
+    against: Against = "mean"
 
     def write(self, plan: Plan) -> str:
         """The document."""

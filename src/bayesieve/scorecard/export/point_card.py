@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from bayesieve.parts import Allowed, check_allowed
+from bayesieve.parts import Allowed
 from bayesieve.scorecard.edits import joined
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan
@@ -294,6 +294,7 @@ class PointTable(Export):
         ".md": {"format": "markdown"},
     }
     title = "table of whole points: CSV, HTML or Markdown"
+    _allowed: ClassVar[Mapping[str, Allowed]] = _ALLOWED
     format: str = "csv"
     pdo: float = 20
     base_score: float = 600
@@ -301,9 +302,6 @@ class PointTable(Export):
     max_points: int | None = None
     X: Any = None
     y: Any = None
-
-    def __post_init__(self) -> None:
-        check_allowed(vars(self), _ALLOWED)
 
     def write(self, plan: Plan) -> str:
         points = Points(plan.card, **vars(self))
