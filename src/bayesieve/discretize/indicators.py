@@ -18,7 +18,7 @@ from bayesieve.discretize.column_coder import TableCoder, read_classes
 from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
-from bayesieve.parts import is_choice, with_shared_docs
+from bayesieve.parts import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text
 from bayesieve.table.frames import apart_by_name, as_table, new_table, remember_features
@@ -197,8 +197,7 @@ class IndicatorEncoder(TableCoder):
         return {**facts, "level_score": level.level_score, "code": code, "level": level.labels[code]}
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
-        if not is_choice(self.missing, ("level", "ignore")):
-            raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
+        self._check_options()
         X, y, sample_weight = apart_by_name(X, y, sample_weight)
         table, groups = self._training_scores(X)
         target, weights, order = read_classes(self, table, y, sample_weight)

@@ -22,7 +22,6 @@ from bayesieve.discretize.criterion import (
     Groups,
     Prior,
     TooManyBlocks,
-    check_prior,
     group_prior,
     interval_prior,
     log_factorials,
@@ -35,7 +34,6 @@ from bayesieve.discretize.criterion import (
     total_costs,
 )
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
-from bayesieve.parts import is_choice
 
 Method = Literal["greedy", "optimal"]
 
@@ -67,11 +65,6 @@ class _MODLCoder(ColumnCoder):
     method: Method = "greedy"
     prior: Prior = "sizes"
     n_jobs: int | None = -1
-
-    def _check_options(self) -> None:
-        if not is_choice(self.method, ("greedy", "optimal")):
-            raise ValueError(f"method must be 'greedy' or 'optimal', got {self.method!r}.")
-        check_prior(self.prior)
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
         coder = copy(self)
@@ -268,9 +261,8 @@ def search_intervals(
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
         parts = min(most, int(n), most_parts(total)) if prior == "sizes" else most
         costs = interval_prior(n, parts, prior, price)
-        intervals.append(
-            _search_columns(blocks.starts, blocks.cumulated, costs, method, columns, blocks.has_missing & apart)
-        )
+        apart_here = blocks.has_missing & apart
+        intervals.append(_search_columns(blocks.starts, blocks.cumulated, costs, method, columns, apart_here))
     return np.sort(np.concatenate(intervals))
 
 

@@ -157,9 +157,8 @@ class TableRecoder:
         numbered, ordered = [], []
         for i, kind in enumerate(table.kinds()):
             column = table.column(i)
-            values, codes = np.unique(
-                column.numbers() if kind == "numeric" else column.categories().codes, return_inverse=True
-            )
+            raw = column.numbers() if kind == "numeric" else column.categories().codes
+            values, codes = np.unique(raw, return_inverse=True)
             if values.size > 1:
                 numbered.append(codes)
                 ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)
