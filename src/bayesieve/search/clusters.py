@@ -211,9 +211,8 @@ class ClusterSearch(Search):
         """As ``run``, with the clusters and the candidates."""
         problem.rows_for(self)
         clock = Clock(self.max_seconds, progress)
-        clusters = FeatureClusters.of(
-            self._matrix(problem), problem.candidates, self.linkage, diagonal=bool(self.diagonal)
-        )
+        matrix = self._matrix(problem)
+        clusters = FeatureClusters.of(matrix, problem.candidates, self.linkage, diagonal=bool(self.diagonal))
         q = clusters.q if isinstance(self.q, str) else float(self.q)
         drawn, cut = clusters.draw(self.n_cuts, int(self.n_combinations), q, np.random.default_rng(self.seed))
         first = np.sort(np.unique(np.packbits(drawn, axis=1), axis=0, return_index=True)[1])

@@ -153,7 +153,7 @@ class _Run:
                 return
             if self.clock.stops():
                 return
-            known = self._resumed.next_move()
+            known = next(self._resumed.moves, None)
             if known is None:
                 costs = state.candidates(features)
                 ranks = state.ranks(features, costs)
@@ -232,14 +232,14 @@ class _Resumed:
             raise ValueError("resume: the trace is of a table with other features; search again with resume=None.")
         self._trace = trace
         self._walk = -1
-        self._moves: Iterator[tuple[int, float, float]] = iter(())
+        self.moves: Iterator[tuple[int, float, float]] = iter(())
         self.seconds = 0.0 if trace is None else trace.seconds
         self.n_models = 0 if trace is None else trace.n_models - 1
 
     def begin(self, recorder: TraceRecorder) -> None:
         """The next walk begins; it must begin as it did."""
         self._walk += 1
-        self._moves = iter(())
+        self.moves = iter(())
         if self._trace is None or self._walk >= self._trace.n_starts:
             return
         start = self._trace.starts[self._walk]
@@ -250,13 +250,7 @@ class _Resumed:
                 "with resume=None."
             )
         moves = self._trace.walk_moves(self._walk)
-        self._moves = iter(
-            list(zip(moves.feature.tolist(), moves.cost.tolist(), moves.validation.tolist(), strict=True))
-        )
-
-    def next_move(self) -> tuple[int, float, float] | None:
-        """Feature, criterion and validation of the next move; None when there is none left."""
-        return next(self._moves, None)
+        self.moves = zip(moves.feature.tolist(), moves.cost.tolist(), moves.validation.tolist(), strict=True)
 
 
 @dataclass(frozen=True)

@@ -190,24 +190,16 @@ class SubsetProblem:
         coded: CodedTable,
         *,
         every_feature: bool = False,
-        validation: Objective | None = None,
-        evaluation: str | None = None,
-        recoded: bool | None = None,
         learnt: CodedTable | None = None,
+        **facts: Any,
     ) -> SubsetProblem:
         """Search the features of a coded table by an objective on any rows with the same features.
 
-        ``every_feature`` makes candidates of features of one level, too.
+        ``every_feature`` makes candidates of features of one level, too; ``learnt`` is the table itself by default,
+        and ``facts`` are the other fields.
         """
-        return cls(
-            objective=objective,
-            names=coded.names,
-            candidates=np.arange(coded.n_features) if every_feature else np.flatnonzero(coded.n_levels > 1),
-            validation=validation,
-            evaluation=evaluation,
-            recoded=recoded,
-            learnt=coded if learnt is None else learnt,
-        )
+        candidates = np.arange(coded.n_features) if every_feature else np.flatnonzero(coded.n_levels > 1)
+        return cls(objective, coded.names, candidates, learnt=coded if learnt is None else learnt, **facts)
 
     @classmethod
     def bare(cls, objective: Objective) -> SubsetProblem:
