@@ -66,8 +66,7 @@ class CellTables:
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
         """(n_classes,) the same of one row, to the bit."""
         lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
-        joint: np.ndarray = np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
-        return joint
+        return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
 
     def contributions(self, codes: np.ndarray) -> np.ndarray:
         """(n_rows, n_features, n_classes) of cells (n_features, n_rows)."""
@@ -160,8 +159,7 @@ class RowReader:
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         levels = self.levels
-        own = self.read(table)
-        codes, unseen = code_columns(with_sums(own, levels.sums) if len(levels.sums) else own, levels, n_jobs)
+        codes, unseen = code_columns(self.with_sums(table), levels, n_jobs)
         return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_raw]
 
     def with_sums(self, table: Table) -> Table:

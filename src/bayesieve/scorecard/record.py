@@ -253,24 +253,27 @@ class Scorecard(ShortRepr):
         """Positions of the features in the model, ascending."""
         return np.flatnonzero([feature.is_used for feature in self.features])
 
+    @property
+    def used_features(self) -> list[Feature]:
+        return [self.features[k] for k in self.used.tolist()]
+
     @cached_property
     def by_importance(self) -> np.ndarray:
         """Positions of the features in the model, most important first."""
-        importances = np.array([self.features[k].importance for k in self.used.tolist()])
+        importances = np.array([feature.importance for feature in self.used_features])
         return self.used[np.argsort(-importances, kind="stable")]
 
     @cached_property
     def tables(self) -> CellTables:
         """The contributions of the features in the model as one table."""
-        used = [self.features[k] for k in self.used.tolist()]
-        return CellTables.of([feature.table for feature in used], self.intercept)
+        return CellTables.of([feature.table for feature in self.used_features], self.intercept)
 
     @cached_property
     def standard_errors(self) -> CellTables:
         """The standard errors of the features in the model as one table, 0 for unseen values."""
         nothing = np.zeros((1, self.classes.size))
-        used = [self.features[k] for k in self.used.tolist()]
-        return CellTables.of([np.concatenate([feature.standard_errors, nothing]) for feature in used], nothing[0])
+        tables = [np.concatenate([feature.standard_errors, nothing]) for feature in self.used_features]
+        return CellTables.of(tables, nothing[0])
 
     @cached_property
     def errors(self) -> CellTables:
@@ -279,8 +282,7 @@ class Scorecard(ShortRepr):
         """
         n_numbers, n_factors = self.intercept_factors.shape
         tables = []
-        for k in self.used.tolist():
-            shared, own = self.features[k].errors
+        for shared, own in (feature.errors for feature in self.used_features):
             lines = np.zeros((len(own), n_numbers, n_factors))
             lines[..., : shared.shape[2]] = shared
             tables.append(np.column_stack([own, lines.reshape(len(own), -1)]))
@@ -359,7 +361,7 @@ class Scorecard(ShortRepr):
         return self._explained(codes, [[text_of(cell)] for cell in cells])
 
     def _explained(self, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
-        used, n_rows = [self.features[k] for k in self.used.tolist()], codes.shape[1]
+        used, n_rows = self.used_features, codes.shape[1]
         codes = np.array([np.minimum(own, len(f.labels)) for f, own in zip(used, codes, strict=True)], dtype=np.int64)
         labels = [feature.level_labels[own] for feature, own in zip(used, codes, strict=True)]
         cells = [np.array([*f.labels, UNSEEN], dtype=object)[own] for f, own in zip(used, codes, strict=True)]
@@ -491,15 +493,10 @@ class Explanation(ShortRepr):
             added = (n * added - added.sum(axis=2, keepdims=True)) / (n - 1)
         added = np.take_along_axis(added, classes[:, None, None], axis=2)[..., 0]
         largest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :3]
-        told = [
-            ", ".join(f"{names[k]} {own[k]:+.2f}" for k in order) for own, order in zip(added, largest, strict=True)
-        ]
-        return {
-            "row": few.rows,
-            "class": self.classes[classes],
-            "probability": chances.max(axis=1),
-            "contributions": told,
-        }
+        both = zip(added, largest, strict=True)
+        told = [", ".join(f"{names[k]} {own[k]:+.2f}" for k in order) for own, order in both]
+        facts = {"row": few.rows, "class": self.classes[classes], "probability": chances.max(axis=1)}
+        return facts | {"contributions": told}
 
     def plot(self, row: int = 0, target_class: Any = None, *, title: str | None = None) -> Any:
         """Draw what the features add to the log odds of a class in one row, from every row's to the total.

@@ -125,10 +125,7 @@ class _Sheets:
         scale = {name: getattr(export, name) for name in ("pdo", "base_score", "base_odds")}
         self.points = Points(plan.card, **scale) if self.is_binary else None
         self.bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
-        self.title, self.wrapped = (
-            book.add_format({"bold": True, "font_size": 16}),
-            book.add_format({"text_wrap": True}),
-        )
+        self.title, self.wrapped = map(book.add_format, ({"bold": True, "font_size": 16}, {"text_wrap": True}))
         self.percent, self.nats = (book.add_format({"num_format": own}) for own in ("0.0%", "0.000"))
         look = {"border": 1, "border_color": "#9AA5B1", "bg_color": "#FFF8DC", "align": "left"}
         kinds = {kind: _FORMATS.get(kind, "General") for kind in plan.columns.values()}
@@ -157,10 +154,7 @@ class _Sheets:
         """Addresses of what a term adds by code: to the log odds and points of two classes, or to each class."""
         term = self.plan.terms[k]
         if self.points is None:
-            return [
-                self.column(own.ravel().tolist())
-                for own in (term.by_code[..., j] for j in range(len(self.plan.classes)))
-            ]
+            return [self.column(term.by_code[..., j].ravel().tolist()) for j in range(len(self.plan.classes))]
         points = self.points.points[term.feature.name]
         by_code = points if term.cell is None else points[term.cell]
         return [self.column(own.ravel().tolist()) for own in (self.plan.log_odds[1][k], by_code)]
@@ -208,12 +202,12 @@ class _Sheets:
                 exact.append(f"EXACT({x},{of_key})*{code + 1}")
             elif key:
                 bare.append(f"EXACT({clean},{of_bare})*ISNUMBER(FIND({of_key},{x}))*{code + 1}")
-        exact, bare = (
-            [line.put("+".join(own[k : k + _TOGETHER]), 0) for k in range(0, len(own), _TOGETHER)]
-            for own in (exact, bare)
-        )
-        either = f"IF(SUM({','.join(bare)})>0,SUM({','.join(bare)}),{reader.unseen + 1})"
-        return f"IF(SUM({','.join(exact)})>0,SUM({','.join(exact)}),{either})" if exact else either
+        found = str(reader.unseen + 1)
+        groups = [[own[k : k + _TOGETHER] for k in range(0, len(own), _TOGETHER)] for own in (exact, bare)]
+        sums = [",".join(line.put("+".join(some), 0) for some in own) for own in groups]
+        for addresses in reversed([own for own in sums if own]):
+            found = f"IF(SUM({addresses})>0,SUM({addresses}),{found})"
+        return found
 
     def scored(self, at: int, cells: Mapping[str, str]) -> tuple[_Line, list[str], list[str]]:
         """Write the line of a row; return it, the addresses of the results, and those of the codes of terms + 1."""
@@ -261,9 +255,8 @@ class _Sheets:
         for i, own in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
             added = [f"INDEX({self.column(table.ravel().tolist())},{codes[k]})" for k, table in own]
             value = sum(table.ravel()[line.results[codes[k]] - 1] for k, table in own)
-            keys.append(
-                line.put(f"ROUND(({'+'.join(added)})*1E{DECIMALS},0)*{n}+{i}", round(value * 10**DECIMALS) * n + i)
-            )
+            units = f"ROUND(({'+'.join(added)})*1E{DECIMALS},0)"
+            keys.append(line.put(f"{units}*{n}+{i}", round(value * 10**DECIMALS) * n + i))
         if not keys:
             return []
         every, texts = f"{keys[0]}:{keys[-1].split('!')[1]}", [self.plan.words.name(name) for name in parts]
@@ -288,9 +281,7 @@ class _Sheets:
             sheet.write_string(at, 0, cut(visible(plan.words.name(name)), 1000), self.wrapped)
             sheet.write_blank(at, 1, None, self.inputs[kind])
             cells[name] = f"Score!$B${at + 1}"
-            choices = [
-                value for own in plan.readers if own.columns == (name,) and own.cuts is None for value in own.keys
-            ]
+            choices = [key for own in plan.readers if own.columns == (name,) and own.cuts is None for key in own.keys]
             if choices and kind not in ("date", "datetime", "time", "duration"):
                 listed = self.column([*dict.fromkeys(choices)])
                 sheet.data_validation(at, 1, at, 1, {"validate": "list", "source": f"={listed}", "show_error": False})
@@ -340,12 +331,8 @@ class _Sheets:
                     style = self.bold if line is head else self.wrapped
                     self.card.write_string(at, column, cut(visible(value), 32_000), style)
                 else:
-                    self.card.write_number(
-                        at,
-                        column,
-                        value,
-                        self.nats if isinstance(value, float) and column < 2 + len(plan.classes) else None,
-                    )
+                    are_nats = isinstance(value, float) and column < 2 + len(plan.classes)
+                    self.card.write_number(at, column, value, self.nats if are_nats else None)
         self.card.set_column(0, 0, 26)
         self.card.set_column(1, 1, 60)
         self.card.set_column(2, len(head), 14)

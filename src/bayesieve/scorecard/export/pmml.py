@@ -110,21 +110,18 @@ def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, mis
     """The last item of the row whose other items equal the fields."""
     names = [*(f"input{k}" for k in range(len(fields))), "output"]
     pairs = [_element("FieldColumnPair", field=field, column=name) for field, name in zip(fields, names, strict=False)]
-    table = [
-        _element("row", *(_element(name, text=item) for name, item in zip(names, row, strict=True))) for row in rows
-    ]
+    cells = ((_element(name, text=item) for name, item in zip(names, row, strict=True)) for row in rows)
+    table = [_element("row", *own) for own in cells]
     options = {"dataType": _KINDS[type(default)], "defaultValue": default, "mapMissingTo": missing}
     return _element("MapValues", *pairs, _element("InlineTable", *table), outputColumn="output", **options)
 
 
 def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str, missing: Any = None) -> ET.Element:
     """The first item of the bin: value, closure, left and right end."""
-    elements = [
-        _element(
-            "DiscretizeBin", _element("Interval", closure=closure, leftMargin=left, rightMargin=right), binValue=to
-        )
-        for to, closure, left, right in bins
-    ]
+    elements = []
+    for to, closure, left, right in bins:
+        interval = _element("Interval", closure=closure, leftMargin=left, rightMargin=right)
+        elements.append(_element("DiscretizeBin", interval, binValue=to))
     return _element("Discretize", *elements, field=field, dataType=kind, mapMissingTo=missing)
 
 
@@ -192,10 +189,8 @@ class _Document:
         else:
             lost = [key for key in reader.keys if isinstance(key, str) or abs(key) >= 2**53]
             if lost or reader.type == "mixed":
-                what = (
-                    f"values such as {lost[0]!r} of the column {column!r}" if lost else f"the mixed column {column!r}"
-                )
-                raise self.plan.refuse("PMML", what, "fit the model to the column as text")
+                kind = f"values such as {lost[0]!r} of the" if lost else "the mixed"
+                raise self.plan.refuse("PMML", f"{kind} column {column!r}", "fit the model to the column as text")
             for name in others:
                 column = self.derive(f"{column} + {name}", "double", _apply("+", column, name))
             expression = _discretize(column, _bins(reader), "integer", reader.missing)

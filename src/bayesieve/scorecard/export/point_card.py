@@ -82,7 +82,7 @@ class Points(ShortRepr):
         self.card, lines, self._first = card, card.tables.lines[:-1], card.tables.first
         self._of = np.repeat(np.arange(self._first.size), card.tables.n_lines)
         self._odds, self._intercept = card.log_odds(lines), float(card.log_odds(card.intercept))
-        used = [card.features[k] for k in card.used.tolist()]
+        used = card.used_features
         rows = [np.append(feature.counts.sum(axis=1) + np.finfo(float).tiny, 0) for feature in used]
         self._share = np.concatenate([*(own / own.sum() for own in rows), np.zeros(0)])
         if most is None:
@@ -147,7 +147,7 @@ class Points(ShortRepr):
     @property
     def points(self) -> dict[str, np.ndarray]:
         """Of each feature in the model, the points of its cells, then of values never seen in training."""
-        names = [self.card.features[k].name for k in self.card.used.tolist()]
+        names = [feature.name for feature in self.card.used_features]
         return dict(zip(names, np.split(self._points, self._first[1:]), strict=False))
 
     @property
