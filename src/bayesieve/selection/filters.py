@@ -99,8 +99,7 @@ class RankedSelector(CodedSelector):
     # Read from the trace, which models that were saved and loaded have too.
     @property
     def ranking_(self) -> np.ndarray:
-        ranking: np.ndarray = self.trace_.walk_moves(0).feature
-        return ranking
+        return self.trace_.walk_moves(0).feature
 
     @property
     def scores_(self) -> np.ndarray:
@@ -369,10 +368,7 @@ class MRMRSelector(RankedSelector):
     )
     kernel_families = ("pairs",)
 
-    _allowed = SHARED_OPTIONS | {
-        "n_features_to_select": Allowed.count("auto"),
-        "form": Allowed.choice(*FORMS),
-    }
+    _allowed = SHARED_OPTIONS | {"n_features_to_select": Allowed.count("auto"), "form": Allowed.choice(*FORMS)}
 
     n_features_to_select: Literal["auto"] | int = "auto"
     _: KW_ONLY

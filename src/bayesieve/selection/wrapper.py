@@ -88,10 +88,8 @@ class SubsetSelector(CodedSelector):
                     UserWarning,
                     stacklevel=3,
                 )
-        size, recode = self.validation_size, self.recode
-        return evaluation_rows(
-            coded, evaluation, self.smoothing, seed=seed, validation_size=size, groups=groups, recode=recode
-        )
+        options: dict[str, Any] = {"validation_size": self.validation_size, "recode": self.recode}
+        return evaluation_rows(coded, evaluation, self.smoothing, seed=seed, groups=groups, **options)
 
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
