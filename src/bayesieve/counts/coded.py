@@ -204,8 +204,7 @@ class CodedTable(ShortRepr):
 
     def fingerprints(self) -> np.ndarray:
         """(n_rows,) numbers that tell rows apart by their raw values or, without these, by their codes."""
-        prints: np.ndarray = self._code_prints() if self.recoder is None else self.recoder.fingerprints()
-        return prints
+        return self._code_prints() if self.recoder is None else self.recoder.fingerprints()
 
     def _code_prints(self) -> np.ndarray:
         """(n_rows,) numbers that tell rows apart by their codes."""

@@ -262,9 +262,8 @@ class RowJoints:
     ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
         """What the kernels need to know of each move, and what it adds to the true classes of all rows."""
         *places, starts = self._added(features)
-        return (*places, starts + np.where(adding, 0, self._starts[-1])), np.where(adding, 1.0, -1.0) * self._own[
-            features
-        ]
+        own = np.where(adding, 1.0, -1.0) * self._own[features]
+        return (*places, starts + np.where(adding, 0, self._starts[-1])), own
 
     def no_move(self) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
         """As `moves`, of the one that changes nothing."""

@@ -132,9 +132,8 @@ class Scorer(SubsetCriterion):
             probability[piece] = of_piece.T
         labels = self._classes[np.repeat(block.classes, np.diff(block.offsets))]
         weights = {"sample_weight": block.weights} if block.weights.size else {}
-        return float(
-            self._scorer(_Fitted(self._classes, probability), np.arange(block.n_rows)[:, None], labels, **weights)
-        )
+        fitted, rows_ = _Fitted(self._classes, probability), np.arange(block.n_rows)[:, None]
+        return float(self._scorer(fitted, rows_, labels, **weights))
 
     def __repr__(self) -> str:
         return f"Scorer({self.scoring!r})"

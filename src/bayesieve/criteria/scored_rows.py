@@ -157,8 +157,7 @@ class ScoredRows:
 
     @property
     def _unlearnt(self) -> np.ndarray:
-        unlearnt: np.ndarray = np.any(self.priors > IMPOSSIBLE * 1e-20, axis=1)
-        return unlearnt
+        return np.any(self.priors > IMPOSSIBLE * 1e-20, axis=1)
 
 
 @dataclass(frozen=True)
@@ -184,9 +183,8 @@ class _Learnt:
     def logs(self, n_codes: np.ndarray) -> np.ndarray:
         """(sum of ``n_codes``, n_classes) log P(level | class) of all features; 0 for codes that are no levels."""
         counts = self.counts
-        return self._placed(
-            log_probabilities_of_all(counts.counts, counts.offsets, self._total, self.smoothing), n_codes
-        )
+        logs = log_probabilities_of_all(counts.counts, counts.offsets, self._total, self.smoothing)
+        return self._placed(logs, n_codes)
 
     def own_logs(self, n_codes: np.ndarray) -> np.ndarray:
         """The same of the class of the row that is scored, without the row."""

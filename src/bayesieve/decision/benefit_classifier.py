@@ -310,9 +310,8 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _refuse_scan(self, X: Any, y: Any) -> None:
         if callable(self.benefit):
-            refuse_scan(
-                X, y, "A function of the rows as benefit", "write its values into a column and name it as amount"
-            )
+            remedy = "write its values into a column and name it as amount"
+            refuse_scan(X, y, "A function of the rows as benefit", remedy)
 
     def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
         """Fit the regressor on the rows whose amount is known, and counts in their class."""

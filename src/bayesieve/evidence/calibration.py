@@ -199,8 +199,7 @@ class CalibrationRows:
     def codes_of_classes(self) -> np.ndarray:
         """(n_features, n_rows) codes of the level and the class of each row together, level by level."""
         kind = smallest_unsigned((int(self.codes.max(initial=0)) + 1) * self.n_classes)
-        codes: np.ndarray = self.codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
-        return codes
+        return self.codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def _learn_again(self, coded: CodedTable, features: np.ndarray, rare: np.ndarray) -> None:
         """Code features for each fold by the levels of the other folds, those of one fold after those of another."""
