@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import ClassVar
 
@@ -456,21 +456,17 @@ def _is_quick(problem: SubsetProblem) -> bool:
     return rows.n_rows * max(1, rows.n_classes - 1) * max(1, problem.candidates.size) < _QUICK_WORK
 
 
+@dataclass
 class _Waves:
     """The starts of one search, some at a time; a start knows the costs that were known when its wave began."""
 
-    def __init__(
-        self,
-        options: MultiStart,
-        problem: SubsetProblem,
-        candidates: np.ndarray,
-        zobrist: np.ndarray,
-        known: dict[int, float],
-        clock: Clock,
-    ) -> None:
-        self.options, self.problem, self.clock = options, problem, clock
-        self.candidates, self.zobrist, self.known = candidates, zobrist, known
-        self._spare: list[SearchState] = []
+    options: MultiStart
+    problem: SubsetProblem
+    candidates: np.ndarray
+    zobrist: np.ndarray
+    known: dict[int, float]
+    clock: Clock
+    _spare: list[SearchState] = field(default_factory=list)
 
     def run(self, seeds: list[int], workers: int) -> list[_Walk]:
         """Walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""

@@ -144,20 +144,11 @@ class StepRecorder:
         self._keys = np.random.default_rng(0).integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
 
     def record(
-        self,
-        walk: TraceRecorder,
-        subset: np.ndarray,
-        moves: np.ndarray,
-        costs: np.ndarray,
-        at: int,
-        seconds: float,
-        validation: float = float("nan"),
-        violation: float = 0.0,
+        self, walk: TraceRecorder, subset: np.ndarray, moves: np.ndarray, costs: np.ndarray, at: int, *facts: Any
     ) -> None:
-        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``validation`` and
-        ``violation`` : after the move.
+        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``facts`` : seconds,
+        and validation and violation after the move.
         """
-        facts = (seconds, validation, violation)
         if not self._every_move:
             if at >= 0:
                 walk.record_one(int(moves[at]), not subset[moves[at]], self._sign * float(costs[at]), *facts)
