@@ -47,10 +47,6 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "levels_")
         return np.asarray([level.name for level in self.levels_], dtype=object)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.levels_)
-
     def _check_options(self) -> None:
         """Raise ValueError if a constructor parameter is invalid."""
         check_allowed(self.get_params(deep=False), _ALLOWED)

@@ -205,15 +205,11 @@ class TableEncoder(TableCoder):
         coders = fit.with_coders_of(levels.sums)
         if isinstance(table, ScannedTable) and rows.runs is not None:
             summed = table.by_class(rows.runs)
-        return (RemoteTable if isinstance(codes, RemoteCodes) else CodedTable)(
-            codes,
-            n_levels=levels.n_levels,
-            names=levels.names,
-            rows=rows,
-            levels=self.levels_,
-            recoder=TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, self.n_jobs, fit.prints),
-            engine=engine,
-        )
+        prints, n_jobs = fit.prints, self.n_jobs
+        recoder = TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, n_jobs, prints)
+        kind = RemoteTable if isinstance(codes, RemoteCodes) else CodedTable
+        facts: dict[str, Any] = {"rows": rows, "levels": self.levels_, "recoder": recoder, "engine": engine}
+        return kind(codes, levels.n_levels, levels.names, **facts)
 
     def _side(self, y: Any, sample_weight: Any) -> int:
         """As `side_of`, of the classes of these rows."""

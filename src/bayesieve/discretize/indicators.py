@@ -226,16 +226,12 @@ class IndicatorEncoder(TableCoder):
         counts = coded.counts
         self.level_scores_ = level_scores(counts, coded.n_levels)
         parts = [(score, threshold) for score, own in self.thresholds_.items() for threshold in own.tolist()]
-        self.levels_ = tuple(
-            IndicatorLevels.of(
-                score,
-                threshold,
-                missing=bool(coded.n_levels[k] > MISSING_LEVEL),
-                counts=counts.feature(k),
-                level_score=float(self.level_scores_[k]),
-            )
-            for k, (score, threshold) in enumerate(parts)
-        )
+        levels = []
+        for k, (score, threshold) in enumerate(parts):
+            missing, saved = bool(coded.n_levels[k] > MISSING_LEVEL), float(self.level_scores_[k])
+            own = counts.feature(k)
+            levels.append(IndicatorLevels.of(score, threshold, missing=missing, counts=own, level_score=saved))
+        self.levels_ = tuple(levels)
         return coded.with_levels(self.levels_)
 
     def _training_scores(self, X: Any) -> tuple[Table, Sequence[str]]:
@@ -379,11 +375,8 @@ def indicator_table(
     """All indicators of these families; ``n_levels`` has an entry for each indicator."""
     sizes = np.array([one.n_levels - 1 for one in families])
     names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
-    stored = Families(
-        n_thresholds=sizes,
-        family_of=np.repeat(np.arange(sizes.size), sizes),
-        threshold_of=np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes),
-    )
+    family_of, first = (np.repeat(of_family, sizes) for of_family in (np.arange(sizes.size), np.cumsum(sizes) - sizes))
+    stored = Families(sizes, family_of, np.arange(sizes.sum()) - first)
     return CodedTable(codes, n_levels, names, families=stored, rows=rows)
 
 

@@ -120,13 +120,9 @@ class TableRecoder:
         chosen = [self.features[k] for k in features.tolist()]
         columns = sorted({i for feature in chosen for i in feature})
         at = {i: k for k, i in enumerate(columns)}
-        return replace(
-            self,
-            table=self.table.select(columns),
-            coders=[self.coders[i] for i in columns],
-            features=[tuple(at[i] for i in feature) for feature in chosen],
-            names=[self.names[k] for k in features.tolist()],
-        )
+        coders, names = [self.coders[i] for i in columns], [self.names[k] for k in features.tolist()]
+        placed = [tuple(at[i] for i in feature) for feature in chosen]
+        return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 
     def with_columns(self, columns: Mapping[str, np.ndarray]) -> TableRecoder:
         """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
