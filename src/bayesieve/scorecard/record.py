@@ -426,17 +426,9 @@ class Scorecard(ShortRepr):
         self, feature: Feature | None, cell: str, contributions: np.ndarray, errors: np.ndarray, **parts: Any
     ) -> dict[str, Any]:
         of_classes = zip(self.classes.tolist(), contributions.tolist(), errors.tolist(), strict=True)
-        line = {
-            "feature": None if feature is None else feature.name,
-            "columns": None if feature is None else list(feature.columns),
-            "cell": cell,
-            "low": None,
-            "high": None,
-            "values": None,
-            "is_missing": False,
-            "is_unseen": False,
-            "rows": float(self.class_counts.sum()),
-        }
+        name, columns = (None, None) if feature is None else (feature.name, list(feature.columns))
+        line = {"feature": name, "columns": columns, "cell": cell, **dict.fromkeys(("low", "high", "values"))}
+        line |= {"is_missing": False, "is_unseen": False, "rows": float(self.class_counts.sum())}
         numbers: dict[str, float] = {}
         for label, contribution, error in of_classes:
             numbers |= {f"contribution_{label}": contribution, f"standard_error_{label}": error}
@@ -480,12 +472,8 @@ class Explanation(ShortRepr):
 
     def _head(self) -> dict[str, Any]:
         first = slice(10)
-        few = replace(
-            self,
-            rows=self.rows[first],
-            contributions=self.contributions[first],
-            probabilities=None if self.probabilities is None else self.probabilities[first],
-        )
+        known = None if self.probabilities is None else self.probabilities[first]
+        few = replace(self, rows=self.rows[first], contributions=self.contributions[first], probabilities=known)
         chances, names = few.all_probabilities(), self.names or self.features
         classes = chances.argmax(axis=1)
         n, added = len(self.classes), few.contributions  # against the mean of the others, in nats
@@ -599,19 +587,10 @@ class Explanation(ShortRepr):
         if self.standard_errors is not None:
             sums = [(self.standard_errors[:, members] ** 2).sum(axis=1) for _, members in runs]
             errors = np.sqrt(np.stack(sums, axis=1)) if sums else self.standard_errors
-        return Explanation(
-            rows=self.rows,
-            features=[name for name, _ in runs],
-            classes=self.classes,
-            prior=self.prior,
-            contributions=contributions,
-            values=values,
-            levels=levels,
-            weights=np.array([self.weights[members].sum() for _, members in runs]),
-            standard_errors=errors,
-            intervals=self.intervals,
-            cells=levels,
-        )
+        weights = np.array([self.weights[members].sum() for _, members in runs])
+        texts: dict[str, Any] = {"features": [name for name, _ in runs], "values": values, "levels": levels}
+        numbers: dict[str, Any] = {"contributions": contributions, "standard_errors": errors, "weights": weights}
+        return replace(self, cells=levels, names=None, probabilities=None, **texts, **numbers)
 
     def to_frame(self) -> Any:
         """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
@@ -727,21 +706,11 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
     """The scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
     unseen, searched = np.zeros(evidence.intercept.size), searched.astype(float).tolist()
-    features = [
-        Feature(
-            levels=levels,
-            cells=own.cells,
-            contributions=own.table,
-            unseen=unseen,
-            counts=own.counts,
-            standard_errors=own.errors,
-            factors=own.factors,
-            weight=own.weight,
-            search_weight=searched[k] if k < len(searched) else 0.0,
-            sign=signs.get(k, 0),
-        )
-        for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True))
-    ]
+    features = []
+    for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True)):
+        weights = own.weight, searched[k] if k < len(searched) else 0.0
+        numbers = own.table, unseen, own.counts, own.errors, own.factors
+        features.append(Feature(levels, own.cells, *numbers, *weights, signs.get(k, 0)))
     facts |= {"class_counts": evidence.class_counts, "intercept_factors": evidence.intercept_factors}
     return scorecard_of(features, evidence.intercept, **facts)
 

@@ -160,10 +160,7 @@ class _Document:
         self.labels = [str(label) for label in plan.classes]
         self.derived: list[ET.Element] = []
         codes = [self.code(reader) for reader in plan.readers]
-        self.lines = [
-            codes[term.readers[0]] if term.cell is None else self.line(term, [codes[k] for k in term.readers])
-            for term in plan.terms
-        ]
+        self.lines = [self.line(term, [codes[k] for k in term.readers]) for term in plan.terms]
 
     def name(self, wanted: str) -> str:
         """A name that no other field has."""
@@ -207,7 +204,8 @@ class _Document:
 
     def line(self, term: Term, codes: list[str]) -> str:
         """The field of the lines of a pair."""
-        assert term.cell is not None
+        if term.cell is None:
+            return codes[0]
         unseen = len(term.table) - 1
         rows = [(*at, line) for at, line in np.ndenumerate(term.cell) if line != unseen]
         return self.derive(f"cell of {term.feature.name}", "integer", _map(codes, rows, unseen, unseen))
