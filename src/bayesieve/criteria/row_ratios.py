@@ -239,13 +239,10 @@ class ClassBlock:
     def take(self, rows: np.ndarray | slice) -> ClassBlock:
         """Some of the rows, in ascending order."""
         rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
-        return replace(
-            self,
-            codes=self.engine.take(self.codes, rows),
-            offsets=np.searchsorted(rows, self.offsets),
-            weights=self.weights[rows] if self.weights.size else self.weights,
-            row_columns={name: column[rows] for name, column in self.row_columns.items()},
-        )
+        codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
+        weights = self.weights[rows] if self.weights.size else self.weights
+        columns = {name: column[rows] for name, column in self.row_columns.items()}
+        return replace(self, codes=codes, offsets=offsets, weights=weights, row_columns=columns)
 
 
 def _by_class(rows: HeldRows) -> ClassBlock:

@@ -354,11 +354,11 @@ class LeaveOneOutLoss:
 
         rows, evidence = self.rows, self.evidence(weights)
         if rows.offset is not None:
-            found = minimize_scalar(
-                lambda factor: loss_of(factor * evidence + self.prior, rows.classes, rows.weights)[0],
-                bounds=(_LEAST_FACTOR, 1.0),
-                options={"xatol": _SAME_FACTOR},
-            )
+
+            def loss_by(factor: float) -> float:
+                return loss_of(factor * evidence + self.prior, rows.classes, rows.weights)[0]
+
+            found = minimize_scalar(loss_by, bounds=(_LEAST_FACTOR, 1.0), options={"xatol": _SAME_FACTOR})
             return float(found.fun), float(found.x)
         low, high, factor = _LEAST_FACTOR, 1.0, 1.0
         for _ in range(_MOST_STEPS):

@@ -535,15 +535,11 @@ class Explanation(ShortRepr):
             of_numbers = number_variances(errors.reshape(-1, n) ** 2)
             of_numbers = of_numbers[:, [0, 0]] / 2 if n == 2 else of_numbers
             errors = np.sqrt(of_numbers[:, others] + of_numbers[:, [at]]).reshape(*shape[:2], n - 1)
-        return replace(
-            self,
-            classes=self.classes[others],
-            prior=(self.prior - self.prior[at])[others],
-            contributions=(self.contributions - self.contributions[..., [at]])[..., others],
-            standard_errors=errors,
-            intervals=None if self.intervals is None else self.intervals[:, others],
-            probabilities=self.all_probabilities()[:, others],
-        )
+        numbers: dict[str, Any] = {"prior": (self.prior - self.prior[at])[others], "standard_errors": errors}
+        numbers["contributions"] = (self.contributions - self.contributions[..., [at]])[..., others]
+        numbers["intervals"] = None if self.intervals is None else self.intervals[:, others]
+        numbers["probabilities"] = self.all_probabilities()[:, others]
+        return replace(self, classes=self.classes[others], **numbers)
 
     def all_probabilities(self) -> np.ndarray:
         """(n_rows, n_classes) probabilities of the classes."""

@@ -221,14 +221,9 @@ class ClusterSearch(Search):
         met = np.flatnonzero(values.evaluated)
         facts = zip(values.values[met], subsets[met], values.validations[met], values.violations[met], strict=True)
         walks = [TraceRecorder(float(v), np.flatnonzero(s), float(w), float(x)) for v, s, w, x in facts]
-        trace = problem.trace(
-            walks,
-            subsets[values.best],
-            complete=met.size == len(subsets),
-            seconds=clock.seconds,
-            null_criterion=problem.sign * problem.state().cost,
-            n_models=int(met.size),
-        )
+        ended = {"complete": met.size == len(subsets), "seconds": clock.seconds, "n_models": int(met.size)}
+        null = problem.sign * problem.state().cost
+        trace = problem.trace(walks, subsets[values.best], null_criterion=null, **ended)
         return ClusterCandidates(clusters, subsets, cut, q, values, trace)
 
     def _matrix(self, problem: SubsetProblem) -> np.ndarray:

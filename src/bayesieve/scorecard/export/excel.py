@@ -348,9 +348,8 @@ def _check(plan: Plan, reader: Reader) -> None:
         raise plan.refuse("Excel", f"{len(texts):,} texts {of} (at most {_MOST_KEYS:,})", "use another target")
     for key in texts:
         if len(key) > _LONGEST or not all(own.isprintable() or own in _HELD for own in key):
-            raise plan.refuse(
-                "Excel", f"the text {visible(cut(key, 40))!r} {of}", "shorten it, and fit the model again"
-            )
+            what = f"the text {visible(cut(key, 40))!r} {of}"
+            raise plan.refuse("Excel", what, "shorten it, and fit the model again")
     if any(not isinstance(key, str) and not isinstance(key, bool) and abs(key) >= _EXACT for key in reader.keys):
         raise plan.refuse("Excel", f"numbers of more than 15 digits {of}", "turn them into texts, and fit again")
 
