@@ -14,7 +14,7 @@ from scipy.special import expit, ndtri, softmax
 
 from bayesieve.discretize.fitted_columns import code_columns
 from bayesieve.discretize.indicators import code_families, indicator_table, make_family
-from bayesieve.discretize.random_sums import with_sums
+from bayesieve.discretize.random_sums import SummedTable
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
@@ -164,7 +164,8 @@ class RowReader:
 
     def with_sums(self, table: Table) -> Table:
         """The columns that are needed, and their sums."""
-        return with_sums(self.read(table), self.levels.sums)
+        own, sums = self.read(table), self.levels.sums
+        return SummedTable(own, sums) if len(sums) else own
 
     def texts(self, table: Table) -> list[list[str | None]]:
         """The values of each feature, (n_rows,) as text; None if one is missing."""
