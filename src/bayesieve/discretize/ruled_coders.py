@@ -13,15 +13,7 @@ from scipy.special import gammaln
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, equal_parts
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
-from bayesieve.discretize.criterion import (
-    Groups,
-    Intervals,
-    Prior,
-    group_prior,
-    interval_costs,
-    part_cost,
-    summed,
-)
+from bayesieve.discretize.criterion import Groups, Intervals, Prior, group_prior, interval_costs, part_cost, summed
 from bayesieve.discretize.modl import LEAST_VALUES, GroupsOrValues, MODLGrouper, saved_by_values
 from bayesieve.discretize.rules import LevelRule, TableRules, refusal
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks, ValueCounts

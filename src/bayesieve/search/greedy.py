@@ -18,14 +18,7 @@ from bayesieve.criteria import MAPCost
 from bayesieve.engine import IN_MEMORY, effective_jobs
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
-from bayesieve.search.trace import (
-    Point,
-    SearchTrace,
-    StepRecorder,
-    TraceRecorder,
-    walks_from_bytes,
-    walks_to_bytes,
-)
+from bayesieve.search.trace import Point, SearchTrace, StepRecorder, TraceRecorder, walks_from_bytes, walks_to_bytes
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 

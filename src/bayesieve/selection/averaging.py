@@ -11,15 +11,7 @@ import numpy as np
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.parts import Allowed
-from bayesieve.search import (
-    Clock,
-    ExhaustiveSearch,
-    MultiStart,
-    SearchState,
-    SearchTrace,
-    SubsetProblem,
-    TraceRecorder,
-)
+from bayesieve.search import Clock, ExhaustiveSearch, MultiStart, SearchState, SearchTrace, SubsetProblem, TraceRecorder
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, seed_of
 from bayesieve.table.levels import TableLevels
 
