@@ -16,8 +16,8 @@ from tests.processes import in_a_process
 
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
-MOST_FILES = 168
-MOST_LINES = 34_720  # of code, without docstrings, comments and blank lines
+MOST_FILES = 167
+MOST_LINES = 34_316  # of code, without docstrings, comments and blank lines
 MOST_IMPORTS = 0.08  # share of lines
 LONGEST_FUNCTION = 60
 MOST_VISITED = {"fit": 40, "predict_proba": 10}
