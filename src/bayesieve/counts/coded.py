@@ -204,8 +204,7 @@ class CodedTable(ShortRepr):
 
     def fingerprints(self) -> np.ndarray:
         """(n_rows,) numbers that tell rows apart by their raw values or, without these, by their codes."""
-        prints: np.ndarray = self._code_prints() if self.recoder is None else self.recoder.fingerprints()
-        return prints
+        return self._code_prints() if self.recoder is None else self.recoder.fingerprints()
 
     def _code_prints(self) -> np.ndarray:
         """(n_rows,) numbers that tell rows apart by their codes."""
@@ -215,15 +214,10 @@ class CodedTable(ShortRepr):
         """The same rows, of these features only (positions, a slice or a boolean mask)."""
         picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
         columns, families = (picked, None) if self.families is None else self.families.select(picked)
-        return CodedTable(
-            self.stored[columns],
-            self.n_levels[picked],
-            [self.names[k] for k in picked],
-            levels=None if self.levels is None else tuple(self.levels[k] for k in picked),
-            rows=self.rows,
-            families=families,
-            engine=self.engine,
-        )
+        names, levels = [self.names[k] for k in picked], self.levels
+        levels = None if levels is None else tuple(levels[k] for k in picked)
+        same: dict[str, Any] = {"rows": self.rows, "families": families, "engine": self.engine}
+        return CodedTable(self.stored[columns], self.n_levels[picked], names, levels=levels, **same)
 
     def take(self, positions: Any) -> CodedTable:
         """The same features, of these rows only (positions, a slice or a boolean mask)."""

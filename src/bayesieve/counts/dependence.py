@@ -80,8 +80,7 @@ class Dependence(ABC):
                 f"The dependence measure {self.name!r} must return one finite number for each of {of}, "
                 f"got shape {values.shape}{'' if np.isfinite(values).all() else ' with NaN or infinity'}."
             )
-        checked: np.ndarray = values
-        return checked
+        return values
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

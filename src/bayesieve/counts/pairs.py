@@ -225,9 +225,8 @@ class PairInformation:
         for kind, rows in self._by_kind(left).items():
             for other, columns in by_kind.items():
                 if not symmetric or kind <= other:
-                    part = _Part(
-                        block, rows, columns, left[rows], right[columns], symmetric, symmetric and kind == other
-                    )
+                    triangle = symmetric and kind == other
+                    part = _Part(block, rows, columns, left[rows], right[columns], symmetric, triangle)
                     tasks += (self._by_rows if _MANY in (kind, other) else self._by_planes)(part, dependence)
         words = self._coded.n_rows if _MANY in by_kind else int(self._segments.word_starts[-1])
         map_in_threads(lambda task: task(), tasks, self._n_jobs if block.size * words >= _PARALLEL_WORK else 1)

@@ -147,8 +147,7 @@ def _own(block: HeldRows, every: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 def _bounds_of(sizes: np.ndarray) -> np.ndarray:
     """(n_blocks + 1, n_runs) from the rows of each block and run."""
     begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))[:-1]])
-    bounds: np.ndarray = begins + np.vstack([np.zeros_like(begins), np.cumsum(sizes, axis=0)])
-    return bounds
+    return begins + np.vstack([np.zeros_like(begins), np.cumsum(sizes, axis=0)])
 
 
 class RemoteTable(CodedTable):
@@ -230,8 +229,7 @@ class RemoteTable(CodedTable):
 
     @cached_property
     def counts(self) -> ContingencyCounts:
-        total: ContingencyCounts = self.remote.held.total(_counted)
-        return total
+        return self.remote.held.total(_counted)
 
     def parts(self, start: Callable[..., Any], *arguments: Any) -> Parts[Any]:
         return RemoteParts(self.remote.held.make(_started, start, *arguments))
@@ -246,8 +244,7 @@ class RemoteTable(CodedTable):
         if key not in self._samples:
             self._samples[key] = np.empty((self.n_features, len(positions)), self.remote.dtype)
             self.remote.write(range(self.n_features), positions, self._samples[key])
-        codes: np.ndarray = self._samples[key][features]
-        return codes
+        return self._samples[key][features]
 
     def _code_prints(self) -> np.ndarray:
         prints = np.empty((1, self.n_rows), np.uint64)

@@ -19,8 +19,7 @@ from bayesieve.criteria.decisions import (
     Precision,
     Recall,
 )
-from bayesieve.criteria.losses import Brier, Criterion, ErrorProbability, LogLoss, MAPCost
-from bayesieve.criteria.row_loss import RowLoss, Scorer
+from bayesieve.criteria.losses import Brier, Criterion, ErrorProbability, LogLoss, MAPCost, RowLoss, Scorer
 from bayesieve.criteria.row_ratios import ClassBlock, RowRatios
 from bayesieve.criteria.scored_rows import RatioTables, ScoredRows
 from bayesieve.parts import Registry

@@ -34,16 +34,21 @@ class Error(ScanCriterion):
         return sums.sum(axis=1) / class_totals.sum()
 
 
-class Accuracy(Error):
-    """Share of rows whose most probable class is the true one; higher is better. 1 - `Error`."""
+class _Complement(ScanCriterion):
+    """1 minus the criterion that follows among the bases."""
 
-    name = "accuracy"
-    title = "accuracy"
     lower_is_better = False
     best = 1.0
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return 1.0 - super().values(sums, n_selected, class_totals)
+
+
+class Accuracy(_Complement, Error):
+    """Share of rows whose most probable class is the true one; higher is better. 1 - `Error`."""
+
+    name = "accuracy"
+    title = "accuracy"
 
 
 class BalancedError(Error):
@@ -57,16 +62,11 @@ class BalancedError(Error):
         return (sums[:, present] / class_totals[present]).mean(axis=1)
 
 
-class BalancedAccuracy(BalancedError):
+class BalancedAccuracy(_Complement, BalancedError):
     """Mean over the classes of the share of their rows that is given them; higher is better. 1 - `BalancedError`."""
 
     name = "balanced_accuracy"
     title = "balanced accuracy"
-    lower_is_better = False
-    best = 1.0
-
-    def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        return 1.0 - super().values(sums, n_selected, class_totals)
 
 
 class _OneClass(Error):

@@ -163,11 +163,8 @@ class ClassBlock:
                     engine.visited(2 * codes[k].nbytes)
                 codes = clipped
             lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
-            kinds = np.select(
-                [(n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4],
-                [TWO_WAY, THREE_WAY, FOUR_CODES],
-                LOOK_UP,
-            )
+            cases = (n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4
+            kinds = np.select(cases, (TWO_WAY, THREE_WAY, FOUR_CODES), LOOK_UP)
         return cls(
             codes=codes,
             offsets=np.asarray(offsets, dtype=np.int64),
@@ -242,13 +239,10 @@ class ClassBlock:
     def take(self, rows: np.ndarray | slice) -> ClassBlock:
         """Some of the rows, in ascending order."""
         rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
-        return replace(
-            self,
-            codes=self.engine.take(self.codes, rows),
-            offsets=np.searchsorted(rows, self.offsets),
-            weights=self.weights[rows] if self.weights.size else self.weights,
-            row_columns={name: column[rows] for name, column in self.row_columns.items()},
-        )
+        codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
+        weights = self.weights[rows] if self.weights.size else self.weights
+        columns = {name: column[rows] for name, column in self.row_columns.items()}
+        return replace(self, codes=codes, offsets=offsets, weights=weights, row_columns=columns)
 
 
 def _by_class(rows: HeldRows) -> ClassBlock:
@@ -530,11 +524,8 @@ class RowRatios(RowSteps):
         for bounds in block.blocks(24 * self.n_others):
             begin, end = bounds[[0, -1]].tolist()
             rows, logs = slice(begin, end), ratios[:, begin:end]
-            np.multiply(
-                self._steps[:, rows if self._kept_rows is None else self._kept_rows[rows]],
-                self.tables.log_unit,
-                out=logs,
-            )
+            kept = rows if self._kept_rows is None else self._kept_rows[rows]
+            np.multiply(self._steps[:, kept], self.tables.log_unit, out=logs)
             if logs.max(initial=-np.inf) > self._highest:
                 top = logs.max(axis=0)
                 over = np.flatnonzero(top > self._highest)

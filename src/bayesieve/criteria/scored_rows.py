@@ -157,8 +157,7 @@ class ScoredRows:
 
     @property
     def _unlearnt(self) -> np.ndarray:
-        unlearnt: np.ndarray = np.any(self.priors > IMPOSSIBLE * 1e-20, axis=1)
-        return unlearnt
+        return np.any(self.priors > IMPOSSIBLE * 1e-20, axis=1)
 
 
 @dataclass(frozen=True)
@@ -184,9 +183,8 @@ class _Learnt:
     def logs(self, n_codes: np.ndarray) -> np.ndarray:
         """(sum of ``n_codes``, n_classes) log P(level | class) of all features; 0 for codes that are no levels."""
         counts = self.counts
-        return self._placed(
-            log_probabilities_of_all(counts.counts, counts.offsets, self._total, self.smoothing), n_codes
-        )
+        logs = log_probabilities_of_all(counts.counts, counts.offsets, self._total, self.smoothing)
+        return self._placed(logs, n_codes)
 
     def own_logs(self, n_codes: np.ndarray) -> np.ndarray:
         """The same of the class of the row that is scored, without the row."""
@@ -230,34 +228,22 @@ def _counts_by_segment(
     block: ClassBlock, n_levels: np.ndarray, names: Sequence[str], families: Families | None
 ) -> ContingencyCounts:
     n_segments, n_stored = block.n_segments, len(n_levels) if families is None else families.n_families
-    return CodedTable(
-        block.codes[:n_stored],
-        n_levels,
-        names,
-        class_codes=np.repeat(np.arange(n_segments, dtype=smallest_unsigned(n_segments)), np.diff(block.offsets)),
-        classes=np.arange(n_segments),
-        weights=block.weights if block.weights.size else None,
-        families=families,
-        engine=block.engine,
-    ).counts
+    classes = np.repeat(np.arange(n_segments, dtype=smallest_unsigned(n_segments)), np.diff(block.offsets))
+    rows = Rows(classes, np.arange(n_segments), block.weights if block.weights.size else None)
+    codes = block.codes[:n_stored]
+    return CodedTable(codes, n_levels, names, rows=rows, families=families, engine=block.engine).counts
 
 
 def _joined(parts: Sequence[CodedTable]) -> CodedTable:
     """Rows of several parts, one part after another; the levels of parts may differ."""
     first, every = parts[0], [part.rows for part in parts]
     dtype = max(part.codes.dtype for part in parts)
-    rows = Rows(
-        np.concatenate([np.asarray(part.class_codes) for part in every]),
-        first.classes,
-        None if first.weights is None else np.concatenate([np.asarray(part.weights) for part in every]),
-        columns={name: np.concatenate([part.columns[name] for part in every]) for name in first.rows.columns},
-    )
-    return CodedTable(
-        codes=np.concatenate([part.codes.astype(dtype, copy=False) for part in parts], axis=1),
-        n_levels=np.max([part.n_levels for part in parts], axis=0),
-        names=first.names,
-        rows=rows,
-    )
+    classes = np.concatenate([np.asarray(part.class_codes) for part in every])
+    weights = None if first.weights is None else np.concatenate([np.asarray(part.weights) for part in every])
+    columns = {name: np.concatenate([part.columns[name] for part in every]) for name in first.rows.columns}
+    codes = np.concatenate([part.codes.astype(dtype, copy=False) for part in parts], axis=1)
+    n_levels = np.max([part.n_levels for part in parts], axis=0)
+    return CodedTable(codes, n_levels, first.names, rows=Rows(classes, first.classes, weights, columns=columns))
 
 
 def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:

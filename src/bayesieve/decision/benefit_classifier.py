@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -40,6 +41,7 @@ _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions":
 
 
 @with_shared_docs
+@dataclass(eq=False, repr=False)
 class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Take the decision of largest expected benefit: argmax_i sum_j P(j | x) B(i, j, x).
 
@@ -96,24 +98,14 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (1, 2)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        benefit: Any = None,
-        amount: str | None = None,
-        amount_benefit: Any = None,
-        amount_estimator: Any = None,
-        class_prior: Any = None,
-        decisions: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.benefit = benefit
-        self.amount = amount
-        self.amount_benefit = amount_benefit
-        self.amount_estimator = amount_estimator
-        self.class_prior = class_prior
-        self.decisions = decisions
+    estimator: Any
+    _: KW_ONLY
+    benefit: Any = None
+    amount: str | None = None
+    amount_benefit: Any = None
+    amount_estimator: Any = None
+    class_prior: Any = None
+    decisions: Any = None
 
     @with_shared_docs
     def fit(
@@ -318,9 +310,8 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _refuse_scan(self, X: Any, y: Any) -> None:
         if callable(self.benefit):
-            refuse_scan(
-                X, y, "A function of the rows as benefit", "write its values into a column and name it as amount"
-            )
+            remedy = "write its values into a column and name it as amount"
+            refuse_scan(X, y, "A function of the rows as benefit", remedy)
 
     def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
         """Fit the regressor on the rows whose amount is known, and counts in their class."""

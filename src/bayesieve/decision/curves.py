@@ -230,7 +230,8 @@ def _band(
         profits[b, 0] = times @ left
         profits[b, 1:] = profits[b, 0] + np.cumsum(np.bincount(segment, times * gained, minlength=at.size))
     places, tail = np.r_[0, at + 1], (1 - confidence) / 2
-    low, high = (np.interp(np.arange(n_points), places, q) for q in np.quantile(profits, (tail, 1 - tail), axis=0))
+    edges = np.quantile(profits, (tail, 1 - tail), axis=0)
+    low, high = (np.interp(np.arange(n_points), places, edge) for edge in edges)
     return low, high
 
 

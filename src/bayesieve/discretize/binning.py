@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from numbers import Integral
 
 import numpy as np
 
 from bayesieve.discretize.column_coder import IntervalCoder
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
-
-_MOST_BINS = 1_000_000
 
 
 class _Binner(IntervalCoder):
@@ -20,11 +17,6 @@ class _Binner(IntervalCoder):
     def __init__(self, n_bins: int = 10, *, n_jobs: int | None = -1) -> None:
         self.n_bins = n_bins
         self.n_jobs = n_jobs
-
-    def _check_options(self) -> None:
-        whole = isinstance(self.n_bins, Integral) and not isinstance(self.n_bins, bool)
-        if not whole or not 1 <= self.n_bins <= _MOST_BINS:
-            raise ValueError(f"n_bins must be a positive whole number up to {_MOST_BINS:,}, got {self.n_bins!r}.")
 
 
 class EqualFrequencyDiscretizer(_Binner):
@@ -182,8 +174,7 @@ def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
     unit = (2.0 * largest * np.log(largest + 2.0) + n_classes) / _UNITS
     table = _n_log_n(int(largest), unit) if tabulated else np.zeros(0, dtype=np.int64)
     tolerance = 4 * (n_classes + 1) if tabulated else _REAL_TOLERANCE
-    bounds: np.ndarray = kernels.split_bounds(cumulated, first, table, unit, tolerance)
-    return bounds
+    return kernels.split_bounds(cumulated, first, table, unit, tolerance)
 
 
 @lru_cache(maxsize=4)

@@ -23,7 +23,7 @@ the memory.
 """
 
 
-def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | None = None) -> CodedTable:
+def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
     """Integer codes of a 2-D array or dataframe as a `CodedTable` without classes. Fractions are rounded down with a
     warning, as in scikit-learn's estimators of codes.
 
@@ -72,10 +72,8 @@ def read_codes(estimator: Any, X: Any, *, reset: bool, n_levels: np.ndarray | No
     _refuse_large_numbers(codes)
     _warn_of_fractions(codes)
     codes = codes.astype(np.int64, copy=False)
-    highest = codes.max(axis=0)
-    if n_levels is None:
-        n_levels = highest + 1
-    dtype = smallest_unsigned(int(max(highest.max(), np.max(n_levels))))
+    n_levels = codes.max(axis=0) + 1
+    dtype = smallest_unsigned(int(n_levels.max()))
     names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(codes.shape[1])])
     return CodedTable(np.ascontiguousarray(codes.T, dtype=dtype), n_levels, names)
 

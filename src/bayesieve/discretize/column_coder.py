@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bayesieve.discretize.criterion import Groups, Intervals, Prior, interval_costs, pays
+from bayesieve.discretize.criterion import PRIORS, Groups, Intervals, Prior, interval_costs, pays
 from bayesieve.discretize.fitted_columns import code_columns, fit_columns
 from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import Allowed, check_allowed, with_shared_docs
 from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_target
 from bayesieve.table.cautions import Caution, issue
 from bayesieve.table.columns import Kind
@@ -21,6 +22,15 @@ from bayesieve.table.frames import apart_by_name, fit_table, new_table
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import refuse_identifiers
 from bayesieve.words import named
+
+_ALLOWED = {
+    "method": Allowed.choice("greedy", "optimal"),
+    "prior": Allowed.choice(*PRIORS),
+    "missing": Allowed.choice("level", "ignore"),
+    "unseen": Allowed("be 'ignore'", ("ignore",)),
+    "n_bins": Allowed("be a positive whole number up to 1,000,000", (), Integral, 1, 1e6),
+    "n_quantiles": Allowed("be a whole number of 2 or more", (), Integral, 2),
+}
 
 
 class LevelsCoder(TransformerMixin, BaseEstimator):
@@ -37,19 +47,17 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "levels_")
         return np.asarray([level.name for level in self.levels_], dtype=object)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.levels_)
+    def _check_options(self) -> None:
+        """Raise ValueError if a constructor parameter is invalid."""
+        check_allowed(self.get_params(deep=False), _ALLOWED)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "levels_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
+        for content in ("allow_nan", "string", "sparse", "categorical"):
+            setattr(tags.input_tags, content, True)
         tags.target_tags.required = self.supervised
         tags.transformer_tags.preserves_dtype = []  # codes come out whatever goes in
         return tags
@@ -61,6 +69,9 @@ class TableCoder(LevelsCoder):
     levels_: Sequence[FeatureLevels]
     unseen_counts_: np.ndarray
     classes_: np.ndarray
+    rules_: Any  # the `TableRules` of the last fit
+    _numbers_apart: Any = None  # of a model that has surfaces of numbers
+    _positive: Any = None  # the class of a model that signs in ``levels`` are about; None: the second of two
     calls_functions = False
     """Whether rows are read by Python functions, which no file or query holds."""
 
@@ -119,10 +130,8 @@ class ColumnCoder(LevelsCoder):
         _, _, order = read_classes(self, table, y, sample_weight)
         self._positions = self._own_columns(table)
         self._warn_of_others(table)
-        n = len(self._positions)
-        fitted, _ = fit_columns(
-            table.select(self._positions), [self] * n, order, "share", getattr(self, "n_jobs", None)
-        )
+        own, n_jobs = table.select(self._positions), getattr(self, "n_jobs", None)
+        fitted, _ = fit_columns(own, [self] * own.n_columns, order, "share", n_jobs)
         self.levels_ = fitted.levels
         self.costs_, self.null_costs_ = fitted.costs, fitted.null_costs
         self.level_scores_ = fitted.levels.level_scores
@@ -160,9 +169,6 @@ class ColumnCoder(LevelsCoder):
                 f"{named(others)}. TableEncoder codes both kinds."
             )
             issue([Caution("left out", tuple(others), sentence)])
-
-    def _check_options(self) -> None:
-        """Raise ValueError if a constructor parameter is invalid."""
 
     @abstractmethod
     def _set_attributes(self) -> None:

@@ -128,15 +128,14 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
             stirling = [0] + [stirling[g - 1] + g * stirling[g] for g in range(1, n_values + 1)]
         for g in range(1, max_groups + 1):
             result[g] = np.log(float(sum(stirling[1 : g + 1])))
-        result.flags.writeable = False
-        return result
-    i = np.arange(1, max_groups + 1)
-    alternating = np.cumsum((-1.0) ** np.arange(max_groups) * np.exp(-gammaln(np.arange(1.0, max_groups + 1.0))))
-    with np.errstate(divide="ignore"):
-        log_alternating = np.log(np.maximum(alternating, 0.0))
-    terms = n_values * np.log(i) - gammaln(i + 1.0)
-    for g in range(1, max_groups + 1):
-        result[g] = logsumexp(terms[:g] + log_alternating[:g][::-1])
+    else:
+        i = np.arange(1, max_groups + 1)
+        alternating = np.cumsum((-1.0) ** np.arange(max_groups) * np.exp(-gammaln(np.arange(1.0, max_groups + 1.0))))
+        with np.errstate(divide="ignore"):
+            log_alternating = np.log(np.maximum(alternating, 0.0))
+        terms = n_values * np.log(i) - gammaln(i + 1.0)
+        for g in range(1, max_groups + 1):
+            result[g] = logsumexp(terms[:g] + log_alternating[:g][::-1])
     result.flags.writeable = False
     return result
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from numbers import Integral
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,10 +16,10 @@ from bayesieve.counts.remote import RemoteCodes, RemoteTable
 from bayesieve.discretize import row_blocks
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
-from bayesieve.discretize.criterion import Intervals, Prior, check_prior, doubtful
+from bayesieve.discretize.criterion import Intervals, Prior, doubtful
 from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns, fit_useful
 from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
-from bayesieve.discretize.pairs import NumbersApart, PairFinder, check_pairs, grouper_of
+from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import RowPrints, TableRecoder
 from bayesieve.discretize.row_blocks import (
@@ -46,15 +45,15 @@ from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.target import ClassRuns, as_sample_weight, as_target, class_position, side_of
 
-_NUMERIC: dict[str, Any] = {
-    "modl": MODLDiscretizer,
-    "mdlp": MDLPDiscretizer,
-    "equal-frequency": EqualFrequencyDiscretizer,
-    "equal-width": EqualWidthDiscretizer,
+_BINS = {"equal-frequency": EqualFrequencyDiscretizer, "equal-width": EqualWidthDiscretizer}
+_CODERS: dict[str, dict[str, Any]] = {
+    "numeric": {"modl": MODLDiscretizer, "mdlp": MDLPDiscretizer, **_BINS},
+    "categorical": {"modl": MODLGrouper, "values": ValueCoder, "auto": GroupsOrValues},
 }
-_CATEGORICAL: dict[str, Any] = {"modl": MODLGrouper, "values": ValueCoder, "auto": GroupsOrValues}
 
 
+@with_shared_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class TableEncoder(TableCoder):
     """Code every column of a mixed table: intervals for numbers, groups for categories.
 
@@ -122,36 +121,17 @@ class TableEncoder(TableCoder):
     [[0, 1], [0, 2], [1, 0]]
     """
 
-    rules_: TableRules | None
-    _numbers_apart: NumbersApart | None = None  # of a model that has surfaces of numbers
-    _positive: Any = None  # the class of a model that signs in ``levels`` are about; None: the second of two
-
-    def __init__(
-        self,
-        *,
-        numeric: str | ColumnCoder = "modl",
-        categorical: str | ColumnCoder = "modl",
-        prior: Prior = "sizes",
-        missing: Literal["level", "ignore"] = "level",
-        unseen: Literal["ignore"] = "ignore",
-        kinds: Mapping[str, str] | None = None,
-        pairs: str | int | Sequence[Sequence[str]] = 0,
-        sums: RandomSums | None = None,
-        n_quantiles: int = QUANTILES,
-        levels: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.numeric = numeric
-        self.categorical = categorical
-        self.prior = prior
-        self.missing = missing
-        self.unseen = unseen
-        self.kinds = kinds
-        self.pairs = pairs
-        self.sums = sums
-        self.n_quantiles = n_quantiles
-        self.levels = levels
-        self.n_jobs = n_jobs
+    numeric: str | ColumnCoder = "modl"
+    categorical: str | ColumnCoder = "modl"
+    prior: Prior = "sizes"
+    missing: Literal["level", "ignore"] = "level"
+    unseen: Literal["ignore"] = "ignore"
+    kinds: Mapping[str, str] | None = None
+    pairs: str | int | Sequence[Sequence[str]] = 0
+    sums: RandomSums | None = None
+    n_quantiles: int = QUANTILES
+    levels: Any = None
+    n_jobs: int | None = -1
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
@@ -203,10 +183,9 @@ class TableEncoder(TableCoder):
         target, weights, order = read_classes(self, table, y, sample_weight)
         of_table = {coder: coder.in_table(table.n_columns + len(sums), float(order.total)) for coder in set(coders)}
         coders = [of_table[coder] for coder in coders]
-        rows, engine = (
-            _listed(target, weights, isinstance(table, ScannedTable) and by_class),
-            _engine_for(table, engine),
-        )
+        rows = _listed(target, weights, isinstance(table, ScannedTable) and by_class)
+        if isinstance(table, ScannedTable) and engine is IN_MEMORY:
+            engine = Mapped(tempfile.gettempdir(), **mapped_options(None))
         single = single if self.rules_ is None else {*single, *self.rules_.single}
         fit = _EncoderFit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
         fit.reading = {"verbose": verbose, "seconds_left": seconds_left}
@@ -226,15 +205,11 @@ class TableEncoder(TableCoder):
         coders = fit.with_coders_of(levels.sums)
         if isinstance(table, ScannedTable) and rows.runs is not None:
             summed = table.by_class(rows.runs)
-        return (RemoteTable if isinstance(codes, RemoteCodes) else CodedTable)(
-            codes,
-            n_levels=levels.n_levels,
-            names=levels.names,
-            rows=rows,
-            levels=self.levels_,
-            recoder=TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, self.n_jobs, fit.prints),
-            engine=engine,
-        )
+        prints, n_jobs = fit.prints, self.n_jobs
+        recoder = TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, n_jobs, prints)
+        kind = RemoteTable if isinstance(codes, RemoteCodes) else CodedTable
+        facts: dict[str, Any] = {"rows": rows, "levels": self.levels_, "recoder": recoder, "engine": engine}
+        return kind(codes, levels.n_levels, levels.names, **facts)
 
     def _side(self, y: Any, sample_weight: Any) -> int:
         """As `side_of`, of the classes of these rows."""
@@ -246,15 +221,8 @@ class TableEncoder(TableCoder):
 
     def _read_for_fit(self, X: Any, side: int) -> tuple[Table, np.ndarray, list[ColumnCoder], MODLGrouper]:
         """The table, the sums to try, (n_sums, n_terms), the coder of each column, and that of the cells of pairs."""
-        check_prior(self.prior)
-        coders = {
-            "numeric": _coder(self.numeric, _NUMERIC, "numeric", self.prior),
-            "categorical": _coder(self.categorical, _CATEGORICAL, "categorical", self.prior),
-        }
-        if not is_choice(self.missing, ("level", "ignore")):
-            raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
-        if not is_choice(self.unseen, ("ignore",)):
-            raise ValueError(f"unseen must be 'ignore', got {self.unseen!r}.")
+        self._check_options()
+        coders = {kind: _coder(getattr(self, kind), known, kind, self.prior) for kind, known in _CODERS.items()}
         if self.kinds is not None and not isinstance(self.kinds, Mapping):
             raise ValueError(
                 "kinds must be None or a dict from names of columns to 'numeric' or 'categorical', "
@@ -263,8 +231,6 @@ class TableEncoder(TableCoder):
         check_pairs(self.pairs)
         if self.sums is not None and not isinstance(self.sums, RandomSums):
             raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
-        if isinstance(self.n_quantiles, bool) or not isinstance(self.n_quantiles, Integral) or self.n_quantiles < 2:
-            raise ValueError(f"n_quantiles must be a whole number of 2 or more, got {self.n_quantiles!r:.80}.")
         self.rules_ = rules = None if self.levels is None else TableRules.of(self.levels, side)
         if rules is not None:
             X = as_table(X)
@@ -275,7 +241,7 @@ class TableEncoder(TableCoder):
                 "sums are chosen by rows in memory, not in a scanned table; fit them to some of the rows, and add "
                 "those that are kept to the table as columns."
             )
-        by_column, without = [coders[kind] for kind in table.kinds()], ()
+        by_column, without = [coders[kind] for kind in table.kinds()], tuple[str, ...]()
         if rules is not None:
             by_column, without = ruled_coders(rules, table, by_column, self.pairs), (*rules.in_no_sum,)
         drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table, without)
@@ -315,14 +281,8 @@ class TableEncoder(TableCoder):
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen, recoder=recoder)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
-        return {
-            "feature": level.name,
-            "kind": level.kind,
-            "level_score": level.level_score,
-            "code": code,
-            "level": level.all_labels[code],
-            "missing": level.missing_code == code,
-        }
+        facts = {"feature": level.name, "kind": level.kind, "level_score": level.level_score, "code": code}
+        return facts | {"level": level.all_labels[code], "missing": level.missing_code == code}
 
 
 @dataclass
@@ -492,12 +452,6 @@ def _listed(target: Target, weights: np.ndarray | None, by_class: bool) -> Rows:
     return Rows(runs.sorted_codes, target.classes, weights, runs=runs)
 
 
-def _engine_for(table: Table, engine: Engine) -> Engine:
-    """Files that vanish for a scanned table that was given no engine."""
-    scanned = isinstance(table, ScannedTable) and engine is IN_MEMORY
-    return Mapped(tempfile.gettempdir(), **mapped_options(None)) if scanned else engine
-
-
 def _contents(table: Table) -> Iterator[Any]:
     """Everything in a table that its levels depend on, as bytes."""
     for i, (name, kind, type_) in enumerate(zip(table.names, table.kinds(), table.types(), strict=True)):
@@ -528,10 +482,7 @@ def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str, prior: P
 def _noted_cautions(engine: Engine, cautions: list[Caution] | None = None) -> list[Caution]:
     """The cautions about a table that was read just now or, None, about that whose codes the engine kept."""
     if cautions is None:
-        return [
-            Caution(**{**facts, "columns": tuple(facts["columns"])})
-            for facts in json.loads(engine.noted(OF_CODES) or "[]")
-        ]
+        return msgspec.json.decode(engine.noted(OF_CODES) or b"[]", type=list[Caution])
     if cautions:
-        engine.note(OF_CODES, json.dumps([asdict(caution) for caution in cautions]).encode())
+        engine.note(OF_CODES, msgspec.json.encode(cautions))
     return cautions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from numbers import Integral
 from typing import Any, Literal
@@ -17,13 +18,15 @@ from bayesieve.discretize.column_coder import TableCoder, read_classes
 from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
-from bayesieve.parts import is_choice, with_shared_docs
+from bayesieve.parts import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text
 from bayesieve.table.frames import apart_by_name, as_table, new_table, remember_features
 from bayesieve.table.levels import smallest_unsigned
 
 
+@with_shared_docs
+@dataclass(eq=False, repr=False)
 class IndicatorEncoder(TableCoder):
     """Turn scores into binary indicators ``score <= threshold``, one for every score and threshold.
 
@@ -90,18 +93,11 @@ class IndicatorEncoder(TableCoder):
 
     supervised = False
 
-    def __init__(
-        self,
-        thresholds: int | Sequence[float] | np.ndarray | Mapping[str, Any] = 10,
-        *,
-        scores: Any = None,
-        missing: Literal["level", "ignore"] = "level",
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.thresholds = thresholds
-        self.scores = scores
-        self.missing = missing
-        self.n_jobs = n_jobs
+    thresholds: int | Sequence[float] | np.ndarray | Mapping[str, Any] = 10
+    _: KW_ONLY
+    scores: Any = None
+    missing: Literal["level", "ignore"] = "level"
+    n_jobs: int | None = -1
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IndicatorEncoder:
@@ -201,8 +197,7 @@ class IndicatorEncoder(TableCoder):
         return {**facts, "level_score": level.level_score, "code": code, "level": level.labels[code]}
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
-        if not is_choice(self.missing, ("level", "ignore")):
-            raise ValueError(f"missing must be 'level' or 'ignore', got {self.missing!r}.")
+        self._check_options()
         X, y, sample_weight = apart_by_name(X, y, sample_weight)
         table, groups = self._training_scores(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
@@ -231,16 +226,12 @@ class IndicatorEncoder(TableCoder):
         counts = coded.counts
         self.level_scores_ = level_scores(counts, coded.n_levels)
         parts = [(score, threshold) for score, own in self.thresholds_.items() for threshold in own.tolist()]
-        self.levels_ = tuple(
-            IndicatorLevels.of(
-                score,
-                threshold,
-                missing=bool(coded.n_levels[k] > MISSING_LEVEL),
-                counts=counts.feature(k),
-                level_score=float(self.level_scores_[k]),
-            )
-            for k, (score, threshold) in enumerate(parts)
-        )
+        levels = []
+        for k, (score, threshold) in enumerate(parts):
+            missing, saved = bool(coded.n_levels[k] > MISSING_LEVEL), float(self.level_scores_[k])
+            own = counts.feature(k)
+            levels.append(IndicatorLevels.of(score, threshold, missing=missing, counts=own, level_score=saved))
+        self.levels_ = tuple(levels)
         return coded.with_levels(self.levels_)
 
     def _training_scores(self, X: Any) -> tuple[Table, Sequence[str]]:
@@ -384,11 +375,8 @@ def indicator_table(
     """All indicators of these families; ``n_levels`` has an entry for each indicator."""
     sizes = np.array([one.n_levels - 1 for one in families])
     names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
-    stored = Families(
-        n_thresholds=sizes,
-        family_of=np.repeat(np.arange(sizes.size), sizes),
-        threshold_of=np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes),
-    )
+    family_of, first = (np.repeat(of_family, sizes) for of_family in (np.arange(sizes.size), np.cumsum(sizes) - sizes))
+    stored = Families(sizes, family_of, np.arange(sizes.sum()) - first)
     return CodedTable(codes, n_levels, names, families=stored, rows=rows)
 
 

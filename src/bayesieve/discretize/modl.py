@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -21,7 +22,6 @@ from bayesieve.discretize.criterion import (
     Groups,
     Prior,
     TooManyBlocks,
-    check_prior,
     group_prior,
     interval_prior,
     log_factorials,
@@ -34,7 +34,6 @@ from bayesieve.discretize.criterion import (
     total_costs,
 )
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
-from bayesieve.parts import is_choice
 
 Method = Literal["greedy", "optimal"]
 
@@ -59,18 +58,13 @@ many intervals as values, so that few values may be worth an interval each.
 """
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _MODLCoder(ColumnCoder):
     """Options of both coders."""
 
-    def __init__(self, *, method: Method = "greedy", prior: Prior = "sizes", n_jobs: int | None = -1) -> None:
-        self.method = method
-        self.prior = prior
-        self.n_jobs = n_jobs
-
-    def _check_options(self) -> None:
-        if not is_choice(self.method, ("greedy", "optimal")):
-            raise ValueError(f"method must be 'greedy' or 'optimal', got {self.method!r}.")
-        check_prior(self.prior)
+    method: Method = "greedy"
+    prior: Prior = "sizes"
+    n_jobs: int | None = -1
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
         coder = copy(self)
@@ -267,9 +261,8 @@ def search_intervals(
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
         parts = min(most, int(n), most_parts(total)) if prior == "sizes" else most
         costs = interval_prior(n, parts, prior, price)
-        intervals.append(
-            _search_columns(blocks.starts, blocks.cumulated, costs, method, columns, blocks.has_missing & apart)
-        )
+        apart_here = blocks.has_missing & apart
+        intervals.append(_search_columns(blocks.starts, blocks.cumulated, costs, method, columns, apart_here))
     return np.sort(np.concatenate(intervals))
 
 

@@ -244,10 +244,8 @@ class PairFinder:
             saved = {i: cache(partial(self._saved_by_values, i, finer)) for i in many}
             chosen = self._best(parts, most, engine, numbers_apart, saved)
         else:
-            chosen = [
-                (i, j, cells, self._groups(cells))
-                for i, j, cells in self._counted(parts, named, engine, _MOST_ASKED_CELLS)
-            ]
+            counted = self._counted(parts, named, engine, _MOST_ASKED_CELLS)
+            chosen = [(i, j, cells, self._groups(cells)) for i, j, cells in counted]
         taken = set(fitted.levels.names)
         made = [self._levels(parts, *one, taken) for one in chosen]
         if not made:
@@ -389,8 +387,7 @@ class PairFinder:
             one, other = pair
             cells = cells_of_pair(one.codes, other.codes, (one.n_levels, other.n_levels), self.rows)
             engine.visited(one.codes.nbytes + other.codes.nbytes)
-            counts: np.ndarray = cells.astype(self.order.count_type)
-            return counts
+            return cells.astype(self.order.count_type)
 
         return map_in_threads(count, pairs, n_jobs)
 

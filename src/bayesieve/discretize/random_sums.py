@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -13,15 +14,26 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import Allowed, check_allowed, with_shared_docs
 from bayesieve.table import Table
 from bayesieve.table.columns import Column, Kind
 from bayesieve.table.frames import fit_table, new_table
 
 _BLOCK_CELLS = 1 << 20
+_ALLOWED = {
+    "n_features": Allowed.count(),
+    "order": Allowed("be 2 or 3", (), Integral, 2, 3),
+    "distinct": Allowed.choice(True, False),
+    "random_state": Allowed(
+        "be None, a whole number of at least 0, a RandomState or a Generator",
+        *((None,), Integral, 0),
+        types=(np.random.RandomState, np.random.Generator),
+    ),
+}
 
 
 @with_shared_docs
+@dataclass(eq=False, repr=False)
 class RandomSums(TransformerMixin, BaseEstimator):
     """Make sums of two or three different columns of numbers, chosen at random.
 
@@ -59,13 +71,11 @@ class RandomSums(TransformerMixin, BaseEstimator):
     (['b + c', 'a + b'], [[110.0, 11.0], [nan, nan]])
     """
 
-    def __init__(
-        self, n_features: int, *, order: Literal[2, 3] = 2, distinct: bool = True, random_state: Any = None
-    ) -> None:
-        self.n_features = n_features
-        self.order = order
-        self.distinct = distinct
-        self.random_state = random_state
+    n_features: int
+    _: KW_ONLY
+    order: Literal[2, 3] = 2
+    distinct: bool = True
+    random_state: Any = None
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None) -> RandomSums:
@@ -93,7 +103,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
 
         ValueError if an option is wrong, or the table has too few columns of numbers.
         """
-        self._check_options()
+        check_allowed(self.get_params(deep=False), _ALLOWED)
         known = enumerate(zip(table.kinds(), table.types(), table.names, strict=True))
         usable = [i for i, own in known if own[:2] == ("numeric", "number") and own[2] not in without]
         columns = np.array(usable, dtype=np.int64)
@@ -137,20 +147,6 @@ class RandomSums(TransformerMixin, BaseEstimator):
         """Names such as ``"a + b"``."""
         check_is_fitted(self, "parts_")
         return np.asarray(sum_names(self._names, self.parts_), dtype=object)
-
-    def _check_options(self) -> None:
-        if not isinstance(self.n_features, Integral) or isinstance(self.n_features, bool) or self.n_features < 1:
-            raise ValueError(f"n_features must be a whole number of at least 1, got {self.n_features!r}.")
-        if isinstance(self.order, bool) or not isinstance(self.order, Integral) or self.order not in (2, 3):
-            raise ValueError(f"order must be 2 or 3, got {self.order!r}.")
-        if not isinstance(self.distinct, bool):
-            raise ValueError(f"distinct must be True or False, got {self.distinct!r}.")
-        state = self.random_state
-        seed = isinstance(state, Integral) and not isinstance(state, bool) and int(state) >= 0
-        if not (state is None or seed or isinstance(state, (np.random.RandomState, np.random.Generator))):
-            raise ValueError(
-                f"random_state must be None, a whole number of at least 0, a RandomState or a Generator, got {state!r}."
-            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -120,13 +120,9 @@ class TableRecoder:
         chosen = [self.features[k] for k in features.tolist()]
         columns = sorted({i for feature in chosen for i in feature})
         at = {i: k for k, i in enumerate(columns)}
-        return replace(
-            self,
-            table=self.table.select(columns),
-            coders=[self.coders[i] for i in columns],
-            features=[tuple(at[i] for i in feature) for feature in chosen],
-            names=[self.names[k] for k in features.tolist()],
-        )
+        coders, names = [self.coders[i] for i in columns], [self.names[k] for k in features.tolist()]
+        placed = [tuple(at[i] for i in feature) for feature in chosen]
+        return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 
     def with_columns(self, columns: Mapping[str, np.ndarray]) -> TableRecoder:
         """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
@@ -157,9 +153,8 @@ class TableRecoder:
         numbered, ordered = [], []
         for i, kind in enumerate(table.kinds()):
             column = table.column(i)
-            values, codes = np.unique(
-                column.numbers() if kind == "numeric" else column.categories().codes, return_inverse=True
-            )
+            raw = column.numbers() if kind == "numeric" else column.categories().codes
+            values, codes = np.unique(raw, return_inverse=True)
             if values.size > 1:
                 numbered.append(codes)
                 ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)

@@ -124,16 +124,14 @@ class CountedColumns:
 
     def _counted(self, most: Sequence[int]) -> list[ValueCounts]:
         """The counts of each column: of all values, or of the cells of a grid, or of its most frequent categories."""
-        parts = dict(
-            enumerate(self._blocks.total(range(len(most)), value_sums.count_values, value_sums.add_values, most))
-        )
+        totals = self._blocks.total(range(len(most)), value_sums.count_values, value_sums.add_values, most)
+        parts = dict(enumerate(totals))
         numbers = {i: part for i, part in parts.items() if isinstance(part, value_sums.NumberSketch)}
         texts = {i: part for i, part in parts.items() if isinstance(part, value_sums.TextSketch)}
         marks = [part.fullest(self._most_categories, self._most_texts) for part in texts.values()]
         if texts:
-            parts |= zip(
-                texts, self._blocks.total([*texts], value_sums.count_marked, value_sums.add_marked, marks), strict=True
-            )
+            marked = self._blocks.total([*texts], value_sums.count_marked, value_sums.add_marked, marks)
+            parts |= zip(texts, marked, strict=True)
         for i, grid in self._grids({i: sketch.grid for i, sketch in numbers.items()}).items():
             parts[i] = grid.value_counts(int(numbers[i].distinct))
         columns = []
@@ -150,9 +148,8 @@ class CountedColumns:
         for _ in range(1 + value_sums.MOST_ROUNDS):
             if split:
                 cuts = [grids[i].quantiles(self._n_cells) for i in split]
-                grids |= zip(
-                    split, self._blocks.total(split, value_sums.count_cells, value_sums.add_cells, cuts), strict=True
-                )
+                finer = self._blocks.total(split, value_sums.count_cells, value_sums.add_cells, cuts)
+                grids |= zip(split, finer, strict=True)
                 split = [i for i in split if grids[i].is_too_full(self._n_cells)]
         return grids
 
@@ -302,10 +299,8 @@ class ScannedBlocks:
         try:
             yield
         except KeyboardInterrupt:
-            goes_on = (
-                "the same fit goes on from its cache" if self._engine.keeps_notes else "with a cache it could go on"
-            )
-            raise KeyboardInterrupt(f"the fit was still reading; {goes_on}") from None
+            kept = "the same fit goes on from its cache" if self._engine.keeps_notes else "with a cache it could go on"
+            raise KeyboardInterrupt(f"the fit was still reading; {kept}") from None
 
     def _check_time(self, seconds: float, n_read: int, end: int) -> None:
         """Raise `ReadingTooSlow` if the rows from ``end`` on, and coding all, take too long, judged by those read."""
@@ -463,12 +458,10 @@ class RemotePairFinder(PairFinder):
 
     def _codes_at(self, parts: Sequence[Any], rows: Any) -> np.ndarray:
         columns: list[RemoteColumn] = [part.codes for part in parts]
-        n_rows = columns[0].codes.shape[1] if isinstance(rows, slice) else len(rows)
+        positions = None if isinstance(rows, slice) else rows
+        n_rows = columns[0].codes.shape[1] if positions is None else len(positions)
         codes = np.empty((len(parts), n_rows), max(column.dtype for column in columns))
-        if isinstance(rows, slice):
-            gather(columns, None, codes)
-            return codes
-        gather(columns, rows, codes)
+        gather(columns, positions, codes)
         return codes
 
     def _cells(self, pairs: Sequence[tuple[Any, Any]], engine: Engine, n_jobs: int | None) -> Sequence[np.ndarray]:

@@ -236,8 +236,7 @@ def add_values(parts: Sequence[Part], most: int) -> Part:
         if len(total.values) <= most:
             return total
         parts = [total]
-    total_: Part = reduce(add, map(_sketch_of, parts))
-    return total_
+    return reduce(add, map(_sketch_of, parts))
 
 
 def _sketch_of(part: Any) -> Any:

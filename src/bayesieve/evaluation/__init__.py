@@ -3,7 +3,7 @@
 from bayesieve.evaluation.comparison import compare, compare_many
 from bayesieve.evaluation.drift import Drift, drift
 from bayesieve.evaluation.evaluating import Challenge, Evaluation, challenge, evaluate
-from bayesieve.evaluation.folds import FixedSplit, RepeatedFolds, TimeFolds, out_of_fold_log_proba
+from bayesieve.evaluation.folds import FixedSplit, RepeatedFolds, TimeFolds
 from bayesieve.evaluation.results import Comparison
 from bayesieve.evaluation.stability import SelectionStability, selection_stability
 
@@ -21,6 +21,5 @@ __all__ = [
     "compare_many",
     "drift",
     "evaluate",
-    "out_of_fold_log_proba",
     "selection_stability",
 ]

@@ -89,9 +89,8 @@ def compare(
     >>> comparison.summary().select("method", "n_folds", "accuracy").rows()[1]
     ('gaussian', 5, 0.96)
     """
-    return compare_many(
-        estimators, {data_name: (X, y, sample_weight)}, protocol, results=results, n_jobs=n_jobs, verbose=verbose
-    )
+    data = {data_name: (X, y, sample_weight)}
+    return compare_many(estimators, data, protocol, results=results, n_jobs=n_jobs, verbose=verbose)
 
 
 def compare_many(
@@ -193,11 +192,8 @@ def _run(
         except KeyboardInterrupt:
             left = ", ".join(list(standing.running.values()))
             behind = f"; fits still running in the background ({left}) are not" if left else ""
-            warnings.warn(
-                f"Interrupted: {standing.done} of {n_wanted} folds of methods were finished and are kept{behind}.",
-                UserWarning,
-                stacklevel=3,
-            )
+            done = f"{standing.done} of {n_wanted} folds of methods were finished and are kept"
+            warnings.warn(f"Interrupted: {done}{behind}.", UserWarning, stacklevel=3)
             return False
         finally:
             abandoned.set()

@@ -20,7 +20,7 @@ from bayesieve.engine import effective_jobs
 from bayesieve.selection.row_splits import is_splitter, pairs_of, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.statistics.metrics import MEASURES
-from bayesieve.table import as_table, as_target
+from bayesieve.table import as_table
 from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import Column
 from bayesieve.table.frames import apart_by_name, take_rows
@@ -330,40 +330,11 @@ def _make_whole(split: Any, **lowest: int) -> None:
         object.__setattr__(split, name, int(value))
 
 
-def out_of_fold_log_proba(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    splits: Sequence[tuple[np.ndarray, np.ndarray]],
-    sample_weight: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Log probabilities of every row from a model trained on other rows.
-
-    Parameters
-    ----------
-    estimator : classifier with ``predict_log_proba``; cloned for every fold.
-    X, y : table and labels.
-    splits : pairs of (train, test) row positions, as `row_splits` makes them.
-
-    Returns
-    -------
-    log_proba (n_rows, n_classes), NaN for rows outside all test parts; class codes (n_rows,); class labels. A class
-    missing from a training fold gets the probability of half a row.
-    """
-    target = as_target(y)
-    codes = target.codes.astype(np.int64)
-    log_proba = np.full((codes.size, target.n_classes), np.nan)
-    parts = log_proba_of_splits(estimator, X, target, splits, sample_weight)
-    for (_, test), part in zip(splits, parts, strict=True):
-        log_proba[test] = part
-    return log_proba, codes, target.classes
-
-
 def log_proba_of_splits(
     estimator: Any, X: Any, target: Target, splits: Any, weights: Any, fitted: Callable[[Any], None] | None = None
 ) -> Iterator[np.ndarray]:
-    """As `out_of_fold_log_proba`, the log probabilities of the test rows of each split in turn; ``fitted`` is called
-    with each model.
+    """Log probabilities (n_test, n_classes) of the test rows of each split in turn, by a clone trained on the others;
+    ``fitted`` is called with each model. A class missing from training rows gets the probability of half a row.
     """
     codes = target.codes.astype(np.int64)
     for train, test in splits:
@@ -547,7 +518,7 @@ def raise_if_interrupted(model: Any) -> None:
 def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> np.ndarray:
     """Log probabilities (n_rows, n_classes) of all ``classes`` (sorted) from a classifier that may know fewer.
 
-    A class without training rows gets the probability of half a row, as in `out_of_fold_log_proba`. A ValueError is
+    A class without training rows gets the probability of half a row, as in `log_proba_of_splits`. A ValueError is
     raised if probabilities or classes are invalid.
     """
     with np.errstate(divide="ignore", invalid="ignore"):  # probabilities <= 0 are handled below

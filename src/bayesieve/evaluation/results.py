@@ -276,7 +276,7 @@ def _over_data(means: np.ndarray) -> np.ndarray:
 
 def _mean_and_spread(values: Sequence[float] | np.ndarray) -> tuple[float | None, float | None]:
     known = np.asarray(values)[~np.isnan(values)]
-    return (float(known.mean()) if known.size else None, float(known.std(ddof=1)) if known.size > 1 else None)
+    return float(known.mean()) if known.size else None, float(known.std(ddof=1)) if known.size > 1 else None
 
 
 @dataclass(frozen=True)

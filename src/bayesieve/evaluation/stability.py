@@ -65,7 +65,9 @@ class SelectionStability(ShortRepr):
         return own | {"n_features": len(self.names), "in_every_fold": [self.names[k] for k in always[:100]]}
 
     def _head(self) -> dict[str, Any]:
-        order = self._order[:10]
+        return self._lines(self._order[:10])
+
+    def _lines(self, order: np.ndarray) -> dict[str, Any]:
         names = [self.names[k] for k in order]
         return {"feature": names, "frequency": self.frequency[order], "mean_weight": self.mean_weight[order]}
 
@@ -130,15 +132,8 @@ class SelectionStability(ShortRepr):
         import polars as pl
 
         order = self._order
-        return polars_frame(
-            {
-                "feature": [self.names[k] for k in order],
-                "frequency": self.frequency[order],
-                "mean_weight": self.mean_weight[order],
-                "weights": [self.weights[:, k].tolist() for k in order],
-            },
-            schema_overrides={"feature": pl.String, "weights": pl.List(pl.Float64)},
-        )
+        lines = self._lines(order) | {"weights": [self.weights[:, k].tolist() for k in order]}
+        return polars_frame(lines, schema_overrides={"feature": pl.String, "weights": pl.List(pl.Float64)})
 
     def plot(self, *, title: str | None = None) -> Any:
         """Draw the folds as a `Figure`: which features were selected in which, and how often (`stability_figure`)."""

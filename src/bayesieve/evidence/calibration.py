@@ -195,8 +195,7 @@ class CalibrationRows:
     def codes_of_classes(self) -> np.ndarray:
         """(n_features, n_rows) codes of the level and the class of each row together, level by level."""
         kind = smallest_unsigned((int(self.codes.max(initial=0)) + 1) * self.n_classes)
-        codes: np.ndarray = self.codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
-        return codes
+        return self.codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def _learn_again(self, coded: CodedTable, features: np.ndarray, rare: np.ndarray) -> None:
         """Code features for each fold by the levels of the other folds, those of one fold after those of another."""
@@ -351,11 +350,11 @@ class LeaveOneOutLoss:
 
         rows, evidence = self.rows, self.evidence(weights)
         if rows.offset is not None:
-            found = minimize_scalar(
-                lambda factor: loss_of(factor * evidence + self.prior, rows.classes, rows.weights)[0],
-                bounds=(_LEAST_FACTOR, 1.0),
-                options={"xatol": _SAME_FACTOR},
-            )
+
+            def loss_by(factor: float) -> float:
+                return loss_of(factor * evidence + self.prior, rows.classes, rows.weights)[0]
+
+            found = minimize_scalar(loss_by, bounds=(_LEAST_FACTOR, 1.0), options={"xatol": _SAME_FACTOR})
             return float(found.fun), float(found.x)
         low, high, factor = _LEAST_FACTOR, 1.0, 1.0
         for _ in range(_MOST_STEPS):

@@ -90,8 +90,7 @@ class SurfacePart:
 
     def bins(self, codes: np.ndarray) -> np.ndarray:
         """The bin of every row, from the codes of its cell; the number of bins for none."""
-        result: np.ndarray = np.append(self.line, self.level.n_levels)[np.minimum(codes, self.line.size)]
-        return result
+        return np.append(self.line, self.level.n_levels)[np.minimum(codes, self.line.size)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +185,7 @@ def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """(n_cells,) the cell most like each cell in all directions, among those ``with_rows``, (n_cells,) bool."""
     other = np.flatnonzero(with_rows)
     nearest = [np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis]  # all at once take gigabytes
-    result: np.ndarray = other[nearest]
-    return result
+    return other[nearest]
 
 
 def surface_gains(
@@ -220,8 +218,7 @@ def surface_gains(
             for gain, variance in zip(gains, _VARIANCES, strict=True):
                 nats = _nats(gradient, steepness, variance)
                 gain += np.add.reduceat(np.add.reduceat(nats, starts[:-1], axis=0), starts[:-1], axis=1)
-    best: np.ndarray = gains.max(axis=0)
-    return best
+    return gains.max(axis=0)
 
 
 def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curvature: np.ndarray) -> np.ndarray:
@@ -251,8 +248,7 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
 def _nats(gradient: np.ndarray, steepness: np.ndarray, variance: float) -> np.ndarray:
     """Gained by directions with this gradient and curvature of the loss, and a prior of this variance."""
     spread = 1.0 + variance * steepness
-    nats: np.ndarray = 0.5 * (variance * gradient**2 / spread - np.log(spread))
-    return nats
+    return 0.5 * (variance * gradient**2 / spread - np.log(spread))
 
 
 def worth_keeping(
@@ -316,8 +312,7 @@ def _inverse_curvature(centred: np.ndarray, joint: np.ndarray, weights: np.ndarr
     design = away.reshape(len(away), -1).astype(np.float32, copy=False)
     curvature = (design @ design.T).astype(np.float64) * (largest / max(share, 1e-300))
     curvature[np.diag_indices_from(curvature)] += _FACTOR_PRECISION
-    inverse: np.ndarray = inv(curvature, overwrite_a=True)
-    return inverse
+    return inv(curvature, overwrite_a=True)
 
 
 def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

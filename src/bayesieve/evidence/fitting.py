@@ -178,8 +178,7 @@ def counting_variances(counts: np.ndarray) -> np.ndarray:
 
 def counting_errors(counts: np.ndarray, weight: float) -> np.ndarray:
     """(n_levels, n_classes) standard errors of ``weight`` times log P(level | class)."""
-    errors: np.ndarray = weight * np.sqrt(counting_variances(counts))
-    return errors
+    return weight * np.sqrt(counting_variances(counts))
 
 
 def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
@@ -211,9 +210,8 @@ def _calibrated(
     calibration = calibrate(coded, averaged, smoothing, clock, options.n_jobs)
     if not calibration.complete:
         factor = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
-        _warn_of_end(
-            "Calibration", clock, f"the model keeps the weights of the search{factor}, and may be overconfident"
-        )
+        consequence = f"the model keeps the weights of the search{factor}, and may be overconfident"
+        _warn_of_end("Calibration", clock, consequence)
     return calibration
 
 
@@ -338,7 +336,8 @@ class _JointFit:
         trust = np.full(len(self.terms), _TRUST)
         trust[[term.cells is not None and term.cells.kind == "numeric" for term in self.terms]] = _TRUST_IN_CUTS
         trust[[term.learnt_again for term in self.terms]] = 1.0
-        return replace(self, terms=[t.weighted(float(s * t.weight)) for t, s in zip(self.terms, trust, strict=True)])
+        terms = [t.weighted(float(own * t.weight)) for t, own in zip(self.terms, trust, strict=True)]
+        return replace(self, terms=terms)
 
     def contributions(self, deviations: Sequence[np.ndarray], some: np.ndarray) -> np.ndarray:
         """(n, some rows, n_classes) nats: counted evidence and deviations."""

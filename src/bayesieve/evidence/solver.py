@@ -292,14 +292,12 @@ class EvidenceProblem:
         def of_block(block: _Block) -> np.ndarray:
             return self._by_cell(np.repeat(block.weights[:, None], self.n_numbers, axis=1), block)[:, 0]
 
-        rows: np.ndarray = reduce(np.add, self._in_blocks(of_block))
-        return rows
+        return reduce(np.add, self._in_blocks(of_block))
 
     def _salts(self) -> np.ndarray:
         """(n_features,) numbers by which the rows of its cells tell a feature from others."""
         rows = self._rows_of_cells() + 0.0  # one zero
-        salts: np.ndarray = np.add.reduceat(mixed(rows.view(np.uint64)), self._first_cell[:-1])
-        return salts
+        return np.add.reduceat(mixed(rows.view(np.uint64)), self._first_cell[:-1])
 
     @cached_property
     def _some(self) -> _Block:
@@ -377,7 +375,8 @@ class EvidenceProblem:
         of_group = kept[self._feature]
         fewer = self.shaped([shape for shape, stays in zip(self.shapes, kept, strict=True) if stays], kept)
         offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
-        fewer._blocks = [replace(one, offset=offset[own]) for own, one in zip(self._slices, fewer._blocks, strict=True)]
+        blocks = zip(self._slices, fewer._blocks, strict=True)
+        fewer._blocks = [replace(block, offset=offset[own]) for own, block in blocks]
         deviations = fitted.deviations[of_group]
         deviations = np.where(deviations > 0, deviations, _FIRST_DEVIATION)
         return fewer, (fitted.point[np.append(of_group, True)[self._group]], deviations)
@@ -448,7 +447,8 @@ class EvidenceProblem:
             loss = residuals(residual, block.classes, block.weights)
             return loss, self._by_cell(residual, block), residual.sum(axis=0)
 
-        loss, sums, of_intercept = (reduce(add, parts) for parts in zip(*self._in_blocks(of_block), strict=True))
+        parts = zip(*self._in_blocks(of_block), strict=True)
+        loss, sums, of_intercept = (reduce(add, of_blocks) for of_blocks in parts)
         if self._lower.size:
             falls = self._falls(table)
             loss += 0.5 * self._stiffness * float(falls @ falls)

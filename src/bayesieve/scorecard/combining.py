@@ -63,8 +63,7 @@ class _Part:
 
     def looked_up(self, of_cells: np.ndarray) -> np.ndarray:
         """The line of ``of_cells``, (n_cells, ...), for each cell of the merged feature, zeros for none."""
-        found: np.ndarray = np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
-        return found
+        return np.concatenate([of_cells, np.zeros((1, *of_cells.shape[1:]))])[self.line]
 
     @property
     def table(self) -> np.ndarray:
@@ -245,8 +244,7 @@ def _shared_errors(
 
 def _base(card: Scorecard) -> np.ndarray:
     """What the scorecard gives rows whose values are all unseen."""
-    total: np.ndarray = card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
-    return total
+    return card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
 
 
 def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
@@ -256,8 +254,7 @@ def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.nda
         return np.zeros_like(own.contributions)
     after, before = (log_probabilities_of_tables([rows], float(rows.sum()), smoothing)[0] for rows in (counts, old))
     change = own.weight * (after - before)[own.level_of_cell]
-    moved: np.ndarray = change - change.mean(axis=1, keepdims=True)
-    return moved
+    return change - change.mean(axis=1, keepdims=True)
 
 
 def _provenance(
@@ -291,9 +288,7 @@ def updated(
     """
     n_cells = np.array([feature.cells.n_levels for feature in card.features], dtype=np.int64)
     names, labels = [feature.name for feature in card.features], card.classes
-    coded = CodedTable(cells, n_cells, names).with_rows(
-        class_codes=classes.astype(np.min_scalar_type(labels.size)), classes=labels, weights=weights
-    )
+    coded = CodedTable(cells, n_cells, names, classes.astype(np.min_scalar_type(labels.size)), labels, weights)
     class_counts = card.class_counts + coded.counts.class_counts
     known: dict[int, FeatureLevels] = {}
     counted = [_with_rows(own, coded.counts.feature(k), grids.get(k), known) for k, own in enumerate(card.features)]
@@ -385,14 +380,12 @@ class _Prior:
 
     @property
     def _starts(self) -> np.ndarray:
-        starts: np.ndarray = (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
-        return starts
+        return (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
         """Those of standard numbers, the shared ones last."""
         own, shared = np.split(point, [point.size - self.shared.shape[2]])
-        table: np.ndarray = self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
-        return table
+        return self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """Log loss of the rows and of the deviations, with its derivatives."""
@@ -401,18 +394,15 @@ class _Prior:
         errors = self.joint(self.deviations(point))
         value = residuals(errors, self.classes, self.weights)
         slope = self.summed(errors)
-        slopes = np.concatenate(
-            [(self.basis.T @ (self.spread * slope)).ravel(), np.einsum("cnf,cn->f", self.shared, slope)]
-        )
-        return value + point @ point / 2.0, slopes + point
+        own, shared = self.basis.T @ (self.spread * slope), np.einsum("cnf,cn->f", self.shared, slope)
+        return value + point @ point / 2.0, np.append(own, shared) + point
 
     def left(self, table: np.ndarray) -> np.ndarray:
         """What is left of the errors, (n_cells + 1, n_numbers), when the rows are known."""
         joint = self.joint(table)
         shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
         variances = (self.spread**2 + (self.shared**2).sum(axis=2)) / _VARIANCES_TIMES
-        left: np.ndarray = 1.0 / np.sqrt(1.0 + variances * self.summed(self.weights[:, None] * shares * (1.0 - shares)))
-        return left
+        return 1.0 / np.sqrt(1.0 + variances * self.summed(self.weights[:, None] * shares * (1.0 - shares)))
 
 
 def _fit_again(

@@ -76,7 +76,7 @@ class Parts:
 
     def __init__(self, card: Scorecard, fixed: Sequence[str]) -> None:
         self.card = card
-        used = [card.features[k] for k in card.used.tolist()]
+        used: list[Any] = card.used_features
         summed = [feature for feature in used if any(part.sum_of for part in feature.cells.by_column)]
         names = sorted({name for feature in summed for name in feature.columns} - set(fixed))
         if names:

@@ -14,7 +14,7 @@ from scipy.special import expit, ndtri, softmax
 
 from bayesieve.discretize.fitted_columns import code_columns
 from bayesieve.discretize.indicators import code_families, indicator_table, make_family
-from bayesieve.discretize.random_sums import with_sums
+from bayesieve.discretize.random_sums import SummedTable
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
@@ -68,8 +68,7 @@ class CellTables:
     def joint_of_row(self, codes: Sequence[int]) -> np.ndarray:
         """(n_classes,) the same of one row, to the bit."""
         lines = self.lines[self.first + np.array(codes, dtype=np.int64)]
-        joint: np.ndarray = np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
-        return joint
+        return np.add.reduce(np.concatenate([self.intercept[None], lines]), axis=0)
 
     def contributions(self, codes: np.ndarray) -> np.ndarray:
         """(n_rows, n_features, n_classes) of cells (n_features, n_rows)."""
@@ -162,13 +161,13 @@ class RowReader:
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         levels = self.levels
-        own = self.read(table)
-        codes, unseen = code_columns(with_sums(own, levels.sums) if len(levels.sums) else own, levels, n_jobs)
+        codes, unseen = code_columns(self.with_sums(table), levels, n_jobs)
         return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_raw]
 
     def with_sums(self, table: Table) -> Table:
         """The columns that are needed, and their sums."""
-        return with_sums(self.read(table), self.levels.sums)
+        own, sums = self.read(table), self.levels.sums
+        return SummedTable(own, sums) if len(sums) else own
 
     def texts(self, table: Table) -> list[list[str | None]]:
         """The values of each feature, (n_rows,) as text; None if one is missing."""

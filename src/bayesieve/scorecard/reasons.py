@@ -38,7 +38,7 @@ _BLOCK = 1 << 22  # numbers of rows by columns at a time
 
 def columns_in_use(card: Scorecard) -> list[str]:
     """The columns that features in the model are made of, in the order of the training table."""
-    behind = {name for k in card.used.tolist() for name in card.features[k].columns}
+    behind = {name for feature in card.used_features for name in feature.columns}
     return [name for name in card.columns if name in behind]
 
 
@@ -81,9 +81,8 @@ def shortfalls(
     towards : (n_rows,) class of the score of each row; ``sign`` -1: the score is minus that.
     """
     parts, position = np.zeros((codes.shape[1], len(names))), {name: i for i, name in enumerate(names)}
-    features = [card.features[k] for k in card.used.tolist()]
     references = reference_scores(card, against, sign)
-    for feature, own, reference in zip(features, codes, references, strict=True):
+    for feature, own, reference in zip(card.used_features, codes, references, strict=True):
         scores = sign * class_scores(feature.table) - reference
         value = scores[np.minimum(own, len(scores) - 1), towards] / len(feature.columns)
         for name in feature.columns:
@@ -93,9 +92,9 @@ def shortfalls(
 
 def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.ndarray:
     """(n_used, n_classes) what the reference adds to the score of each class, by feature in the model."""
-    features = [card.features[k] for k in card.used.tolist()]
-    nothing = np.zeros((len(features), card.classes.size))
-    return _best(features, sign) if features and against == "best" else nothing
+    if against == "best" and card.used.size:
+        return _best(card.used_features, sign)
+    return np.zeros((card.used.size, card.classes.size))
 
 
 def class_scores(table: np.ndarray) -> np.ndarray:
@@ -150,8 +149,7 @@ def explained_by_column(card: Scorecard, table: Table) -> Explanation:
     """
     own, names = card.explain(table), columns_in_use(card)
     shares, errors = np.zeros((len(own.features), len(names))), np.asarray(own.standard_errors)
-    for k, at in enumerate(card.used.tolist()):
-        columns = card.features[at].columns
+    for k, columns in enumerate(feature.columns for feature in card.used_features):
         shares[k, [names.index(name) for name in columns]] = 1.0 / len(columns)
     told, read = told_apart(card, names), card.reader.read(table)
     parts = [_part_texts(card, level) for level in told]
@@ -211,8 +209,7 @@ def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
         families = {family.name: family for family in card.reader.column_levels}
         return [families[name] for name in names]
     known: dict[str, FeatureLevels] = {}
-    used = [card.features[k].cells for k in card.used.tolist()]
-    parts = [part for level in used for part in level.by_column]
+    parts = [part for feature in card.used_features for part in feature.cells.by_column]
     for level in [*(feature.cells for feature in card.features if feature.kind != "pair"), *parts]:
         for name in level.sum_of or (level.name,):
             if name not in known or (known[name].n_levels == 1 and level.n_levels > 1):

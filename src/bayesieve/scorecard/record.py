@@ -253,24 +253,27 @@ class Scorecard(ShortRepr):
         """Positions of the features in the model, ascending."""
         return np.flatnonzero([feature.is_used for feature in self.features])
 
+    @property
+    def used_features(self) -> list[Feature]:
+        return [self.features[k] for k in self.used.tolist()]
+
     @cached_property
     def by_importance(self) -> np.ndarray:
         """Positions of the features in the model, most important first."""
-        importances = np.array([self.features[k].importance for k in self.used.tolist()])
+        importances = np.array([feature.importance for feature in self.used_features])
         return self.used[np.argsort(-importances, kind="stable")]
 
     @cached_property
     def tables(self) -> CellTables:
         """The contributions of the features in the model as one table."""
-        used = [self.features[k] for k in self.used.tolist()]
-        return CellTables.of([feature.table for feature in used], self.intercept)
+        return CellTables.of([feature.table for feature in self.used_features], self.intercept)
 
     @cached_property
     def standard_errors(self) -> CellTables:
         """The standard errors of the features in the model as one table, 0 for unseen values."""
         nothing = np.zeros((1, self.classes.size))
-        used = [self.features[k] for k in self.used.tolist()]
-        return CellTables.of([np.concatenate([feature.standard_errors, nothing]) for feature in used], nothing[0])
+        tables = [np.concatenate([feature.standard_errors, nothing]) for feature in self.used_features]
+        return CellTables.of(tables, nothing[0])
 
     @cached_property
     def errors(self) -> CellTables:
@@ -279,8 +282,7 @@ class Scorecard(ShortRepr):
         """
         n_numbers, n_factors = self.intercept_factors.shape
         tables = []
-        for k in self.used.tolist():
-            shared, own = self.features[k].errors
+        for shared, own in (feature.errors for feature in self.used_features):
             lines = np.zeros((len(own), n_numbers, n_factors))
             lines[..., : shared.shape[2]] = shared
             tables.append(np.column_stack([own, lines.reshape(len(own), -1)]))
@@ -359,7 +361,7 @@ class Scorecard(ShortRepr):
         return self._explained(codes, [[text_of(cell)] for cell in cells])
 
     def _explained(self, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
-        used, n_rows = [self.features[k] for k in self.used.tolist()], codes.shape[1]
+        used, n_rows = self.used_features, codes.shape[1]
         codes = np.array([np.minimum(own, len(f.labels)) for f, own in zip(used, codes, strict=True)], dtype=np.int64)
         labels = [feature.level_labels[own] for feature, own in zip(used, codes, strict=True)]
         cells = [np.array([*f.labels, UNSEEN], dtype=object)[own] for f, own in zip(used, codes, strict=True)]
@@ -424,17 +426,9 @@ class Scorecard(ShortRepr):
         self, feature: Feature | None, cell: str, contributions: np.ndarray, errors: np.ndarray, **parts: Any
     ) -> dict[str, Any]:
         of_classes = zip(self.classes.tolist(), contributions.tolist(), errors.tolist(), strict=True)
-        line = {
-            "feature": None if feature is None else feature.name,
-            "columns": None if feature is None else list(feature.columns),
-            "cell": cell,
-            "low": None,
-            "high": None,
-            "values": None,
-            "is_missing": False,
-            "is_unseen": False,
-            "rows": float(self.class_counts.sum()),
-        }
+        name, columns = (None, None) if feature is None else (feature.name, list(feature.columns))
+        line = {"feature": name, "columns": columns, "cell": cell, **dict.fromkeys(("low", "high", "values"))}
+        line |= {"is_missing": False, "is_unseen": False, "rows": float(self.class_counts.sum())}
         numbers: dict[str, float] = {}
         for label, contribution, error in of_classes:
             numbers |= {f"contribution_{label}": contribution, f"standard_error_{label}": error}
@@ -478,12 +472,8 @@ class Explanation(ShortRepr):
 
     def _head(self) -> dict[str, Any]:
         first = slice(10)
-        few = replace(
-            self,
-            rows=self.rows[first],
-            contributions=self.contributions[first],
-            probabilities=None if self.probabilities is None else self.probabilities[first],
-        )
+        known = None if self.probabilities is None else self.probabilities[first]
+        few = replace(self, rows=self.rows[first], contributions=self.contributions[first], probabilities=known)
         chances, names = few.all_probabilities(), self.names or self.features
         classes = chances.argmax(axis=1)
         n, added = len(self.classes), few.contributions  # against the mean of the others, in nats
@@ -491,13 +481,10 @@ class Explanation(ShortRepr):
             added = (n * added - added.sum(axis=2, keepdims=True)) / (n - 1)
         added = np.take_along_axis(added, classes[:, None, None], axis=2)[..., 0]
         largest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :3]
-        told = [", ".join(f"{names[k]} {own[k]:+.2f}" for k in most) for own, most in zip(added, largest, strict=True)]
-        return {
-            "row": few.rows,
-            "class": self.classes[classes],
-            "probability": chances.max(axis=1),
-            "contributions": told,
-        }
+        both = zip(added, largest, strict=True)
+        told = [", ".join(f"{names[k]} {own[k]:+.2f}" for k in order) for own, order in both]
+        facts = {"row": few.rows, "class": self.classes[classes], "probability": chances.max(axis=1)}
+        return facts | {"contributions": told}
 
     def plot(self, row: int = 0, target_class: Any = None, *, title: str | None = None) -> Any:
         """Draw what the features add to the log odds of a class in one row, from every row's to the total.
@@ -548,15 +535,11 @@ class Explanation(ShortRepr):
             of_numbers = number_variances(errors.reshape(-1, n) ** 2)
             of_numbers = of_numbers[:, [0, 0]] / 2 if n == 2 else of_numbers
             errors = np.sqrt(of_numbers[:, others] + of_numbers[:, [at]]).reshape(*shape[:2], n - 1)
-        return replace(
-            self,
-            classes=self.classes[others],
-            prior=(self.prior - self.prior[at])[others],
-            contributions=(self.contributions - self.contributions[..., [at]])[..., others],
-            standard_errors=errors,
-            intervals=None if self.intervals is None else self.intervals[:, others],
-            probabilities=self.all_probabilities()[:, others],
-        )
+        numbers: dict[str, Any] = {"prior": (self.prior - self.prior[at])[others], "standard_errors": errors}
+        numbers["contributions"] = (self.contributions - self.contributions[..., [at]])[..., others]
+        numbers["intervals"] = None if self.intervals is None else self.intervals[:, others]
+        numbers["probabilities"] = self.all_probabilities()[:, others]
+        return replace(self, classes=self.classes[others], **numbers)
 
     def all_probabilities(self) -> np.ndarray:
         """(n_rows, n_classes) probabilities of the classes."""
@@ -600,19 +583,10 @@ class Explanation(ShortRepr):
         if self.standard_errors is not None:
             sums = [(self.standard_errors[:, members] ** 2).sum(axis=1) for _, members in runs]
             errors = np.sqrt(np.stack(sums, axis=1)) if sums else self.standard_errors
-        return Explanation(
-            rows=self.rows,
-            features=[name for name, _ in runs],
-            classes=self.classes,
-            prior=self.prior,
-            contributions=contributions,
-            values=values,
-            levels=levels,
-            weights=np.array([self.weights[members].sum() for _, members in runs]),
-            standard_errors=errors,
-            intervals=self.intervals,
-            cells=levels,
-        )
+        weights = np.array([self.weights[members].sum() for _, members in runs])
+        texts: dict[str, Any] = {"features": [name for name, _ in runs], "values": values, "levels": levels}
+        numbers: dict[str, Any] = {"contributions": contributions, "standard_errors": errors, "weights": weights}
+        return replace(self, cells=levels, names=None, probabilities=None, **texts, **numbers)
 
     def to_frame(self) -> Any:
         """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
@@ -728,21 +702,11 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
     """The scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
     unseen, searched = np.zeros(evidence.intercept.size), searched.astype(float).tolist()
-    features = [
-        Feature(
-            levels=levels,
-            cells=own.cells,
-            contributions=own.table,
-            unseen=unseen,
-            counts=own.counts,
-            standard_errors=own.errors,
-            factors=own.factors,
-            weight=own.weight,
-            search_weight=searched[k] if k < len(searched) else 0.0,
-            sign=signs.get(k, 0),
-        )
-        for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True))
-    ]
+    features = []
+    for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True)):
+        weights = own.weight, searched[k] if k < len(searched) else 0.0
+        numbers = own.table, unseen, own.counts, own.errors, own.factors
+        features.append(Feature(levels, own.cells, *numbers, *weights, signs.get(k, 0)))
     facts |= {"class_counts": evidence.class_counts, "intercept_factors": evidence.intercept_factors}
     return scorecard_of(features, evidence.intercept, **facts)
 

@@ -211,9 +211,8 @@ class ClusterSearch(Search):
         """As ``run``, with the clusters and the candidates."""
         problem.rows_for(self)
         clock = Clock(self.max_seconds, progress)
-        clusters = FeatureClusters.of(
-            self._matrix(problem), problem.candidates, self.linkage, diagonal=bool(self.diagonal)
-        )
+        matrix = self._matrix(problem)
+        clusters = FeatureClusters.of(matrix, problem.candidates, self.linkage, diagonal=bool(self.diagonal))
         q = clusters.q if isinstance(self.q, str) else float(self.q)
         drawn, cut = clusters.draw(self.n_cuts, int(self.n_combinations), q, np.random.default_rng(self.seed))
         first = np.sort(np.unique(np.packbits(drawn, axis=1), axis=0, return_index=True)[1])
@@ -222,14 +221,9 @@ class ClusterSearch(Search):
         met = np.flatnonzero(values.evaluated)
         facts = zip(values.values[met], subsets[met], values.validations[met], values.violations[met], strict=True)
         walks = [TraceRecorder(float(v), np.flatnonzero(s), float(w), float(x)) for v, s, w, x in facts]
-        trace = problem.trace(
-            walks,
-            subsets[values.best],
-            complete=met.size == len(subsets),
-            seconds=clock.seconds,
-            null_criterion=problem.sign * problem.state().cost,
-            n_models=int(met.size),
-        )
+        ended = {"complete": met.size == len(subsets), "seconds": clock.seconds, "n_models": int(met.size)}
+        null = problem.sign * problem.state().cost
+        trace = problem.trace(walks, subsets[values.best], null_criterion=null, **ended)
         return ClusterCandidates(clusters, subsets, cut, q, values, trace)
 
     def _matrix(self, problem: SubsetProblem) -> np.ndarray:

@@ -123,14 +123,9 @@ class EverySubset:
         if step.size:
             bit = np.log2(step & -step).astype(np.int64)
             number = _gray(step)
-            walks[0].record(
-                self.problem.candidates[bit],
-                (number >> bit & 1).astype(bool),
-                self.cost[number],
-                np.ones(step.size, dtype=bool),
-                number.astype(np.uint64),
-                self.seconds,
-            )
+            features, adding = self.problem.candidates[bit], (number >> bit & 1).astype(bool)
+            made, keys = np.ones(step.size, dtype=bool), number.astype(np.uint64)
+            walks[0].record(features, adding, self.cost[number], made, keys, self.seconds)
         return self.problem.trace(walks, complete=self.n_evaluated == self.cost.size, seconds=self.seconds)
 
 

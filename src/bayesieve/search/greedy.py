@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import ClassVar
 
@@ -146,7 +146,7 @@ class _Run:
                 return
             if self.clock.stops():
                 return
-            known = self._resumed.next_move()
+            known = next(self._resumed.moves, None)
             if known is None:
                 costs = state.candidates(features)
                 ranks = state.ranks(features, costs)
@@ -225,14 +225,14 @@ class _Resumed:
             raise ValueError("resume: the trace is of a table with other features; search again with resume=None.")
         self._trace = trace
         self._walk = -1
-        self._moves: Iterator[tuple[int, float, float]] = iter(())
+        self.moves: Iterator[tuple[int, float, float]] = iter(())
         self.seconds = 0.0 if trace is None else trace.seconds
         self.n_models = 0 if trace is None else trace.n_models - 1
 
     def begin(self, recorder: TraceRecorder) -> None:
         """The next walk begins; it must begin as it did."""
         self._walk += 1
-        self._moves = iter(())
+        self.moves = iter(())
         if self._trace is None or self._walk >= self._trace.n_starts:
             return
         start = self._trace.starts[self._walk]
@@ -243,13 +243,7 @@ class _Resumed:
                 "with resume=None."
             )
         moves = self._trace.walk_moves(self._walk)
-        self._moves = iter(
-            list(zip(moves.feature.tolist(), moves.cost.tolist(), moves.validation.tolist(), strict=True))
-        )
-
-    def next_move(self) -> tuple[int, float, float] | None:
-        """Feature, criterion and validation of the next move; None when there is none left."""
-        return next(self._moves, None)
+        self.moves = zip(moves.feature.tolist(), moves.cost.tolist(), moves.validation.tolist(), strict=True)
 
 
 @dataclass(frozen=True)
@@ -455,21 +449,17 @@ def _is_quick(problem: SubsetProblem) -> bool:
     return rows.n_rows * max(1, rows.n_classes - 1) * max(1, problem.candidates.size) < _QUICK_WORK
 
 
+@dataclass
 class _Waves:
     """The starts of one search, some at a time; a start knows the costs that were known when its wave began."""
 
-    def __init__(
-        self,
-        options: MultiStart,
-        problem: SubsetProblem,
-        candidates: np.ndarray,
-        zobrist: np.ndarray,
-        known: dict[int, float],
-        clock: Clock,
-    ) -> None:
-        self.options, self.problem, self.clock = options, problem, clock
-        self.candidates, self.zobrist, self.known = candidates, zobrist, known
-        self._spare: list[SearchState] = []
+    options: MultiStart
+    problem: SubsetProblem
+    candidates: np.ndarray
+    zobrist: np.ndarray
+    known: dict[int, float]
+    clock: Clock
+    _spare: list[SearchState] = field(default_factory=list)
 
     def run(self, seeds: list[int], workers: int) -> list[_Walk]:
         """Walks by their seeds, in order; Ctrl-C, or the end of the time, ends them all."""

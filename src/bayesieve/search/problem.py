@@ -110,6 +110,13 @@ class Objective:
         """
         return Measured(self.rows, self.criterion, leave_out, n_jobs)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a trace tells of an objective that judges subsets on rows of their own."""
+        own = self.criterion
+        facts = {"validation_name": own.name, "validation_lower_is_better": own.lower_is_better}
+        return {**facts, "validation_total": self.total}
+
     def by(self, criterion: Criterion) -> Objective:
         """Another criterion on the same rows."""
         return replace(self, criterion=criterion)
@@ -123,14 +130,11 @@ class Objective:
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
     """Constraints from bounds by measures, as `make_criterion` takes them."""
-    return tuple(
-        Constraint(
-            measure if isinstance(measure, str) else repr(measure),
-            make_criterion(measure, coded.n_features, coded.classes, "constraints"),
-            float(bound),
-        )
-        for measure, bound in (constraints or {}).items()
-    )
+    made = []
+    for measure, bound in (constraints or {}).items():
+        criterion = make_criterion(measure, coded.n_features, coded.classes, "constraints")
+        made.append(Constraint(measure if isinstance(measure, str) else repr(measure), criterion, float(bound)))
+    return tuple(made)
 
 
 def check_constraints(constraints: object) -> None:
@@ -187,24 +191,16 @@ class SubsetProblem:
         coded: CodedTable,
         *,
         every_feature: bool = False,
-        validation: Objective | None = None,
-        evaluation: str | None = None,
-        recoded: bool | None = None,
         learnt: CodedTable | None = None,
+        **facts: Any,
     ) -> SubsetProblem:
         """Search the features of a coded table by an objective on any rows with the same features.
 
-        ``every_feature`` makes candidates of features of one level, too.
+        ``every_feature`` makes candidates of features of one level, too; ``learnt`` is the table itself by default,
+        and ``facts`` are the other fields.
         """
-        return cls(
-            objective=objective,
-            names=coded.names,
-            candidates=np.arange(coded.n_features) if every_feature else np.flatnonzero(coded.n_levels > 1),
-            validation=validation,
-            evaluation=evaluation,
-            recoded=recoded,
-            learnt=coded if learnt is None else learnt,
-        )
+        candidates = np.arange(coded.n_features) if every_feature else np.flatnonzero(coded.n_levels > 1)
+        return cls(objective, coded.names, candidates, learnt=coded if learnt is None else learnt, **facts)
 
     @classmethod
     def bare(cls, objective: Objective) -> SubsetProblem:
@@ -260,19 +256,9 @@ class SubsetProblem:
         """
         if not walks:  # interrupted before the first step
             walks = [first_record(self.state())]
-        validation = self.validation
-        trace = SearchTrace.of(
-            self.names,
-            walks,
-            criterion_name=self.criterion.name,
-            lower_is_better=self.criterion.lower_is_better,
-            validation_name=None if validation is None else validation.criterion.name,
-            validation_lower_is_better=validation is None or validation.criterion.lower_is_better,
-            validation_total=None if validation is None else validation.total,
-            evaluation=self.evaluation,
-            recoded=self.recoded,
-            **facts,
-        )
+        facts |= {"criterion_name": self.criterion.name, "lower_is_better": self.criterion.lower_is_better}
+        facts |= {} if self.validation is None else self.validation.facts
+        trace = SearchTrace.of(self.names, walks, evaluation=self.evaluation, recoded=self.recoded, **facts)
         if chosen is None:
             chosen = trace.best_on_path() if self.validated or self.constrained else trace.best_subset()
         trace.chosen = chosen

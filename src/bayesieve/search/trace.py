@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import numpy as np
 
-from bayesieve.plain_values import Count, Damaged, Number, converted, number, number_to_json
+from bayesieve.plain_values import Count, Damaged, Finite, Number, converted, number, number_to_json
 from bayesieve.table.frames import polars_frame
 from bayesieve.words import ShortRepr
 
@@ -43,18 +43,22 @@ class _Walks(msgspec.Struct):
     chosen: Positions | msgspec.UnsetType = msgspec.UNSET
 
 
-class _Guided(msgspec.Struct):
+class _Guided(msgspec.Struct, kw_only=True):
     """What guided the walks, and where each starts: its features, their criterion and its validation."""
 
-    criterion: str
+    criterion_name: str = msgspec.field(name="criterion")
     lower_is_better: bool
-    validation: str | None
+    validation_name: str | None = msgspec.field(name="validation")
     validation_lower_is_better: bool
-    validation_total: Number
+    validation_total: Finite | None
     evaluation: str | None
     recoded: bool | None
     starts: list[tuple[Positions, Number, Number]]
     move_validation: list[Number]
+
+
+_GUIDE = _Guided.__struct_fields__[:-2]
+"""Attributes of a trace that are saved as they are."""
 
 
 @dataclass(frozen=True)
@@ -140,20 +144,11 @@ class StepRecorder:
         self._keys = np.random.default_rng(0).integers(1, 2**63, size=problem.n_features, dtype=np.uint64)
 
     def record(
-        self,
-        walk: TraceRecorder,
-        subset: np.ndarray,
-        moves: np.ndarray,
-        costs: np.ndarray,
-        at: int,
-        seconds: float,
-        validation: float = float("nan"),
-        violation: float = 0.0,
+        self, walk: TraceRecorder, subset: np.ndarray, moves: np.ndarray, costs: np.ndarray, at: int, *facts: Any
     ) -> None:
-        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``validation`` and
-        ``violation`` : after the move.
+        """``subset`` : before the move; ``at`` : position among ``moves`` of the one made, or -1; ``facts`` : seconds,
+        and validation and violation after the move.
         """
-        facts = (seconds, validation, violation)
         if not self._every_move:
             if at >= 0:
                 walk.record_one(int(moves[at]), not subset[moves[at]], self._sign * float(costs[at]), *facts)
@@ -353,12 +348,11 @@ class SearchTrace(ShortRepr):
         if self.evaluation is None:
             return None
         where = _EVALUATIONS.get(self.evaluation, f"on {self.evaluation}")
-        others = (
-            "the fitted rows only" if self.evaluation in ("holdout", "validation") else "the rows of the other folds"
-        )
-        return (
-            where if self.recoded is None else f"{where}, levels learnt from {others if self.recoded else 'these rows'}"
-        )
+        if self.recoded is None:
+            return where
+        held_out = self.evaluation in ("holdout", "validation")
+        others = "the fitted rows only" if held_out else "the rows of the other folds"
+        return f"{where}, levels learnt from {others if self.recoded else 'these rows'}"
 
     def was_interrupted(self, max_seconds: float | None) -> bool:
         """Whether something else than this limit of time ended the search early: the user, or a callback."""
@@ -495,19 +489,10 @@ class SearchTrace(ShortRepr):
         )
         if self._is_plain:
             return msgspec.to_builtins(walks)
-        guided = _Guided(
-            criterion=self.criterion_name,
-            lower_is_better=self.lower_is_better,
-            validation=self.validation_name,
-            validation_lower_is_better=self.validation_lower_is_better,
-            validation_total=self.validation_total,
-            evaluation=self.evaluation,
-            recoded=self.recoded,
-            starts=[
-                (s.features.tolist(), number_to_json(s.criterion), number_to_json(s.validation)) for s in self.starts
-            ],
-            move_validation=list(map(number_to_json, moves.validation.tolist())),
-        )
+        facts = [(s.features.tolist(), *map(number_to_json, (s.criterion, s.validation))) for s in self.starts]
+        validations = list(map(number_to_json, moves.validation.tolist()))
+        guide = {name: getattr(self, name) for name in _GUIDE}
+        guided = _Guided(**guide, starts=facts, move_validation=validations)
         return msgspec.to_builtins(walks) | msgspec.to_builtins(guided)
 
     @property
@@ -524,7 +509,8 @@ class SearchTrace(ShortRepr):
         else:
             empty: tuple[list[int], Number, Number] = ([], walks.null_criterion, None)
             starts = [empty] * walks.n_starts
-            guided = _Guided("map", True, None, True, None, None, None, starts, [None] * len(walks.feature))
+            guide = {name: getattr(cls, name) for name in _GUIDE}  # the defaults
+            guided = _Guided(**guide, starts=starts, move_validation=[None] * len(walks.feature))
         n_moves = len(walks.feature)
         columns: list[list[Any]] = [walks.start, walks.adding, walks.cost, walks.move_seconds, guided.move_validation]
         if {n_moves} != set(map(len, columns)) or len(guided.starts) != walks.n_starts:
@@ -558,13 +544,7 @@ class SearchTrace(ShortRepr):
             complete=walks.complete,
             seconds=walks.seconds,
             starts=walk_starts,
-            criterion_name=guided.criterion,
-            lower_is_better=guided.lower_is_better,
-            validation_name=guided.validation,
-            validation_lower_is_better=guided.validation_lower_is_better,
-            validation_total=or_none(number(guided.validation_total)),
-            evaluation=guided.evaluation,
-            recoded=guided.recoded,
+            **{name: getattr(guided, name) for name in _GUIDE},
             chosen=None if walks.chosen is msgspec.UNSET else _marked(walks.chosen, len(names)),
             ended=None if walks.ended is msgspec.UNSET else walks.ended,
         )
@@ -581,13 +561,8 @@ class SearchTrace(ShortRepr):
 
         columns = self.path(evaluated=evaluated)
         names = _COLUMNS if evaluated else _COLUMNS[:-1]
-        schema = {
-            "move": pl.String,
-            "feature": pl.String,
-            "validation": pl.Float64,
-            "criterion": pl.Float64,
-            "seconds": pl.Float64,
-        }
+        texts = dict.fromkeys(("move", "feature"), pl.String)
+        schema = texts | dict.fromkeys(("validation", "criterion", "seconds"), pl.Float64)
         return polars_frame({name: columns[name] for name in names}, schema_overrides=schema)
 
 

@@ -41,6 +41,8 @@ SHARED_OPTIONS = {
     "verbose": Allowed("be a whole number of at least 0", (True, False), Integral, 0),
     "validation_size": Allowed("lie between 0 and 1", (), Real, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)),
     "recode": Allowed.choice(True, False, "auto"),
+    **dict.fromkeys(("replacement", "diagonal", "refit"), Allowed.choice(True, False)),
+    **dict.fromkeys(("locally_predictive", "independent_as_redundant"), Allowed.choice(True, False)),
 }
 """What the options may be that several selectors have."""
 
@@ -241,9 +243,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         coded = self.encoder is None
-        tags.input_tags.allow_nan = not coded
-        tags.input_tags.string = not coded
-        tags.input_tags.sparse = not coded
+        for content in ("allow_nan", "string", "sparse"):
+            setattr(tags.input_tags, content, not coded)
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = coded
         tags.target_tags.required = True

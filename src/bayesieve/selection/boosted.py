@@ -92,7 +92,6 @@ class BoostedSelector(CodedSelector):
     chooses_on_path = False
 
     _allowed = SHARED_OPTIONS | {"n_rounds": Allowed.count(None), "n_features_to_select": Allowed.count(None)}
-    _allowed |= {"replacement": Allowed.choice(True, False)}
 
     n_rounds: int | None = 20
     n_features_to_select: int | None = None
@@ -165,9 +164,8 @@ class BoostedSelector(CodedSelector):
                     for every in walks:
                         every.ended = every.ended or f"with {_counted(self.n_features_to_select, 'feature')}"
             rounds += 1
-            done, total = (
-                (len(_winners(walks)), self.n_features_to_select) if self.n_rounds is None else (rounds, self.n_rounds)
-            )
+            of_features = len(_winners(walks)), self.n_features_to_select
+            done, total = of_features if self.n_rounds is None else (rounds, self.n_rounds)
             clock.show(done, total or 0, max(walk.edge for walk in running))
             if clock.interrupted:
                 return

@@ -100,11 +100,7 @@ class CFSSelector(CodedSelector):
     scores = (Score("cfs_merit", "CFS merit", of="subset"),)
     kernel_families = ("pairs",)
 
-    _allowed = SHARED_OPTIONS | {
-        "search": replace(Allowed.choice(*SEARCHES), types=(Search,)),
-        "locally_predictive": Allowed.choice(True, False),
-        "independent_as_redundant": Allowed.choice(True, False),
-    }
+    _allowed = SHARED_OPTIONS | {"search": replace(Allowed.choice(*SEARCHES), types=(Search,))}
 
     search: Literal["best-first", "forward", "backward"] | Search = "best-first"
     _: KW_ONLY

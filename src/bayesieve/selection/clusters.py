@@ -204,8 +204,6 @@ class DependenceClusterSelector(SubsetSelector):
         "n_combinations": Allowed.count(),
         "q": Allowed("be 'auto' or a number above 0 and up to 1", ("auto",), Real, np.nextafter(0.0, 1.0), 1),
         "linkage": Allowed.choice(*LINKAGES),
-        "diagonal": Allowed.choice(True, False),
-        "refit": Allowed.choice(True, False),
     }
 
     dependence: str | Dependence | Callable[[np.ndarray, np.ndarray], float] = "mutual_information"

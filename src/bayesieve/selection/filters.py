@@ -78,13 +78,7 @@ class RankedSelector(CodedSelector):
             rows = ScoredRows.training(held_out, fit.counts, self.smoothing)
             objective = Objective(criterion, rows)
             values = nested_values(objective, ranking, options.get("n_jobs"))
-            facts = {
-                "validation_name": criterion.name,
-                "validation_lower_is_better": criterion.lower_is_better,
-                "validation_total": objective.total,
-                "evaluation": "holdout",
-                "recoded": recoded,
-            }
+            facts = {**objective.facts, "evaluation": "holdout", "recoded": recoded}
         recorder, every = TraceRecorder(0.0, (), float(values[0])), np.ones(ranking.size, dtype=bool)
         keys = np.arange(1, ranking.size + 1, dtype=np.uint64)
         recorder.record(ranking, every, scores, every, keys, clock.seconds, values[1:])
@@ -99,8 +93,7 @@ class RankedSelector(CodedSelector):
     # Read from the trace, which models that were saved and loaded have too.
     @property
     def ranking_(self) -> np.ndarray:
-        ranking: np.ndarray = self.trace_.walk_moves(0).feature
-        return ranking
+        return self.trace_.walk_moves(0).feature
 
     @property
     def scores_(self) -> np.ndarray:

@@ -226,13 +226,9 @@ def row_splits(
         )
     if not pairs or any(not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2 for pair in pairs):
         raise ValueError(f"{name} must give at least one pair of (train, test) row positions.")
-    return [
-        (
-            _positions(train, labels.size, f"{name} must give training rows"),
-            _positions(test, labels.size, f"{name} must give test rows") if with_tests else test,
-        )
-        for train, test in pairs
-    ]
+    trains = [_positions(train, labels.size, f"{name} must give training rows") for train, _ in pairs]
+    tests = [_positions(test, labels.size, f"{name} must give test rows") if with_tests else test for _, test in pairs]
+    return list(zip(trains, tests, strict=True))
 
 
 def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.ndarray | None = None) -> RowSplits:

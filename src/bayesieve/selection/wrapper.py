@@ -88,10 +88,8 @@ class SubsetSelector(CodedSelector):
                     UserWarning,
                     stacklevel=3,
                 )
-        size, recode = self.validation_size, self.recode
-        return evaluation_rows(
-            coded, evaluation, self.smoothing, seed=seed, validation_size=size, groups=groups, recode=recode
-        )
+        options: dict[str, Any] = {"validation_size": self.validation_size, "recode": self.recode}
+        return evaluation_rows(coded, evaluation, self.smoothing, seed=seed, groups=groups, **options)
 
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
@@ -101,15 +99,9 @@ class SubsetSelector(CodedSelector):
         judged = None
         if rows.validation is not None and validation is not None:
             judged = Objective(validation, rows.validation, constraints)
-        return SubsetProblem.on(
-            Objective(criterion, with_learnt_classes(rows.guide, coded, criterion), constraints),
-            coded,
-            every_feature=coded.levels is None,
-            validation=judged,
-            evaluation=rows.evaluation,
-            recoded=rows.recoded,
-            learnt=rows.learnt,
-        )
+        guide = Objective(criterion, with_learnt_classes(rows.guide, coded, criterion), constraints)
+        facts = {name: getattr(rows, name) for name in ("evaluation", "recoded", "learnt")}
+        return SubsetProblem.on(guide, coded, every_feature=coded.levels is None, validation=judged, **facts)
 
     def _run(
         self,
@@ -293,15 +285,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         return self._run(search.run, problem, getattr(search, "max_seconds", None), telling)
 
     def _greedy(self, problem: SubsetProblem, seed: int) -> GreedySearch:
-        return GreedySearch(
-            direction=self.direction,
-            n_features=self._n_features(problem),
-            tol=self.tol,
-            max_seconds=self.max_seconds,
-            seed=seed,
-            n_jobs=self.n_jobs,
-            resume=self.resume,
-        )
+        same = {name: getattr(self, name) for name in ("direction", "tol", "max_seconds", "n_jobs", "resume")}
+        return GreedySearch(n_features=self._n_features(problem), seed=seed, **same)
 
     def _n_features(self, problem: SubsetProblem) -> int | None:
         size = self.n_features_to_select

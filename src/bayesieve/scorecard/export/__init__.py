@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bayesieve.parts import Registry, arguments
+from bayesieve.parts import Allowed, Registry, arguments, check_allowed
 from bayesieve.scorecard.export.plan import Plan
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.words import listed, named
@@ -18,7 +18,8 @@ from bayesieve.words import listed, named
 class Export(ABC):
     """Writes a model for another system; the options are the arguments of the constructor, all by name.
 
-    Packages that only this target needs are imported when it is used.
+    Packages that only this target needs are imported when it is used. Those of bayesieve declare their options as
+    dataclasses do, and the values that these may take in ``_allowed``.
 
     Attributes
     ----------
@@ -33,6 +34,14 @@ class Export(ABC):
     name: ClassVar[str] = ""
     suffixes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     title: ClassVar[str] = ""
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        **dict.fromkeys(("rows", "reasons"), Allowed.count(low=0)),
+        **dict.fromkeys(("texts", "module"), Allowed.choice(True, False)),
+        "against": Allowed.choice("mean", "best"),
+    }
+
+    def __post_init__(self) -> None:
+        check_allowed(vars(self), self._allowed)
 
     @abstractmethod
     def write(self, plan: Plan) -> str | bytes:

@@ -10,10 +10,10 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from typing import Any, ClassVar
 
-from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Plan, Reader
 from bayesieve.scorecard.export.point_card import Points
@@ -22,7 +22,6 @@ from bayesieve.scorecard.record import UNSEEN
 from bayesieve.table.values import BLANKS
 from bayesieve.words import cut, named, visible
 
-_ALLOWED = {"rows": Allowed.count(low=0), "reasons": Allowed.count(low=0)}
 _HELD = [blank for blank in BLANKS if blank in "\t\n\r" or blank.isprintable() or ord(blank) > 0x7F]  # by a cell
 _EPOCH = 25569  # the serial number of 1970-01-01
 _FIRST_DAY = 61  # 1900-03-01; serial numbers before it are off by one, as Excel has a 29th of February 1900
@@ -37,6 +36,7 @@ _MOST_KEYS, _MOST_COLUMNS, _LONGEST, _EXACT = 2_000, 16_384, 255, 10**15
 _TOGETHER = 40  # keys of a formula, which may have 8,192 characters
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Excel(Export):
     """A workbook that scores an applicant, or pasted rows, by formulas, in Excel 2010 or later and LibreOffice.
 
@@ -79,19 +79,12 @@ class Excel(Export):
     suffixes: ClassVar[Mapping[str, Mapping[str, Any]]] = {".xlsx": {}}
     title = "a workbook that scores typed or pasted values"
 
-    def __init__(
-        self,
-        *,
-        rows: int = 200,
-        reasons: int = 4,
-        target_class: Any = None,
-        pdo: float = 20,
-        base_score: float = 600,
-        base_odds: float = 30,
-    ) -> None:
-        check_allowed({"rows": rows, "reasons": reasons}, _ALLOWED)
-        self.rows, self.reasons, self.target_class = rows, reasons, target_class
-        self.scale = {"pdo": pdo, "base_score": base_score, "base_odds": base_odds}
+    rows: int = 200
+    reasons: int = 4
+    target_class: Any = None
+    pdo: float = 20
+    base_score: float = 600
+    base_odds: float = 30
 
     def write(self, plan: Plan) -> bytes:
         """The content of the workbook."""
@@ -129,12 +122,10 @@ class _Sheets:
         for sheet in (self.work, self.tables):
             sheet.hide()
         self.n_tables = 0
-        self.points = Points(plan.card, **export.scale) if self.is_binary else None
+        scale = {name: getattr(export, name) for name in ("pdo", "base_score", "base_odds")}
+        self.points = Points(plan.card, **scale) if self.is_binary else None
         self.bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
-        self.title, self.wrapped = (
-            book.add_format({"bold": True, "font_size": 16}),
-            book.add_format({"text_wrap": True}),
-        )
+        self.title, self.wrapped = map(book.add_format, ({"bold": True, "font_size": 16}, {"text_wrap": True}))
         self.percent, self.nats = (book.add_format({"num_format": own}) for own in ("0.0%", "0.000"))
         look = {"border": 1, "border_color": "#9AA5B1", "bg_color": "#FFF8DC", "align": "left"}
         kinds = {kind: _FORMATS.get(kind, "General") for kind in plan.columns.values()}
@@ -163,10 +154,7 @@ class _Sheets:
         """Addresses of what a term adds by code: to the log odds and points of two classes, or to each class."""
         term = self.plan.terms[k]
         if self.points is None:
-            return [
-                self.column(own.ravel().tolist())
-                for own in (term.by_code[..., j] for j in range(len(self.plan.classes)))
-            ]
+            return [self.column(term.by_code[..., j].ravel().tolist()) for j in range(len(self.plan.classes))]
         points = self.points.points[term.feature.name]
         by_code = points if term.cell is None else points[term.cell]
         return [self.column(own.ravel().tolist()) for own in (self.plan.log_odds[1][k], by_code)]
@@ -214,12 +202,12 @@ class _Sheets:
                 exact.append(f"EXACT({x},{of_key})*{code + 1}")
             elif key:
                 bare.append(f"EXACT({clean},{of_bare})*ISNUMBER(FIND({of_key},{x}))*{code + 1}")
-        exact, bare = (
-            [line.put("+".join(own[k : k + _TOGETHER]), 0) for k in range(0, len(own), _TOGETHER)]
-            for own in (exact, bare)
-        )
-        either = f"IF(SUM({','.join(bare)})>0,SUM({','.join(bare)}),{reader.unseen + 1})"
-        return f"IF(SUM({','.join(exact)})>0,SUM({','.join(exact)}),{either})" if exact else either
+        found = str(reader.unseen + 1)
+        groups = [[own[k : k + _TOGETHER] for k in range(0, len(own), _TOGETHER)] for own in (exact, bare)]
+        sums = [",".join(line.put("+".join(some), 0) for some in own) for own in groups]
+        for addresses in reversed([own for own in sums if own]):
+            found = f"IF(SUM({addresses})>0,SUM({addresses}),{found})"
+        return found
 
     def scored(self, at: int, cells: Mapping[str, str]) -> tuple[_Line, list[str], list[str]]:
         """Write the line of a row; return it, the addresses of the results, and those of the codes of terms + 1."""
@@ -267,9 +255,8 @@ class _Sheets:
         for i, own in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
             added = [f"INDEX({self.column(table.ravel().tolist())},{codes[k]})" for k, table in own]
             value = sum(table.ravel()[line.results[codes[k]] - 1] for k, table in own)
-            keys.append(
-                line.put(f"ROUND(({'+'.join(added)})*1E{DECIMALS},0)*{n}+{i}", round(value * 10**DECIMALS) * n + i)
-            )
+            units = f"ROUND(({'+'.join(added)})*1E{DECIMALS},0)"
+            keys.append(line.put(f"{units}*{n}+{i}", round(value * 10**DECIMALS) * n + i))
         if not keys:
             return []
         every, texts = f"{keys[0]}:{keys[-1].split('!')[1]}", [self.plan.words.name(name) for name in parts]
@@ -344,12 +331,8 @@ class _Sheets:
                     style = self.bold if line is head else self.wrapped
                     self.card.write_string(at, column, cut(visible(value), 32_000), style)
                 else:
-                    self.card.write_number(
-                        at,
-                        column,
-                        value,
-                        self.nats if isinstance(value, float) and column < 2 + len(plan.classes) else None,
-                    )
+                    are_nats = isinstance(value, float) and column < 2 + len(plan.classes)
+                    self.card.write_number(at, column, value, self.nats if are_nats else None)
         self.card.set_column(0, 0, 26)
         self.card.set_column(1, 1, 60)
         self.card.set_column(2, len(head), 14)
@@ -365,9 +348,8 @@ def _check(plan: Plan, reader: Reader) -> None:
         raise plan.refuse("Excel", f"{len(texts):,} texts {of} (at most {_MOST_KEYS:,})", "use another target")
     for key in texts:
         if len(key) > _LONGEST or not all(own.isprintable() or own in _HELD for own in key):
-            raise plan.refuse(
-                "Excel", f"the text {visible(cut(key, 40))!r} {of}", "shorten it, and fit the model again"
-            )
+            what = f"the text {visible(cut(key, 40))!r} {of}"
+            raise plan.refuse("Excel", what, "shorten it, and fit the model again")
     if any(not isinstance(key, str) and not isinstance(key, bool) and abs(key) >= _EXACT for key in reader.keys):
         raise plan.refuse("Excel", f"numbers of more than 15 digits {of}", "turn them into texts, and fit again")
 

@@ -180,9 +180,8 @@ def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
     """
     keys, cuts = [float(key) for key in reader.keys], reader.cuts or ()
     bounds = sorted({*cuts, *keys, *np.nextafter(keys, -np.inf).tolist(), np.inf})
-    others = (
-        np.full(len(bounds), reader.unseen) if reader.cuts is None else np.searchsorted(cuts, bounds) + reader.first
-    )
+    between = np.full(len(bounds), reader.unseen)
+    others = between if reader.cuts is None else np.searchsorted(cuts, bounds) + reader.first
     codes: list[Any] = [*map(reader.keys.get, bounds, others), reader.missing]
     nodes, ranges = [], [(0, len(bounds))]
     for first, last in ranges:  # grows meanwhile

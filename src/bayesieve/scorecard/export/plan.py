@@ -170,7 +170,7 @@ class Plan:
             return known[id(level)]
 
         terms = []
-        for feature in (card.features[k] for k in card.used.tolist()):
+        for feature in card.used_features:
             cells = feature.cells
             grid = cells._level_of_codes.astype(np.int64) if isinstance(cells, PairLevels) else None
             terms.append(Term(feature, tuple(map(position, cells.by_column)), feature.table, grid))
@@ -179,8 +179,7 @@ class Plan:
     @property
     def classes(self) -> list[Any]:
         """Labels, in the order of the columns of probabilities."""
-        labels: list[Any] = self.card.classes.tolist()
-        return labels
+        return self.card.classes.tolist()
 
     @property
     def columns(self) -> dict[str, str]:

@@ -6,11 +6,11 @@ import re
 import xml.etree.ElementTree as ET
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
 from bayesieve.scorecard.reasons import DECIMALS, columns_in_use, reference_scores
@@ -25,12 +25,12 @@ _UNITS = {
 _BLANKS = r"(?:\s|\p{Z}|\x0b|\x0c|\x1c|\x1d|\x1e|\x1f|\x85)*"
 _TRIMMED = rf"(?s)^{_BLANKS}(.*?){_BLANKS}$"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ALLOWED = {"reasons": Allowed.count(low=0), "against": Allowed.choice("mean", "best")}
 _LARGEST = repr(float(np.finfo(float).max))
 _UNKNOWN = -1
 _KINDS = {int: "integer", float: "double", str: "string"}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Pmml(Export):
     """PMML 4.4: a Scorecard with reason codes for two classes, a RegressionModel with softmax for more.
 
@@ -73,9 +73,8 @@ class Pmml(Export):
     suffixes: ClassVar[Mapping[str, Any]] = {".pmml": {}}
     title = "PMML 4.4, for scoring engines of banks and insurers"
 
-    def __init__(self, *, reasons: int = 0, against: Against = "mean") -> None:
-        check_allowed({"reasons": reasons, "against": against}, _ALLOWED)
-        self.reasons, self.against = reasons, against
+    reasons: int = 0
+    against: Against = "mean"
 
     def write(self, plan: Plan) -> str:
         """The document."""
@@ -111,21 +110,18 @@ def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, mis
     """The last item of the row whose other items equal the fields."""
     names = [*(f"input{k}" for k in range(len(fields))), "output"]
     pairs = [_element("FieldColumnPair", field=field, column=name) for field, name in zip(fields, names, strict=False)]
-    table = [
-        _element("row", *(_element(name, text=item) for name, item in zip(names, row, strict=True))) for row in rows
-    ]
+    cells = ((_element(name, text=item) for name, item in zip(names, row, strict=True)) for row in rows)
+    table = [_element("row", *own) for own in cells]
     options = {"dataType": _KINDS[type(default)], "defaultValue": default, "mapMissingTo": missing}
     return _element("MapValues", *pairs, _element("InlineTable", *table), outputColumn="output", **options)
 
 
 def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str, missing: Any = None) -> ET.Element:
     """The first item of the bin: value, closure, left and right end."""
-    elements = [
-        _element(
-            "DiscretizeBin", _element("Interval", closure=closure, leftMargin=left, rightMargin=right), binValue=to
-        )
-        for to, closure, left, right in bins
-    ]
+    elements = []
+    for to, closure, left, right in bins:
+        interval = _element("Interval", closure=closure, leftMargin=left, rightMargin=right)
+        elements.append(_element("DiscretizeBin", interval, binValue=to))
     return _element("Discretize", *elements, field=field, dataType=kind, mapMissingTo=missing)
 
 
@@ -164,10 +160,7 @@ class _Document:
         self.labels = [str(label) for label in plan.classes]
         self.derived: list[ET.Element] = []
         codes = [self.code(reader) for reader in plan.readers]
-        self.lines = [
-            codes[term.readers[0]] if term.cell is None else self.line(term, [codes[k] for k in term.readers])
-            for term in plan.terms
-        ]
+        self.lines = [self.line(term, [codes[k] for k in term.readers]) for term in plan.terms]
 
     def name(self, wanted: str) -> str:
         """A name that no other field has."""
@@ -193,10 +186,8 @@ class _Document:
         else:
             lost = [key for key in reader.keys if isinstance(key, str) or abs(key) >= 2**53]
             if lost or reader.type == "mixed":
-                what = (
-                    f"values such as {lost[0]!r} of the column {column!r}" if lost else f"the mixed column {column!r}"
-                )
-                raise self.plan.refuse("PMML", what, "fit the model to the column as text")
+                kind = f"values such as {lost[0]!r} of the" if lost else "the mixed"
+                raise self.plan.refuse("PMML", f"{kind} column {column!r}", "fit the model to the column as text")
             for name in others:
                 column = self.derive(f"{column} + {name}", "double", _apply("+", column, name))
             expression = _discretize(column, _bins(reader), "integer", reader.missing)
@@ -213,7 +204,8 @@ class _Document:
 
     def line(self, term: Term, codes: list[str]) -> str:
         """The field of the lines of a pair."""
-        assert term.cell is not None
+        if term.cell is None:
+            return codes[0]
         unseen = len(term.table) - 1
         rows = [(*at, line) for at, line in np.ndenumerate(term.cell) if line != unseen]
         return self.derive(f"cell of {term.feature.name}", "integer", _map(codes, rows, unseen, unseen))

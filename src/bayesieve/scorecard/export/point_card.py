@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from bayesieve.parts import Allowed, check_allowed
+from bayesieve.parts import Allowed
 from bayesieve.scorecard.edits import joined
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan
@@ -82,7 +82,7 @@ class Points(ShortRepr):
         self.card, lines, self._first = card, card.tables.lines[:-1], card.tables.first
         self._of = np.repeat(np.arange(self._first.size), card.tables.n_lines)
         self._odds, self._intercept = card.log_odds(lines), float(card.log_odds(card.intercept))
-        used = [card.features[k] for k in card.used.tolist()]
+        used = card.used_features
         rows = [np.append(feature.counts.sum(axis=1) + np.finfo(float).tiny, 0) for feature in used]
         self._share = np.concatenate([*(own / own.sum() for own in rows), np.zeros(0)])
         if most is None:
@@ -147,7 +147,7 @@ class Points(ShortRepr):
     @property
     def points(self) -> dict[str, np.ndarray]:
         """Of each feature in the model, the points of its cells, then of values never seen in training."""
-        names = [self.card.features[k].name for k in self.card.used.tolist()]
+        names = [feature.name for feature in self.card.used_features]
         return dict(zip(names, np.split(self._points, self._first[1:]), strict=False))
 
     @property
@@ -294,6 +294,7 @@ class PointTable(Export):
         ".md": {"format": "markdown"},
     }
     title = "table of whole points: CSV, HTML or Markdown"
+    _allowed: ClassVar[Mapping[str, Allowed]] = _ALLOWED
     format: str = "csv"
     pdo: float = 20
     base_score: float = 600
@@ -301,9 +302,6 @@ class PointTable(Export):
     max_points: int | None = None
     X: Any = None
     y: Any = None
-
-    def __post_init__(self) -> None:
-        check_allowed(vars(self), _ALLOWED)
 
     def write(self, plan: Plan) -> str:
         points = Points(plan.card, **vars(self))

@@ -6,27 +6,27 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from textwrap import fill
 from typing import Any, ClassVar
 
-from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
 from bayesieve.scorecard.reasons import reference_scores
 from bayesieve.scorecard.record import UNSEEN
 
-_ALLOWED = {"against": Allowed.choice("mean", "best"), "texts": Allowed.choice(True, False)}
 _WIDTH = 118
 _LARGEST = 2**53 - 1  # of the whole numbers that JavaScript tells apart
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Program(Export):
     template: ClassVar[str] = ""
 
-    def __init__(self, *, against: Against = "mean", target_class: Any = None, texts: bool = True) -> None:
-        check_allowed({"against": against, "texts": texts}, _ALLOWED)
-        self.against, self.target_class, self.texts = against, target_class, texts
+    against: Against = "mean"
+    target_class: Any = None
+    texts: bool = True
 
     def write(self, plan: Plan) -> str:
         folder = resources.files("bayesieve.scorecard.export").joinpath("templates")
@@ -105,6 +105,7 @@ class Python(_Program):
         return repr(value)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class JavaScript(_Program):
     """One file of JavaScript without dependencies, for browsers and Node: ``score(row)``, and the ``model`` as data.
 
@@ -144,12 +145,7 @@ class JavaScript(_Program):
     title = "plain JavaScript, for browsers and Node"
     template = "score.js"
 
-    def __init__(
-        self, *, against: Against = "mean", target_class: Any = None, texts: bool = True, module: bool = False
-    ) -> None:
-        super().__init__(against=against, target_class=target_class, texts=texts)
-        check_allowed({"module": module}, {"module": Allowed.choice(True, False)})
-        self.module = module
+    module: bool = False
 
     def write(self, plan: Plan) -> str:
         return super().write(plan) + "export const { score, model } = globalThis.scoring;\n" * self.module

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan
 
 TESTED = "bigquery, clickhouse, databricks, duckdb, mysql, oracle, postgres, redshift, snowflake, spark, sqlite, tsql"
 _ALSO = {"mariadb": "mysql", "postgresql": "postgres", "sqlserver": "tsql"}
-_ALLOWED = {"reasons": Allowed.count(low=0), "against": Allowed.choice("mean", "best")}
 
 
+@dataclass(eq=False, repr=False)
 class Sql(Export):
     """A query that scores the rows of a table.
 
@@ -76,27 +76,24 @@ class Sql(Export):
     suffixes: ClassVar[Mapping[str, Any]] = {".sql": {}}
     title = "a query or a view, in many dialects"
 
-    def __init__(
-        self,
-        dialect: str = "duckdb",
-        table: str = "data",
-        view: str | None = None,
-        reasons: int = 0,
-        against: Against = "mean",
-        target_class: Any = None,
-        keep: str | Sequence[str] | None = None,
-    ) -> None:
+    dialect: str = "duckdb"
+    table: str = "data"
+    view: str | None = None
+    reasons: int = 0
+    against: Against = "mean"
+    target_class: Any = None
+    keep: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
         from sqlglot import Dialects
 
-        check_allowed({"reasons": reasons, "against": against}, _ALLOWED)
-        self.dialect = _ALSO.get(dialect, dialect)
-        if self.dialect not in {own.value for own in Dialects}:
+        super().__post_init__()
+        table, view, dialect = self.table, self.view, _ALSO.get(self.dialect, self.dialect)
+        if dialect not in {own.value for own in Dialects}:
             raise ValueError(f"dialect must be a dialect of sqlglot, such as {TESTED}; got {dialect!r}.")
         if not all(isinstance(own, str) and all(own.split(".")) for own in (table, view or table)):
             raise ValueError(f"table and view must be names, or names with dots between them, got {table!r}, {view!r}.")
-        self.table, self.view = table, view
-        self.reasons, self.against, self.target_class = reasons, against, target_class
-        self.keep = [keep] if isinstance(keep, str) else keep
+        self.dialect, self.keep = dialect, [self.keep] if isinstance(self.keep, str) else self.keep
 
     def write(self, plan: Plan) -> str:
         """The query, after comments about the model."""

@@ -141,9 +141,11 @@ class Query:
 
     def total(self, terms: Sequence[Any]) -> Any:
         """A sum, in brackets."""
-        return _in_groups(
-            terms, lambda own: exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), own), copy=False)
-        )
+
+        def summed(own: Sequence[Any]) -> Any:
+            return exp.paren(reduce(lambda a, b: exp.Add(this=a, expression=b), own), copy=False)
+
+        return _in_groups(terms, summed)
 
     def extreme(self, function: str, numbers: Sequence[Any], known: Any) -> Any:
         """LEAST or GREATEST of numbers, which pass over NULL in some engines; NULL if ``known`` is."""
@@ -180,9 +182,7 @@ class Query:
         if reader.is_text and "" not in reader.keys:
             pairs.append((value.eq(self.text("")), self.number(reader.missing)))
         cuts = reader.cuts or ()
-        at_most = (
-            exp.LTE(this=value, expression=self.key(cut, reader)) for cut in cuts
-        )  # operators would copy the tree
+        at_most = (exp.LTE(this=value, expression=self.key(own, reader)) for own in cuts)  # operators copy the tree
         pairs += [(within, self.number(k)) for k, within in enumerate(at_most, reader.first)]
         return self.case(pairs, self.number(reader.unseen if reader.cuts is None else reader.first + len(cuts)))
 
