@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import UNSEEN, Feature
 from bayesieve.selection.base import seed_of
-from bayesieve.table.frames import polars_frame
+from bayesieve.table.frames import in_library, library_of, polars_frame
 from bayesieve.table.writing import check_html, write_atomically
 from bayesieve.words import ShortRepr
 
@@ -35,7 +35,7 @@ class Drift(ShortRepr):
     Attributes
     ----------
     features : polars.DataFrame
-        What `to_frame` returns.
+        What `to_frame` returns in the library of the rows.
     periods : polars.DataFrame
         One row per group: ``by``, ``rows``, the ``shift`` of the mean score and, with labels, ``labelled`` (rows),
         ``auc``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of the positive
@@ -53,6 +53,7 @@ class Drift(ShortRepr):
     periods: Any
     levels: Any
     n_training: float
+    library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
         facts = {"periods": len(self.periods), "features": self.features["feature"].n_unique()}
@@ -60,10 +61,11 @@ class Drift(ShortRepr):
         return facts | {f"largest_psi{name}": row[key] for row in most for name, key in _LARGEST.items()}
 
     def to_frame(self) -> Any:
-        """One row per group and feature (polars), the most important feature first: ``by``, ``feature``, ``rows``,
-        ``psi`` with the bounds ``psi_low`` and ``psi_high``, ``psi_chance``, ``unseen``, ``missing`` and ``shift``.
+        """One row per group and feature, the most important feature first: ``by``, ``feature``, ``rows``, ``psi`` with
+        the bounds ``psi_low`` and ``psi_high``, ``psi_chance``, ``unseen``, ``missing`` and ``shift``; a dataframe of
+        pandas or pyarrow if the rows were one, else of polars.
         """
-        return self.features
+        return in_library(self.features, self.library)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML page: stability by group, shifts of the score, measures, and levels that changed.
@@ -176,7 +178,7 @@ def drift(
     periods = {"by": rows.names, "rows": counted, **_shifts(card, total), **({} if y is None else _measures(rows))}
     names = ("by", "feature", "rows", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing", "shift")
     frames = (_joined(lines, names), _joined([periods], ()), _with_adjusted(_joined(levels, _OF_LEVELS)))
-    return Drift(*frames, float(card.class_counts.sum()))
+    return Drift(*frames, float(card.class_counts.sum()), library_of(X))
 
 
 def _sums(rows: GroupedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -14,7 +14,7 @@ from bayesieve.evaluation.judged import GroupedRows, grouped_rows
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import check_level
 from bayesieve.statistics import metrics
-from bayesieve.table.frames import polars_frame
+from bayesieve.table.frames import in_library, library_of, polars_frame
 from bayesieve.table.target import class_position
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr, named
@@ -35,7 +35,7 @@ class Evaluation(ShortRepr):
     Attributes
     ----------
     measures : polars.DataFrame
-        What `to_frame` returns.
+        What `to_frame` returns in the library of the rows.
     gaps : polars.DataFrame
         One row per segment, class and rate: its ``value`` in the segment and in all ``others``, and the ``gap`` of
         both with an interval from ``low`` to ``high`` (Newcombe 1998).
@@ -43,16 +43,18 @@ class Evaluation(ShortRepr):
 
     measures: Any
     gaps: Any
+    library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
         n_segments = self.measures["segment"].n_unique() - 1
         return {"segments": n_segments} | dict(self.measures.select("measure", "value").head(4).iter_rows())
 
     def to_frame(self) -> Any:
-        """One row per segment and measure (polars), all rows first: ``segment`` (text), ``by``, ``rows``, ``class``,
-        ``measure``, ``value``, ``low`` and ``high``; null where rows do not tell.
+        """One row per segment and measure, all rows first: ``segment`` (text), ``by``, ``rows``, ``class``,
+        ``measure``, ``value``, ``low`` and ``high``, which are null if the rows are too few to tell; a dataframe of
+        pandas or pyarrow if the rows were one, else of polars.
         """
-        return self.measures
+        return in_library(self.measures, self.library)
 
 
 def evaluate(
@@ -96,8 +98,8 @@ def evaluate(
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> model = SelectiveNB().fit(X[::2], y[::2])
-    >>> auc = evaluate(model, X[1::2], y[1::2]).to_frame().filter(measure="auc")
-    >>> auc.select("low", "high").row(0) > (0.9, 0.9)
+    >>> auc = evaluate(model, X[1::2], y[1::2]).to_frame().query("measure == 'auc'")  # of pandas, as X is
+    >>> auc["low"].item() > 0.9
     True
     """
     level, rows = check_level(level), grouped_rows(model, X, y, by, sample_weight, every)
@@ -112,7 +114,8 @@ def evaluate(
         if at:
             others = Segment.of(rows, own[rows.group[own] != at - 1], level)
             gaps += [(*head, *gap) for gap in _gaps(segment, others)]
-    return Evaluation(framed(lines, (*_HEAD, *_ENDS)), framed(gaps, (*_HEAD, "value", "others", "gap", "low", "high")))
+    frames = framed(lines, (*_HEAD, *_ENDS)), framed(gaps, (*_HEAD, "value", "others", "gap", "low", "high"))
+    return Evaluation(*frames, library_of(X))
 
 
 def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:

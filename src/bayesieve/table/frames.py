@@ -177,15 +177,30 @@ def polars_frame(data: Any, **options: Any) -> Any:
         return pl.DataFrame(spelt_out(data), **options)
 
 
-def in_library_of(X: Any, frame: Any) -> Any:
-    """Results (polars) as a dataframe of the library of ``X``; those of pandas have the index label of each ``row``."""
-    X, dependencies = nw.to_native(X, pass_through=True), nw.dependencies
-    if dependencies.is_pandas_dataframe(X):
+def library_of(X: Any) -> str:
+    """The library whose dataframes results on ``X`` are: "pandas", "pyarrow", or "polars" for all others."""
+    X = nw.to_native(X, pass_through=True)
+    return next((name for name, known in _LIBRARIES.items() if known(X)), "polars")
+
+
+_LIBRARIES = {"pandas": nw.dependencies.is_pandas_dataframe, "pyarrow": nw.dependencies.is_pyarrow_table}
+
+
+def in_library(frame: Any, library: str) -> Any:
+    """Results (polars) as a dataframe of a library."""
+    if library == "pandas":
         import pandas as pd
 
-        made = pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
-        return made.set_axis(X.index[made["row"].to_numpy()], axis=0)
-    return frame.to_arrow() if dependencies.is_pyarrow_table(X) else frame
+        return pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
+    return frame.to_arrow() if library == "pyarrow" else frame
+
+
+def in_library_of(X: Any, frame: Any) -> Any:
+    """Results (polars) as a dataframe of the library of ``X``; those of pandas have the index label of each ``row``."""
+    made = in_library(frame, library_of(X))
+    if library_of(X) == "pandas":
+        made = made.set_axis(nw.to_native(X, pass_through=True).index[made["row"].to_numpy()], axis=0)
+    return made
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
