@@ -17,22 +17,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, xlogy
 
+from bayesieve.discretize import criterion
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder, IntervalCoder
-from bayesieve.discretize.criterion import (
-    Groups,
-    Prior,
-    TooManyBlocks,
-    group_prior,
-    interval_prior,
-    log_factorials,
-    log_partitions,
-    most_parts,
-    part_cost,
-    pays,
-    price_of_cuts,
-    summed,
-    total_costs,
-)
+from bayesieve.discretize.criterion import Groups, Prior, TooManyBlocks
 from bayesieve.discretize.value_counts import ValueBlocks, ValueCounts
 
 Method = Literal["greedy", "optimal"]
@@ -68,7 +55,7 @@ class _MODLCoder(ColumnCoder):
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
         coder = copy(self)
-        coder.price = price_of_cuts(n_columns, n_rows) if self.prior == "sizes" else 0.0
+        coder.price = criterion.price_of_cuts(n_columns, n_rows) if self.prior == "sizes" else 0.0
         return coder
 
 
@@ -193,9 +180,9 @@ class ValueCoder(GroupCoder):
         counts = counts[present].astype(float)
         # The criterion for groups, with every value in its own group.
         n_values = present.size
-        prior = np.log(n_values) + log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
-        cost = total_costs(counts, np.array([n_values]), np.array([prior]))
-        null_cost = total_costs(counts.sum(axis=0)[None, :], np.array([1]), np.array([np.log(n_values)]))
+        prior = np.log(n_values) + criterion.log_partitions(n_values, min(n_values, _MOST_COUNTED))[-1]
+        cost = criterion.total_costs(counts, np.array([n_values]), np.array([prior]))
+        null_cost = criterion.total_costs(counts.sum(axis=0)[None, :], np.array([1]), np.array([np.log(n_values)]))
         return Groups(tuple(present[:, None]), counts, float(cost[0]), float(null_cost[0]))
 
 
@@ -259,8 +246,8 @@ def search_intervals(
     announced, intervals = blocks.announced(prior), []
     for n, total in set(zip(announced.tolist(), blocks.totals.tolist(), strict=True)):
         columns = np.flatnonzero((announced == n) & (blocks.totals == total))
-        parts = min(most, int(n), most_parts(total)) if prior == "sizes" else most
-        costs = interval_prior(n, parts, prior, price)
+        parts = min(most, int(n), criterion.most_parts(total)) if prior == "sizes" else most
+        costs = criterion.interval_prior(n, parts, prior, price)
         apart_here = blocks.has_missing & apart
         intervals.append(_search_columns(blocks.starts, blocks.cumulated, costs, method, columns, apart_here))
     return np.sort(np.concatenate(intervals))
@@ -310,7 +297,11 @@ def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
 
 def _log_factorials(totals: np.ndarray) -> np.ndarray | None:
     """The table for whole class totals, (n_columns, n_classes); None for weights."""
-    return None if totals.dtype == np.float64 else log_factorials(int(totals.sum(axis=1).max()) + totals.shape[1])
+    return (
+        None
+        if totals.dtype == np.float64
+        else criterion.log_factorials(int(totals.sum(axis=1).max()) + totals.shape[1])
+    )
 
 
 def group_values(
@@ -342,11 +333,11 @@ def group_values(
     fixed = present[present == (apart if n_values > 1 else None)]
     free = np.setdiff1d(present, fixed)
     if prior == "sizes":
-        most = min(n_values, most_parts(null_counts.sum()))
-        announced = np.append(group_prior(n_values, most, prior, price), np.full(n_values - most, np.inf))
+        most = min(n_values, criterion.most_parts(null_counts.sum()))
+        announced = np.append(criterion.group_prior(n_values, most, prior, price), np.full(n_values - most, np.inf))
     else:
-        announced = group_prior(n_values, min(n_values, 1 + max(_MAX_PAIRED, _MAX_ORDERED)))
-    null_cost = float(np.log(n_values) + part_cost(null_counts)[0])
+        announced = criterion.group_prior(n_values, min(n_values, 1 + max(_MAX_PAIRED, _MAX_ORDERED)))
+    null_cost = float(np.log(n_values) + criterion.part_cost(null_counts)[0])
     if n_values > 1:
         own = np.append(announced[:1], announced[1 + fixed.size :])
         label = _search_groups(counts[free], own, method, prior, null_cost - least)
@@ -354,10 +345,10 @@ def group_values(
         groups = [free[members] for members in ordered]
         if fixed.size:
             groups, sums = [*groups, fixed], np.vstack([sums, counts[fixed]])
-        cost = total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
+        cost = criterion.total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
         if prior == "sizes":
             cost -= gammaln([group.size + 1.0 for group in groups]).sum()
-        if len(groups) > 1 and pays(cost, null_cost):
+        if len(groups) > 1 and criterion.pays(cost, null_cost):
             return Groups(tuple(groups), sums, float(cost[0]), null_cost)
     return Groups((present,), null_counts, null_cost, null_cost)
 
@@ -377,7 +368,7 @@ def _ordered(counts: np.ndarray, label: np.ndarray) -> tuple[list[np.ndarray], n
     their class counts.
     """
     _, lowest, group = np.unique(label, return_index=True, return_inverse=True)
-    sums = summed(counts.astype(float), group)
+    sums = criterion.summed(counts.astype(float), group)
     order = np.lexsort((lowest, -sums[:, -1] / sums.sum(axis=1)))
     members = np.argsort(group, kind="stable")
     groups = np.split(members, np.cumsum(np.bincount(group))[:-1])
@@ -401,11 +392,11 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
 def _sums(counts: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Counts summed per label, and the row of each value in them."""
     _, row = np.unique(label, return_inverse=True)
-    return summed(counts, row), row
+    return criterion.summed(counts, row), row
 
 
 def _table_for(counts: np.ndarray) -> np.ndarray | None:
-    return None if counts.dtype == np.float64 else log_factorials(int(counts.sum()) + counts.shape[1])
+    return None if counts.dtype == np.float64 else criterion.log_factorials(int(counts.sum()) + counts.shape[1])
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
@@ -495,7 +486,7 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     log_table = _table_for(counts)
     table, row = _distinct_counts(counts)
     frequency = table[:, :-1].sum(axis=1, dtype=float) / table[:, -1]
-    alone, hopeless = part_cost(counts).sum() + prior[len(counts)], useful + _HOPELESS
+    alone, hopeless = criterion.part_cost(counts).sum() + prior[len(counts)], useful + _HOPELESS
     most_frequent = frequency.max()
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
     while threshold < most_frequent:
