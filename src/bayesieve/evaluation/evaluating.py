@@ -209,8 +209,7 @@ class Segment:
         if not self.codes.size:
             return
         scores = metrics.class_scores(self.log_proba)
-        value, errors, rarest = metrics.one_against_rest(scores, self.codes, self.weights)
-        auc = value, *metrics.area_interval(value, errors, rarest, self.weights, self.level)  # by DeLong
+        auc = self._area(scores)
         whole: dict[str, Callable[[], Estimate]] = {
             "accuracy": lambda: self.share(self.decided == self.codes),
             "balanced_accuracy": self._balanced_accuracy,
@@ -242,6 +241,18 @@ class Segment:
     def _at_least_0(self, of_rows: Callable[..., np.ndarray]) -> Estimate:
         mean, low, high = self.mean(of_rows(self.log_proba, self.codes))
         return mean, float(np.maximum(low, 0.0)), high
+
+    def _area(self, scores: np.ndarray) -> Estimate:
+        """As `metrics.area`, with an interval by DeLong."""
+        usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
+        if not usable:
+            return _UNKNOWN
+        found = [metrics.area_with_errors(scores[:, j], self.codes == j, self.weights) for j in usable]
+        areas, errors = zip(*found, strict=True)
+        sizes = np.array([self.weights[self.codes == j].sum() for j in usable])
+        shares, rarest = sizes / sizes.sum(), self.codes == usable[int(sizes.argmin())]
+        auc = float(shares @ np.array(areas))
+        return auc, *metrics.area_interval(auc, shares @ np.array(errors), rarest, self.weights, self.level)
 
     def _compression(self) -> Estimate:
         entropy = metrics.class_entropy(self.codes, self.classes.size, self.weights)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.metrics import confusion_matrix, roc_curve
+from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
 MEASURES = ("accuracy", "auc", "compression_rate", "log_loss", "brier", "balanced_accuracy")
 """Names of the performance measures; higher is better for all but `LOWER_IS_BETTER`."""
@@ -65,21 +65,17 @@ def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = Non
 
     Classes without rows, or with all of them, are left out; NaN if none is left.
     """
-    return one_against_rest(scores, codes, weights)[0]
-
-
-def one_against_rest(
-    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """`area`, what each row adds to its error, as in `area_with_errors`, and the rows of the rarest class in it."""
-    sizes = np.bincount(codes, weights, minlength=scores.shape[1])
-    usable = np.flatnonzero((sizes > 0) & (sizes < sizes.sum()))[-1 if sizes.size == 2 else 0 :]
-    if not usable.size:
-        return float("nan"), np.full(codes.size, np.nan), np.zeros(codes.size, dtype=bool)
-    found = [area_with_errors(scores[:, j], codes == j, weights) for j in usable.tolist()]
-    areas, errors = (np.array(part) for part in zip(*found, strict=True))
-    shares = sizes[usable] / sizes[usable].sum()
-    return float(shares @ areas), shares @ errors, codes == usable[sizes[usable].argmin()]
+    if weights is not None:
+        counted = weights > 0  # a class without weight counts as one without rows
+        scores, codes, weights = scores[counted], codes[counted], weights[counted]
+    shares = np.bincount(codes, weights=weights, minlength=scores.shape[1])
+    usable = [j for j in range(scores.shape[1]) if 0 < np.count_nonzero(codes == j) < codes.size]
+    if not usable:
+        return float("nan")
+    if scores.shape[1] == 2:
+        return float(roc_auc_score(codes == 1, scores[:, 1], sample_weight=weights))
+    areas = [roc_auc_score(codes == j, scores[:, j], sample_weight=weights) for j in usable]
+    return float(np.average(areas, weights=shares[usable]))
 
 
 def class_scores(log_proba: np.ndarray) -> np.ndarray:
