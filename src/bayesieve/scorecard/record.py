@@ -20,7 +20,7 @@ from bayesieve.parts import is_number
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.derived_levels import IndicatorLevels, scores_of
-from bayesieve.table.frames import as_table, polars_frame
+from bayesieve.table.frames import as_table, frame_of_columns, polars_frame
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import class_position, side_of
 from bayesieve.table.values import canonical_text
@@ -120,6 +120,11 @@ class Feature(ShortRepr):
     def level_labels(self) -> np.ndarray:
         """(n_cells + 1,) the label of the level that each cell is part of, and what stands for unseen values."""
         return np.array([*(self.levels.labels[k] for k in self.level_of_cell.tolist()), UNSEEN], dtype=object)
+
+    @cached_property
+    def all_labels(self) -> np.ndarray:
+        """(n_cells + 1,) the labels, and what stands for unseen values."""
+        return np.array([*self.labels, UNSEEN], dtype=object)
 
     @cached_property
     def table(self) -> np.ndarray:
@@ -362,10 +367,9 @@ class Scorecard(ShortRepr):
 
     def _explained(self, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
         used, n_rows = self.used_features, codes.shape[1]
-        codes = np.array([np.minimum(own, len(f.labels)) for f, own in zip(used, codes, strict=True)], dtype=np.int64)
+        codes = np.minimum(codes, self.tables.n_lines[:, None] - 1).astype(np.int64)  # unseen values come last
         labels = [feature.level_labels[own] for feature, own in zip(used, codes, strict=True)]
-        cells = [np.array([*f.labels, UNSEEN], dtype=object)[own] for f, own in zip(used, codes, strict=True)]
-        codes = codes.reshape(len(used), n_rows)
+        cells = [feature.all_labels[own] for feature, own in zip(used, codes, strict=True)]
         return Explanation(
             rows=np.arange(n_rows),
             features=[feature.name for feature in used],
@@ -595,8 +599,6 @@ class Explanation(ShortRepr):
         (nats), and the ``probability`` of the class, which lies between ``low`` and ``high`` in 90 % of cases; a model
         with labels (`SelectiveNB.with_labels`) the readable ``name``.
         """
-        import polars as pl
-
         n_rows, n_features, n_classes = self.contributions.shape
         errors: dict[str, np.ndarray] = {}
         if self.standard_errors is not None and self.intervals is not None:
@@ -605,12 +607,10 @@ class Explanation(ShortRepr):
             names = ("probability", "low", "high")
             errors |= {name: np.repeat(own.ravel(), n_features) for name, own in zip(names, of_class, strict=True)}
         labels = self.classes.tolist()
-        cells = (
-            {} if self.cells is None else {"cell": pl.Series(_for_each_class(self.cells, n_classes), dtype=pl.String)}
-        )
+        cells = {} if self.cells is None else {"cell": _for_each_class(self.cells, n_classes)}
         readable = {} if self.names is None else {"name": list(self.names) * (n_rows * n_classes)}
         per_row = n_classes * n_features
-        return polars_frame(
+        return frame_of_columns(
             {
                 "row": np.repeat(np.asarray(self.rows, dtype=np.int64), per_row),
                 "class": [label for _ in range(n_rows) for label in labels for _ in range(n_features)],
@@ -624,9 +624,7 @@ class Explanation(ShortRepr):
                 **errors,
                 **readable,
             },
-            schema_overrides=dict.fromkeys(
-                ("feature", "value", "level", *["cell"] * (self.cells is not None)), pl.String
-            ),
+            texts=("feature", "value", "level", "cell"),
         )
 
 

