@@ -129,7 +129,7 @@ def test_files_that_are_no_databases(monkeypatch: pytest.MonkeyPatch) -> None:
     for engine, write in WRITE.items():
         write(f"{engine}.db", t=pl.DataFrame({"a": range(5000)}))
         Path("cut.db").write_bytes(Path(f"{engine}.db").read_bytes()[:3000])
-        with pytest.raises(ValueError, match=r"cut.db cannot be read \(.*\); check the file and query"):
+        with pytest.raises(ValueError, match=r"cut.db cannot be read \(.*\); check the file and the query"):
             read_table("cut.db::t")
         shutil.copy(f"{engine}.db", f"whole-{engine}.db")
     with closing(sqlite3.connect("empty.db")) as connection:

@@ -52,7 +52,9 @@ class File:
         try:
             now = File.at(self.path)
         except OSError as error:
-            raise ValueError(f"{self.path} cannot be read any more ({error.strerror}); scan them again.") from error
+            raise ValueError(
+                f"{self.path} cannot be read any more ({error.strerror}); scan the files again."
+            ) from error
         if now != self:
             raise ValueError(f"{self.path} has changed since it was scanned; scan the files again.")
 
@@ -231,7 +233,9 @@ class FilePiece(Piece):
         try:
             frame = self._rows(inside)
         except read_errors() as error:
-            raise ValueError(f"{self.file.path} is damaged or cannot be read; rewrite it, or leave it out.") from error
+            raise ValueError(
+                f"{self.file.path} is damaged or cannot be read; write it again, or leave it out."
+            ) from error
         return pl.DataFrame(
             [
                 frame[name].cast(self.schema[name])
@@ -361,7 +365,9 @@ def _look_at(path: Path) -> tuple[pl.Schema, list[RowGroup]]:
     except EOFError as error:
         raise ValueError(f"{path} is not a Parquet file, or was not written to its end; write it again.") from error
     except OSError as error:
-        raise ValueError(f"{path} cannot be read ({error.strerror or error}); check it and its rights.") from error
+        raise ValueError(
+            f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
+        ) from error
     except pl.exceptions.DuplicateError as error:
         name = re.search("'.*'", str(error), re.DOTALL)
         column = "name" if name is None else f"column named {name[0]}"

@@ -304,7 +304,9 @@ def scan_database(file: Path, inside: str, parent: Path | None) -> Source:
     except Exception as error:
         if isinstance(error, ValueError):
             raise
-        raise ValueError(f"{file} cannot be read ({str(error).splitlines()[0]}); check the file and query.") from error
+        raise ValueError(
+            f"{file} cannot be read ({str(error).splitlines()[0]}); check the file and the query."
+        ) from error
     raise ValueError(f"{file} is neither a SQLite nor a DuckDB database; it is damaged or has a wrong file extension.")
 
 

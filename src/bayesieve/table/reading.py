@@ -78,7 +78,9 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     except ValueError:
         raise
     except OSError as error:
-        raise ValueError(f"{path} cannot be read ({error.strerror or error}); check it and its rights.") from error
+        raise ValueError(
+            f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
+        ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error
     if frame.width == 0:
@@ -224,7 +226,9 @@ def _first_sheet(path: Path) -> pl.DataFrame:
     except OSError:
         raise
     except Exception as error:  # of fastexcel, whose errors have a base class of their own
-        raise ValueError(f"{path} cannot be read as a workbook; it is damaged or has a wrong extension.") from error
+        raise ValueError(
+            f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension."
+        ) from error
 
 
 def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
