@@ -119,8 +119,11 @@ def watched(case: Case, model: Any, X: Any, y: Any, weights: Any) -> None:
     with case.step("drift", must=True):
         found = bayesieve.drift(model, X, labels, groups, sample_weight=weights, n_resamples=20)
         page = found._page()
-    frame, periods = found.to_frame(), found.periods
-    case.check(len(frame) == len(periods) * len(model.scorecard_.used), "a row per group and feature", frame.shape)
+        own = found.to_frame()
+    frame, periods = found.features, found.periods
+    case.check(
+        len(own) == len(frame) == len(periods) * len(model.scorecard_.used), "a row per group and feature", frame.shape
+    )
     case.check(not unbalanced(page), "the page is whole", unbalanced(page))
     for name in ("unseen", "missing"):
         case.check(frame[name].drop_nulls().is_between(-1e-9, 1 + 1e-9).all(), "shares", frame[name])
@@ -129,7 +132,9 @@ def watched(case: Case, model: Any, X: Any, y: Any, weights: Any) -> None:
         shifts = periods.sort("by", nulls_last=True)["shift"].fill_null(0.0).to_numpy()
         case.check(np.allclose(sums["shift"].to_numpy(), shifts, atol=1e-8), "shifts add up", (sums, periods))
     with case.step("evaluate", must=True):
-        measured = bayesieve.evaluate(model, X, y, groups, sample_weight=weights).to_frame()
+        evaluated = bayesieve.evaluate(model, X, y, groups, sample_weight=weights)
+        own, measured = evaluated.to_frame(), evaluated.measures
+    case.check(len(own) == len(measured), "the same rows in any library", own)
     known = measured.filter(pl.col("low").is_not_null())
     inside = (known["low"] <= known["value"] + 1e-9) & (known["value"] <= known["high"] + 1e-9)
     case.check(inside.all(), "values lie within their intervals", known.filter(~inside))
