@@ -153,3 +153,9 @@ def test_models_learn_from_tables(engine: str) -> None:
     Path("p.parquet").symlink_to("credit.db")
     with pytest.raises(ValueError, match="is one of the files that are read"):
         model.predict_to("p.parquet", "credit.db::customers")
+
+
+def test_a_folder_of_files_may_be_named_as_a_database(tmp_path: Path) -> None:
+    (tmp_path / "claims.db").mkdir()
+    pl.DataFrame({"a": [1, 2]}).write_parquet(tmp_path / "claims.db" / "rows.parquet")
+    assert scan("claims.db").names == ("a",)

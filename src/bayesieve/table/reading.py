@@ -131,15 +131,17 @@ def checked_path(path: object) -> Path:
 
 
 def database_in(path: object) -> tuple[Path, str] | None:
-    """The file of a database, and the table or query named after ``::``, as in ``shop.db::customers``; None for others.
+    """The file of a database, and the table or query named after ``::``, as in ``shop.db::customers``; None for others,
+    and for folders.
 
     Examples
     --------
     >>> database_in("shop.db::customers")[1], database_in("customers.csv")
     ('customers', None)
     """
-    file, _, inside = str(path).partition("::")
-    return (Path(file), inside) if Path(file).suffix.lower() in _DATABASES else None
+    name, _, inside = str(path).partition("::")
+    file = Path(name)
+    return (file, inside) if file.suffix.lower() in _DATABASES and not file.is_dir() else None
 
 
 def ending_of(path: Path) -> str:
