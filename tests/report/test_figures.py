@@ -56,6 +56,14 @@ def test_a_figure_is_saved_as_its_name_says(tmp_path: Path) -> None:
     assert repr(figure) == "<Figure: Rows by time. A caption.>"
 
 
+def test_half_characters_are_drawn_saved_and_shown(tmp_path: Path) -> None:
+    figure = Figure("a\ud800", "", small().chart, {"rows": {"x": [1.0], "y": [3], "n": ["\udc00"]}})
+    for suffix in (".html", ".json", ".svg", ".png"):
+        figure.save(tmp_path / f"figure{suffix}")
+    assert json.loads((tmp_path / "figure.json").read_text("utf-8"))["title"]["text"] == "a\ufffd"
+    assert {"text/html", "image/svg+xml"} <= set(figure._repr_mimebundle_())
+
+
 def test_pictures_ask_for_their_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(ImportError, match="pip install vl-convert-python"):

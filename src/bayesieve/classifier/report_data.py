@@ -25,7 +25,7 @@ from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.folds import fingerprint, moments_of
 from bayesieve.evaluation.judged import groups_of
 from bayesieve.report import data as plain
-from bayesieve.report.page import few_digits
+from bayesieve.report.page import in_five_digits
 from bayesieve.report.search import summarise_trace
 from bayesieve.scorecard.export import export
 from bayesieve.scorecard.record import bounds_of
@@ -92,7 +92,7 @@ def report_data(
         settings=_settings(model),
         edits=model.edits_,
         intercept=tuple(model.scorecard_.intercept.tolist()),
-        factors=few_digits(model.scorecard_.errors.intercept.tolist()),
+        factors=in_five_digits(model.scorecard_.errors.intercept.tolist()),
         program=_program(model, place, told) if min_count <= 1 else "",
         version=__version__,
         created=local_now(),
@@ -404,7 +404,7 @@ def _cells(model: SelectiveNB, k: int, min_count: int) -> dict[str, Any]:
     grid = _grid(feature.levels, words) if pair else None  # type: ignore[arg-type]
     rows = rows if grid is not None else joined(rows, min_count)  # cells of a pair are numbered
     whole = len(rows) == cells.n_levels
-    variances = tuple(few_digits(own.tolist()) for own in feature.errors) if whole else None
+    variances = tuple(in_five_digits(own.tolist()) for own in feature.errors) if whole else None
     return {"cells": rows, "unseen": tuple(feature.unseen.tolist()), "grid": grid, "variances": variances}
 
 

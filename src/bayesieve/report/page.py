@@ -104,7 +104,7 @@ class Figure:
 
     def to_svg(self) -> str:
         """A picture as SVG; ImportError without vl-convert-python."""
-        svg: str = self._converter().vegalite_to_svg(self.spec)
+        svg: str = self._converter().vegalite_to_svg(self._as_text())
         # The last digits differ between machines.
         svg = _PLACES.sub(lambda place: _LONG.sub(lambda digits: f"{float(digits[0]):.3f}", place[0]), svg)
         number: dict[str, int] = {}  # parts are numbered by process otherwise
@@ -131,15 +131,19 @@ class Figure:
         """
         suffix = checked_path(path).suffix.lower()
         made: dict[str, Callable[[], str | bytes]] = {
-            ".json": lambda: json.dumps(self.spec, indent=1, ensure_ascii=False),
+            ".json": lambda: self._as_text(indent=1),
             ".svg": self.to_svg,
-            ".png": lambda: self._converter().vegalite_to_png(self.spec, scale=2),
+            ".png": lambda: self._converter().vegalite_to_png(self._as_text(), scale=2),
         } | dict.fromkeys(HTML, self.to_html)
         if suffix not in made:
             raise ValueError(
                 f"A figure is saved as .html, .svg, .png or .json, got {os.fspath(path)!r}; change the extension."
             )
         write_atomically(path, made[suffix]())
+
+    def _as_text(self, indent: int | None = None) -> str:
+        """The specification as JSON; half characters, which no file can hold, are replaced."""
+        return words.printable(json.dumps(self.spec, indent=indent, ensure_ascii=False))
 
     @staticmethod
     def _converter() -> Any:
@@ -164,15 +168,15 @@ class Figure:
         return f"<Figure: {self.title}. {self.caption}>"
 
 
-def few_digits(values: Any) -> Any:
+def in_five_digits(values: Any) -> Any:
     """Nested numbers that only inform, in five digits.
 
     Examples
     --------
-    >>> few_digits([(0.1234567,), 2.0])
+    >>> in_five_digits([(0.1234567,), 2.0])
     [[0.12346], 2.0]
     """
-    return [*map(few_digits, values)] if isinstance(values, (list, tuple)) else float(f"{values:.5g}")
+    return [*map(in_five_digits, values)] if isinstance(values, (list, tuple)) else float(f"{values:.5g}")
 
 
 def cell_text(value: Any, column: str = "") -> str:
@@ -259,9 +263,7 @@ def page(
         bundle=_packed_bundle()[0],
         bundle_hash=_packed_bundle()[1],
         program_hash=_hash(program),
-        data_packed=_packed(
-            json.dumps(plain(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        ),
+        data_packed=_packed(_as_json(data)),
         version=__version__,
         written=words.local_now(),
         **context,

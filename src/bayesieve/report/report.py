@@ -10,7 +10,7 @@ from typing import Any
 from bayesieve.report import charts as draw
 from bayesieve.report.curves import profit_chart
 from bayesieve.report.data import CellRow, DecisionSummary, FeatureSummary, ReportData, SearchSummary
-from bayesieve.report.page import Figure, few_digits, fill, page
+from bayesieve.report.page import Figure, fill, in_five_digits, page
 from bayesieve.report.paths import clusters_figure, search_figure
 from bayesieve.report.search import in_words
 from bayesieve.words import plural
@@ -111,7 +111,7 @@ _OF_PAGE = ("bars", "steps", "pair", "fall", "roc", "threshold", "segments", "sh
 
 def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
     """A feature with its cells as columns, which take less room than rows."""
-    cells = [replace(c, evidence=few_digits(c.evidence), errors=few_digits(c.errors)) for c in feature.cells]
+    cells = [replace(c, evidence=in_five_digits(c.evidence), errors=in_five_digits(c.errors)) for c in feature.cells]
     columns = [f.name for f in fields(CellRow) if f.name != "level" or any(c.level != c.label for c in cells)]
     own = {f.name: getattr(feature, f.name) for f in fields(feature)}
     return own | {"cells": {name: [getattr(cell, name) for cell in cells] for name in columns}}

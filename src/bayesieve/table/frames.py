@@ -211,8 +211,9 @@ def in_library(frame: Any, library: str) -> Any:
 
 def in_library_of(X: Any, frame: Any) -> Any:
     """Results (polars) as a dataframe of the library of ``X``; those of pandas have the index label of each ``row``."""
-    made = in_library(frame, library_of(X))
-    if library_of(X) == "pandas":
+    library = library_of(X)
+    made = in_library(frame, library)
+    if library == "pandas":
         made = made.set_axis(nw.to_native(X, pass_through=True).index[made["row"].to_numpy()], axis=0)
     return made
 
