@@ -20,7 +20,6 @@ _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _MOST_NAMED, _LONGEST = 5, 200
 
-_MANY_DIGITS = re.compile(r"(?<!\d)\d{1,15}\.\d{5,}(e[+-]?\d{1,3})?", re.ASCII)
 _LONGEST_REPR, _LONGEST_VALUE = 400, 60
 _FEW = 4  # numbers that are shown as they are
 
@@ -167,20 +166,6 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def shorten_middle(text: str, limit: int) -> str:
-    """At most `limit` characters, keeping both ends: names with numbers or thresholds differ at the end.
-
-    Examples
-    --------
-    >>> shorten_middle("score of window 12<=0.05", 16)
-    'score o…12<=0.05'
-    """
-    if len(text) <= limit:
-        return text
-    tail = limit // 2
-    return text[: limit - tail - 1].rstrip() + "…" + text[len(text) - tail :]
-
-
 def not_blank(text: str) -> str:
     """The text, or a description if it is invisible."""
     return text if text.strip() else "(empty)" if not text else "(blank)"
@@ -208,17 +193,6 @@ def printable(text: str) -> str:
     'a\ufffdb \\\\u202ec'
     """
     return _INVALID.sub("\N{REPLACEMENT CHARACTER}", _spelt_out(text))
-
-
-def few_digits(text: str) -> str:
-    """Shorten decimals in a name, such as a learnt threshold, to four digits.
-
-    Examples
-    --------
-    >>> few_digits("U(w=60)<=0.0005264041831877983"), few_digits("v1.25")
-    ('U(w=60)<=0.0005264', 'v1.25')
-    """
-    return _MANY_DIGITS.sub(lambda match: f"{float(match.group()):.4g}", text)
 
 
 def sentence(text: str) -> str:

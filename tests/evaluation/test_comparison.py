@@ -36,6 +36,7 @@ from sklearn.tree import DecisionTreeClassifier
 from bayesieve import MAPSelector, RepeatedFolds, SelectiveNB, TableEncoder, WrapperSelector, compare
 from bayesieve.evaluation import Comparison, FixedSplit, TimeFolds, compare_many
 from bayesieve.evaluation.folds import NUMBERS
+from bayesieve.version import __version__
 
 CREDIT = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv").head(160)
 CREDIT = CREDIT.select(*CREDIT.columns[:8], "class")
@@ -418,6 +419,23 @@ def test_brier_scores_of_earlier_results_are_unknown(tmp_path: Path) -> None:
     assert [row["brier"] for row in again.rows] == [*(row["brier"] for row in found.rows[:2]), None]
     known = [row["brier"] for row in found.rows[:2]]
     assert again.summary().select("brier", "brier_std").row(0) == pytest.approx((np.mean(known), np.std(known, ddof=1)))
+
+
+def test_results_of_an_earlier_version_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    X, y = load_breast_cancer(return_X_y=True)
+    compare({"gauss": GaussianNB()}, X, y, THREE, results=path)
+    begun = path.read_text().replace(f'"bayesieve":"{__version__}"', '"bayesieve":"0.0.9"')
+    path.write_text(begun)
+    with pytest.warns(UserWarning, match=rf"found.jsonl was begun with bayesieve 0\.0\.9; .* with {__version__}\."):
+        assert len(compare({"gauss": GaussianNB()}, X, y, RepeatedFolds(3, 2), results=path).rows) == 6
+    text = path.read_text()
+    assert text.startswith(begun), "the earlier lines are kept"
+    first, *_ = text.removeprefix(begun).splitlines()
+    assert json.loads(first)["comparison"]["bayesieve"] == __version__, "the folds below it are of this version"
+    with warnings.catch_warnings(action="error"):
+        compare({"gauss": GaussianNB()}, X, y, RepeatedFolds(3, 2), results=path)
+    assert path.read_text() == text
 
 
 IRIS = load_iris(return_X_y=True)

@@ -131,3 +131,11 @@ def test_heat_maps_name_every_column() -> None:
     svg = ElementTree.fromstring(dependence_figure(names, np.full((30, 30), 0.5).tolist()).to_svg())
     texts = ["".join(e.itertext()) for e in svg.iter() if e.tag.endswith("text") and e.get("opacity") != "0"]
     assert {name: texts.count(name) for name in names} == dict.fromkeys(names, 2)
+
+
+def test_pictures_do_not_depend_on_the_last_digits_of_places() -> None:
+    def drawn(step: float) -> str:
+        spec = {"mark": "point", "encoding": {"x": {"field": "x", "type": "quantitative"}}}
+        return Figure("Steps", "", spec, {"steps": {"x": [0.0, 0.3 + step, 1.0]}}).to_svg()
+
+    assert drawn(0.0) == drawn(1e-15) == drawn(-1e-15)

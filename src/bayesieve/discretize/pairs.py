@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 Finer = Callable[[list[int], list[ColumnCoder], bool], "tuple[FittedColumns, Any]"]
 """Levels and, if asked for, codes of all rows, of the columns at some positions by other coders."""
 
-NumbersApart = Callable[[TableLevels, int], bool]
-"""Whether two columns of numbers are no pair unless named, from the levels of all columns and the number of classes."""
-
 MOST_PAIRS = 60
 """Pairs that ``pairs="auto"`` keeps at most."""
 MOST_COLUMNS = 1000

@@ -61,7 +61,8 @@ def compare(
         Used in training and in all measures; `fit` of every estimator must accept it.
     results : path, optional
         JSON-lines file to which every finished fold of a method is appended. Results already in the file are not
-        computed again: an interrupted run continues to the same result, and methods or repeats may be added.
+        computed again: an interrupted run continues to the same result, and methods or repeats may be added. Those
+        of another version of bayesieve are kept with a warning.
     n_jobs : int or None, default=None
         Number of folds run in parallel, each method then with one thread; None runs one fold after the other, with the
         methods' own threads. Affects seconds only. With a number, Ctrl-C does not wait for running fits.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ from bayesieve.table.writing import check_html, refuse_other_format, write_atomi
 from bayesieve.words import ShortRepr
 
 _FIRST, _LAST = ("accuracy", "auc"), ("log_loss", "n_features")  # measures at the ends of `Comparison.summary`
-_MARK = b'{"comparison":'
+_MARK, _VERSION = b'{"comparison":', "bayesieve"
 
 
 @dataclass(frozen=True, repr=False)
@@ -435,7 +436,8 @@ class ComparisonFile:
 
         Parameters
         ----------
-        settings : numbers that determine the folds; they must be those of the file.
+        settings : what determines the folds; it must be that of the file, except for the version of bayesieve. Folds
+            of another version are kept, with a UserWarning, and the new ones follow settings that name their version.
         data : fingerprint of every data set by name; the file may hold more names, but no other data set of the same
             name. `add_data` adds data sets that are loaded later.
         methods : description of every method by name, likewise.
@@ -448,12 +450,20 @@ class ComparisonFile:
             raise ValueError(f"{self.path} cannot be written (Permission denied); choose another file.")
         saved = self._settings
         other = [name for name in {**saved, **settings} if saved and saved.get(name) != settings.get(name)]
-        if other:
+        if other == [_VERSION]:
+            began, now = saved.get(_VERSION, "an unknown version"), settings.get(_VERSION)
+            warnings.warn(
+                f"{self.path} was begun with bayesieve {began}; the folds it lacks are run with {now}.",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif other:
             pairs = ((name, saved.get(name, "none"), settings.get(name, "none")) for name in other)
             difference = " and ".join(f"{name} {old} instead of {new}" for name, old, new in pairs)
             raise ValueError(f"{self.path} holds results of another protocol ({difference}); choose another file.")
-        if not saved:
-            self._pending.append({"comparison": settings})
+        if not saved or other:
+            self._pending.append({"comparison": settings})  # a version is that of the folds below it
+            self._settings = dict(settings)
         self._describe("data", "another table", data)
         self._describe("method", "a method with other options", methods)
         if self.path.exists():
@@ -524,8 +534,8 @@ class ComparisonFile:
     def _take(self, line: _Line) -> None:
         """Add a line to the settings, descriptions or results; ValueError if it contradicts an earlier one."""
         if line.comparison:
-            self._settings = self._settings or line.comparison
-            fits = self._settings == line.comparison
+            fits = not self._settings or _protocol(self._settings) == _protocol(line.comparison)
+            self._settings = line.comparison
         elif line.description:
             kind, name = ("method", line.method) if line.data is None else ("data", line.data)
             fits = self._described[kind].setdefault(str(name), line.description) == line.description
@@ -544,6 +554,11 @@ class ComparisonFile:
 def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:
     """The finished folds in a file, by data set, method, repeat and fold; ValueError if it is damaged."""
     return ComparisonFile(path).rows
+
+
+def _protocol(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without the version."""
+    return {name: value for name, value in settings.items() if name != _VERSION}
 
 
 def key_of(row: Mapping[str, Any]) -> Key:

@@ -95,14 +95,6 @@ def names(field: str, title: str | None, **more: Any) -> Spec:
     return {"field": field, "type": "nominal", "title": title, "sort": None, **more}
 
 
-def colour(field: str, title: str | None, domain: Sequence[float] | None = None, **more: Any) -> Spec:
-    """A channel of numbers as colours; a ``domain`` of three is centred, for amounts that speak for or against."""
-    scale: Spec = {"range": "heatmap" if domain is None or len(domain) == 2 else "diverging", "interpolate": "rgb"}
-    if domain is not None:
-        scale |= {"domain": list(domain), "clamp": True}
-    return {"field": field, "type": "quantitative", "title": title, "scale": scale, **more}
-
-
 def layer(
     mark: str, style: str = "main", *, data: str | None = None, where: str | None = None, more: Any = None, **on: Any
 ) -> Spec:

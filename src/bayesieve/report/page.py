@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import jinja2
 
 _PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"')
-_LONG = re.compile(r"\d+\.\d{9,}")
+_FRACTION = re.compile(r"\d+\.\d+(?:e-\d+)?")
 _NUMBERED = re.compile(r'(?:(?<=url\(#)|(?<=id="))(clip|gradient_)\d+(?=["\)])')
 _MOST_LINES = 200  # of a table below a figure; `data` holds all
 
@@ -106,7 +106,7 @@ class Figure:
         """A picture as SVG; ImportError without vl-convert-python."""
         svg: str = self._converter().vegalite_to_svg(self._as_text())
         # The last digits differ between machines.
-        svg = _PLACES.sub(lambda place: _LONG.sub(lambda digits: f"{float(digits[0]):.3f}", place[0]), svg)
+        svg = _PLACES.sub(lambda place: _FRACTION.sub(_in_thousandths, place[0]), svg)
         number: dict[str, int] = {}  # parts are numbered by process otherwise
         return _NUMBERED.sub(lambda part: f"{part[1]}{number.setdefault(part[0], len(number) + 1)}", svg)
 
@@ -305,6 +305,10 @@ def _packed_bundle() -> tuple[str, str]:
 
 def _packed(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, mtime=0)).decode()
+
+
+def _in_thousandths(digits: re.Match[str]) -> str:
+    return f"{float(digits[0]):.3f}".rstrip("0").rstrip(".")
 
 
 def _hash(text: str) -> str:
