@@ -34,9 +34,10 @@ from bayesieve_studies.registry import Options, make_study
 from bayesieve_studies.surpassed.successors import SUCCESSORS
 from bayesieve_studies.surpassed.timed import Timed, TimedCampaign, TimedLetters
 
-DEFAULT, TREES, EBM = "bayesieve", "gradient boosting", "EBM"
+DEFAULT, KHIOPS, TREES, EBM = "bayesieve", "Khiops 11 (fractional)", "gradient boosting", "EBM"
 OTHERS: Mapping[str, Callable[[], Any]] = {
     DEFAULT: SelectiveNB,
+    KHIOPS: lambda: PEERS["khiops"](n_jobs=1),
     TREES: lambda: PEERS["hist-gradient-boosting"](),
     EBM: lambda: PEERS["ebm"](n_jobs=1),
 }

@@ -15,6 +15,7 @@ from bayesieve_studies.surpassed.contests import (
     BEST_OF_DONORS,
     DEFAULT,
     EBM,
+    KHIOPS,
     N_DRAWS,
     N_FOLDS,
     TREES,
@@ -110,11 +111,11 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str], over: str = "") -> l
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
-    """The paper's best method, our default and gradient boosting; below, with EBM where it was run, or only that if it
-    was run everywhere. None without results.
+    """The paper's best method, our default, Khiops and gradient boosting; below, with EBM where it was run, or only
+    that if it was run everywhere. None without results.
     """
     rows = _rows(folder, shown.name, first=False)
-    main = (shown.best, DEFAULT, TREES)
+    main = (shown.best, DEFAULT, KHIOPS, TREES)
     found = lines(shown, rows, main)
     first = _rows(folder, shown.name, first=True)
     if first:
@@ -133,7 +134,7 @@ def successors(folder: Path) -> TextTable | None:
     from bayesieve_studies.surpassed.successors import SUCCESSORS
 
     (shown,) = TABLES["boulle2007"]
-    found = lines(shown, _rows(folder, shown.name, first=False), (shown.best, *SUCCESSORS, DEFAULT))
+    found = lines(shown, _rows(folder, shown.name, first=False), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
     titles = [f">{title}" for _, title, _ in shown.measures]
     return TextTable.of(("On", "Method", *titles, ">Features", ">CPU seconds"), found) if found else None
 

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesieve import DiscreteNB, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.search import RankedPath
-from bayesieve_studies.peers import PEERS
 
 LIKELIHOOD, SQUARES = "likelihood", "squares"
 _MOST_STEPS = 200
@@ -124,6 +123,5 @@ SUCCESSORS: Mapping[str, Callable[[], Any]] = {
     "one pass, leave-one-out squares": partial(_one_pass, "brier"),
     "WANBIA, likelihood": partial(WeightedNB, LIKELIHOOD),
     "WANBIA, squares": partial(WeightedNB, SQUARES),
-    "Khiops 11 (fractional)": lambda: clone(PEERS["khiops"](n_jobs=1)),
 }
 """By name, what makes them."""

@@ -1,0 +1,118 @@
+"""Kernels compiled for any processor, as wheels bring them, against kernels compiled for this one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from measuring import Report, in_fresh_process, markdown_table, options_with_data, seconds_of, spread, verdict
+
+MOST = 1.1
+_TIMES = 3
+
+GENERIC = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+"""What a wheel is built with."""
+
+
+@cache
+def _indicators(n_rows: int) -> Any:
+    from wrapper_tables import redundant_indicators
+
+    return redundant_indicators(n_rows, 814)
+
+
+def _wrapper(data: Path, n_rows: int, criterion: str) -> None:
+    from bayesieve import WrapperSelector
+    from bayesieve.criteria.losses import ErrorProbability
+
+    chosen: Any = ErrorProbability() if criterion == "error probability" else criterion
+    evaluation = "train" if criterion == "error probability" else "holdout"
+    WrapperSelector(
+        criterion=chosen, direction="forward", evaluation=evaluation, smoothing=1.0, encoder=None, n_jobs=1
+    ).fit_coded(_indicators(n_rows))
+
+
+@cache
+def _real(data: Path, name: str) -> Any:
+    import bench_wide
+
+    return bench_wide.load(data, name)
+
+
+def _fit(data: Path, n_rows: int, name: str, selector: str) -> None:
+    from bayesieve import SelectiveNB
+
+    X, y = _real(data, name)
+    SelectiveNB(selector, n_jobs=1).fit(X[: n_rows * 10], y[: n_rows * 10])
+
+
+@cache
+def _mixed(n_rows: int) -> Any:
+    from tables import mixed_table
+
+    X, y, *_ = mixed_table(n_rows)
+    return X, y
+
+
+def _long(data: Path, n_rows: int) -> None:
+    from bayesieve import SelectiveNB
+
+    X, y = _mixed(n_rows * 30)
+    SelectiveNB(n_jobs=1).fit(X, y)
+
+
+TASKS: Mapping[str, Callable[..., None]] = {
+    "forward by error probability, 814 indicators": lambda *at: _wrapper(*at, "error probability"),
+    "forward by AUC of held-out rows, 814 indicators": lambda *at: _wrapper(*at, "auc"),
+    "default fit, madelon (500 numbers)": lambda *at: _fit(*at, "madelon", "compression"),
+    "by AUC, madelon": lambda *at: _fit(*at, "madelon", "auc"),
+    "by accuracy, ada (48 columns)": lambda *at: _fit(*at, "ada", "accuracy"),
+    "default fit, 30 mixed columns": _long,
+}
+
+
+def main() -> None:
+    """Seconds of every task with both kinds of code, by processes in turns."""
+    parser = options_with_data(__doc__)
+    arguments = parser.parse_args()
+    n_rows = 300 if arguments.quick else 3_000
+    report = Report("processors", "Machine code for any processor", arguments)
+    rounds = 1 if arguments.quick else 3
+    rows, worst = [], 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        kinds = {"this": {"NUMBA_CACHE_DIR": f"{folder}/this"}, "any": {**GENERIC, "NUMBA_CACHE_DIR": f"{folder}/any"}}
+        for task in TASKS:
+            call = f"{task!r}, own.Path({str(arguments.data)!r}), {n_rows}"
+            command = f"import bench_processors as own; own.measure({call})"
+            for kind in kinds.values():
+                in_fresh_process(command, environment=kind)  # compiles
+            seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
+            for _ in range(rounds):
+                for kind, environment in kinds.items():
+                    seconds[kind].append(float(in_fresh_process(command, environment=environment)))
+            ratio = median(a / b for a, b in zip(seconds["any"], seconds["this"], strict=True))
+            worst = max(worst, ratio)
+            rows.append([task, spread(seconds["this"]), spread(seconds["any"]), f"{ratio:.2f}"])
+    report.add(
+        f"Least of {_TIMES} runs after one that loads the code, in {rounds} processes of either kind in turns, on one "
+        f"thread; the ratio is the median of those of neighbouring processes. {n_rows:,} rows of indicators, "
+        f"{30 * n_rows:,} of mixed columns.\n"
+    )
+    report.add(markdown_table(["task", "this processor", "any processor", "ratio"], rows))
+    report.add(f"\nThe largest ratio: {verdict(worst, MOST)}.")
+    report.close()
+
+
+def measure(task: str, data: Path, n_rows: int) -> None:
+    """Print the least seconds of a task in this process."""
+    run = TASKS[task]
+    run(data, n_rows)
+    print(min(seconds_of(lambda: run(data, n_rows)) for _ in range(_TIMES)))
+
+
+if __name__ == "__main__":
+    main()
