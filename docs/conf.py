@@ -78,6 +78,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bayesieve"
+html_favicon = "site/static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
