@@ -1,4 +1,5 @@
-"""Wheels that bring compiled kernels: for one platform and version of Python, and for any processor of its kind.
+"""Wheels that bring compiled kernels: for one platform and version of Python, and for any processor of its kind; on
+x86-64 also for those with vectors of 256 bits, as wrapper searches take up to twice as long without.
 
 With ``BAYESIEVE_MACHINE_CODE=1`` in the environment, and bayesieve's dependencies installed beside hatchling, the build
 compiles all kernels and packs Numba's files into the package; without, the wheel is pure. The code is found again if
@@ -8,6 +9,7 @@ the sources, the version of Numba and that of Python are the same; else kernels 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -24,9 +26,10 @@ class MachineCodeHook(BuildHookInterface):
             return
         folder = Path(self.root, "build", "machine_code")
         shutil.rmtree(folder, ignore_errors=True)
-        any_processor = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(folder)}
-        environment = {**os.environ, **any_processor, "PYTHONPATH": str(Path(self.root, "src"))}
-        subprocess.run([sys.executable, "-m", "bayesieve", "compile"], env=environment, check=True)
+        for processor in ("generic", *(["x86-64-v3"] if platform.machine() in ("x86_64", "AMD64") else [])):
+            target = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(folder)}
+            environment = {**os.environ, **target, "PYTHONPATH": str(Path(self.root, "src"))}
+            subprocess.run([sys.executable, "-m", "bayesieve", "compile"], env=environment, check=True)
         build_data["force_include"][str(folder)] = "bayesieve/machine_code"
         build_data["pure_python"] = False
         build_data["tag"] = _tag_of_numba()

@@ -52,6 +52,15 @@ def test_a_first_fit_compiles_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.nbi"))
 
 
+@pytest.mark.parametrize("features", ["", "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"])
+def test_processors_with_and_without_long_vectors_compile_nothing(tmp_path: Path, features: str) -> None:
+    *_, sums = first_fit(tmp_path)
+    has = f'import numba.core.codegen as codegen; codegen.get_host_cpu_features = lambda: "{features}"'
+    _, loaded, compiled, again = first_fit(tmp_path, has)
+    assert (loaded > 10, compiled) == (True, 0)
+    assert again == pytest.approx(sums, abs=1e-9)
+
+
 def test_another_numba_compiles_as_ever(tmp_path: Path) -> None:
     *_, sums = first_fit(tmp_path)
     _, loaded, compiled, again = first_fit(tmp_path, 'import numba; numba.__version__ = "0.0.0"')

@@ -22,6 +22,8 @@ from typing import Any
 SHIPPED = Path(__file__).parent / "machine_code"
 """Where wheels for one platform and version of Python bring compiled code, as below NUMBA_CACHE_DIR."""
 
+_WIDE = {"+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe"}
+
 # No wrapper for calls from C, which nobody makes: it takes time to compile.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
@@ -169,18 +171,30 @@ def _nothing() -> None:
     """A kernel that is never called."""
 
 
-def stamp(family: str) -> Path | None:
-    """The file that tells that a family of kernels is on disk, compiled for this processor, or for any, by these
-    versions; None if nothing can be saved.
+@cache
+def processors() -> tuple[str, ...]:
+    """The processors whose code runs on this one, the fastest first: itself, any with vectors of 256 bits (x86-64-v3),
+    which wrapper searches need, and any of its kind.
     """
-    import llvmlite.binding
+    from llvmlite.binding import get_host_cpu_name
+    from numba.core.codegen import get_host_cpu_features
+
+    own = os.environ.get("NUMBA_CPU_NAME") or get_host_cpu_name()
+    wide = own != "generic" and _WIDE.issubset(get_host_cpu_features().split(","))
+    return own, *(["x86-64-v3"] if wide else []), "generic"
+
+
+def stamp(family: str) -> Path | None:
+    """The file that tells that a family of kernels is on disk, compiled by these versions for one of the `processors`;
+    None if nothing can be saved.
+    """
     import numba
 
     own = _folder()
     if own is None:
         return None
     files = []
-    for processor in (os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name(), "generic"):
+    for processor in processors():
         versions = (kernel_sources(), numba.__version__, sys.version_info[:2], platform.machine(), processor)
         name = f"compiled-{family}-{_hash(repr(versions))[:16]}"
         files += [own / name, *SHIPPED.glob(f"*/{name}")]

@@ -54,7 +54,7 @@ class SavedCode(caching.FunctionCache):
 
     It is looked for where it would be saved, below NUMBA_CACHE_DIR, in the folder that wheels fill, and beside the
     sources: a container image or a wheel may have put it there, where nothing can be written; compiled for this
-    processor or else for any one of its kind (NUMBA_CPU_NAME=generic).
+    processor or for one whose code runs here, such as any of its kind (NUMBA_CPU_NAME=generic).
     """
 
     _impl_class = _Code
@@ -80,8 +80,7 @@ class SavedCode(caching.FunctionCache):
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         own = self._index_key(sig, target_context.codegen())
-        triple, *_ = own[1]
-        for key in (own, (own[0], (triple, "generic", ""), *own[2:])):
+        for key in (own, *((own[0], (own[1][0], name, ""), *own[2:]) for name in compiling.processors()[1:])):
             for index in self._indices:
                 data = index.load(key)
                 if data is not None:

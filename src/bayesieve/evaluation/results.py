@@ -451,12 +451,8 @@ class ComparisonFile:
         saved = self._settings
         other = [name for name in {**saved, **settings} if saved and saved.get(name) != settings.get(name)]
         if other == [_VERSION]:
-            began, now = saved.get(_VERSION, "an unknown version"), settings.get(_VERSION)
-            warnings.warn(
-                f"{self.path} was begun with bayesieve {began}; the folds it lacks are run with {now}.",
-                UserWarning,
-                stacklevel=3,
-            )
+            began = f"{self.path} was begun with bayesieve {saved.get(_VERSION, 'of an unknown version')}"
+            warnings.warn(f"{began}; the folds it lacks are run with {settings[_VERSION]}.", stacklevel=3)
         elif other:
             pairs = ((name, saved.get(name, "none"), settings.get(name, "none")) for name in other)
             difference = " and ".join(f"{name} {old} instead of {new}" for name, old, new in pairs)
