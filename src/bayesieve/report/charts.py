@@ -95,6 +95,12 @@ def names(field: str, title: str | None, **more: Any) -> Spec:
     return {"field": field, "type": "nominal", "title": title, "sort": None, **more}
 
 
+def colour(field: str, title: str | None, domain: Sequence[float], **more: Any) -> Spec:
+    """A channel of numbers as colours; a ``domain`` of three is centred, for amounts that speak for or against."""
+    scale = {"range": "heatmap" if len(domain) == 2 else "diverging", "interpolate": "rgb", "domain": list(domain)}
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale | {"clamp": True}, **more}
+
+
 def layer(
     mark: str, style: str = "main", *, data: str | None = None, where: str | None = None, more: Any = None, **on: Any
 ) -> Spec:
