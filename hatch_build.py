@@ -26,7 +26,8 @@ class MachineCodeHook(BuildHookInterface):
             return
         folder = Path(self.root, "build", "machine_code")
         shutil.rmtree(folder, ignore_errors=True)
-        for processor in ("generic", *(["x86-64-v3"] if platform.machine() in ("x86_64", "AMD64") else [])):
+        wide = ["x86-64-v3"] if platform.machine() in ("x86_64", "AMD64") else []
+        for processor in (*wide, "generic"):  # in this order: generic code would do for the others
             target = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(folder)}
             environment = {**os.environ, **target, "PYTHONPATH": str(Path(self.root, "src"))}
             subprocess.run([sys.executable, "-m", "bayesieve", "compile"], env=environment, check=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import zipfile
@@ -85,4 +86,7 @@ def test_what_the_wheels_hold() -> None:
     assert files[pure] <= files[compiled] | {name for name in files[pure] if ".dist-info/" in name}
     assert all(name.startswith("bayesieve/machine_code/kernels_") for name in extra)
     assert {Path(name).suffix for name in extra} == {".nbi", ".nbc", ""}
+    families = [Path(name).name.rpartition("-")[0] for name in extra if "/compiled-" in name]
+    n_processors = 2 if platform.machine() in ("x86_64", "AMD64") else 1
+    assert len(families) == n_processors * len(set(families))
     assert not any("__pycache__" in name for names in files.values() for name in names)
