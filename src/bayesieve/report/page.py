@@ -106,7 +106,7 @@ class Figure:
         """A picture as SVG; ImportError without vl-convert-python."""
         svg: str = self._converter().vegalite_to_svg(self._as_text())
         # The last digits differ between machines.
-        svg = _PLACES.sub(lambda at: _FRACTION.sub(lambda n: str(round(float(n[0]), 3)).removesuffix(".0"), at[0]), svg)
+        svg = _PLACES.sub(lambda place: _FRACTION.sub(_in_thousandths, place[0]), svg)
         number: dict[str, int] = {}  # parts are numbered by process otherwise
         return _NUMBERED.sub(lambda part: f"{part[1]}{number.setdefault(part[0], len(number) + 1)}", svg)
 
@@ -136,9 +136,7 @@ class Figure:
             ".png": lambda: self._converter().vegalite_to_png(self._as_text(), scale=2),
         } | dict.fromkeys(HTML, self.to_html)
         if suffix not in made:
-            raise ValueError(
-                f"A figure is saved as .html, .svg, .png or .json, got {os.fspath(path)!r}; change the extension."
-            )
+            raise ValueError(f"A figure is saved as .html, .svg, .png or .json, got {path}; change the extension.")
         write_atomically(path, made[suffix]())
 
     def _as_text(self, indent: int | None = None) -> str:
@@ -305,6 +303,10 @@ def _packed_bundle() -> tuple[str, str]:
 
 def _packed(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, mtime=0)).decode()
+
+
+def _in_thousandths(digits: re.Match[str]) -> str:
+    return str(round(round(float(digits[0]), 9), 3)).removesuffix(".0")  # twice, lest halves depend on the last digit
 
 
 def _hash(text: str) -> str:
