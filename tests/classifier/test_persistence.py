@@ -576,6 +576,21 @@ def test_a_failing_write_leaves_the_old_file(
     assert os.listdir(tmp_path) == ["model.json"]
 
 
+def test_subsets_that_were_enumerated_stay_out_of_the_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (60, 17)).astype(str), rng.integers(0, 2, 60)
+    X = np.where(rng.random((60, 17)) < 0.6, y[:, None], X).astype(str)
+    selector, encoder = bayesieve.MAPSelector(exhaustive=True), bayesieve.TableEncoder(categorical="values")
+    model = SelectiveNB(selector, encoder=encoder, pairs=0).fit(X, y)
+    assert model.trace_.to_frame().height == 2**17
+    model.save(tmp_path / "model.json")
+    assert (tmp_path / "model.json").stat().st_size < 100_000
+    again = bayesieve.load(tmp_path / "model.json")
+    assert again.trace_.n_models == 2**17
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    again.report(tmp_path / "report.html", X, y)
+
+
 def test_names_of_files(tmp_path: Path) -> None:
     for name in ("model.pkl", "model.html", "model.csv", "model.json.gz", "model.Parquet"):
         with pytest.raises(ValueError, match=r"a model as JSON; end the name in \.json"):

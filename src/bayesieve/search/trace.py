@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Count, Damaged, Finite, Number, converted, number, number_to_json
-from bayesieve.table.frames import polars_frame
+from bayesieve.table.frames import in_library, polars_frame
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class _Guided(msgspec.Struct, kw_only=True):
 
 
 _GUIDE = _Guided.__struct_fields__[:-2]
+_MOST_SAVED = 100_000  # moves of a walk in a file
 """Attributes of a trace that are saved as they are."""
 
 
@@ -237,6 +238,7 @@ class SearchTrace(ShortRepr):
     seconds : duration of the search.
     chosen : (n_features,) bool, the subset that the search chose; None for rankings and averages.
     ended : the reason for which the search ended, in words, if there are several.
+    library : whose dataframe `to_frame` returns: that of the training rows; polars after loading.
     """
 
     names: tuple[str, ...]
@@ -258,6 +260,7 @@ class SearchTrace(ShortRepr):
     recoded: bool | None = None
     chosen: np.ndarray | None = None
     ended: str | None = None
+    library: str = "polars"
 
     @classmethod
     def of(
@@ -468,8 +471,8 @@ class SearchTrace(ShortRepr):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The accepted moves and the totals, as plain values."""
-        accepted = self.moves.accepted
+        """The accepted moves and the totals, as plain values; walks that enumerate subsets lead nowhere, and stay out."""
+        accepted = self.moves.accepted & (np.bincount(self.walk_of) <= _MOST_SAVED)[self.walk_of]
         moves = self.moves.at(accepted)
         walks = _Walks(
             null_criterion=number_to_json(self.null_criterion),
@@ -550,7 +553,7 @@ class SearchTrace(ShortRepr):
         )
 
     def to_frame(self, *, evaluated: bool = False) -> Any:
-        """The walk as a polars dataframe.
+        """The walk as a dataframe.
 
         One row per accepted move (``evaluated=True``: per evaluated move): ``start``, ``step``, ``move`` ("start",
         "add", "drop", or "again" for a feature that is in already), ``feature``, ``n_features``, ``criterion`` (on the
@@ -563,7 +566,7 @@ class SearchTrace(ShortRepr):
         names = _COLUMNS if evaluated else _COLUMNS[:-1]
         texts = dict.fromkeys(("move", "feature"), pl.String)
         schema = texts | dict.fromkeys(("validation", "criterion", "seconds"), pl.Float64)
-        return polars_frame({name: columns[name] for name in names}, schema_overrides=schema)
+        return in_library(polars_frame({name: columns[name] for name in names}, schema_overrides=schema), self.library)
 
 
 _EVALUATIONS = {
