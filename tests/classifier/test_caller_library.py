@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
@@ -16,7 +18,17 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 
 import bayesieve
-from bayesieve import SelectiveNB, drift, evaluate
+from bayesieve import (
+    DependenceClusterSelector,
+    MAPSelector,
+    RepeatedFolds,
+    SelectiveNB,
+    TableEncoder,
+    compare,
+    drift,
+    evaluate,
+    selection_stability,
+)
 
 LIBRARIES: dict[str, tuple[type, Callable[[pl.DataFrame], Any]]] = {
     "pandas": (pd.DataFrame, lambda frame: frame.to_pandas().set_axis([f"row {i}" for i in range(len(frame))])),
@@ -29,6 +41,19 @@ RESULTS: dict[str, Callable[[SelectiveNB, Any, Any], Any]] = {
     "counterfactuals": lambda model, X, y: model.counterfactuals(X),
     "evaluate": lambda model, X, y: evaluate(model, X, y, by="word").to_frame(),
     "drift": lambda model, X, y: drift(model, X, y, by="word").to_frame(),
+    "summary": lambda model, X, y: fitted(model, X, y).summary(),
+    "scorecard": lambda model, X, y: fitted(model, X, y).scorecard_.to_frame(),
+    "edited scorecard": lambda model, X, y: fitted(model, X, y).edit().drop("one").done().scorecard_.to_frame(),
+    "trace": lambda model, X, y: fitted(model, X, y).trace_.to_frame(),
+    "trace of a selector": lambda model, X, y: MAPSelector(random_state=0).fit(X, y).trace_.to_frame(evaluated=True),
+    "levels": lambda model, X, y: fitted(model, X, y).encoder_.to_frame(),
+    "levels of an encoder": lambda model, X, y: TableEncoder().fit(X, y).to_frame(),
+    "levels by hand": lambda model, X, y: TableEncoder(levels={"one": {"cuts": [0.0]}}).fit(X, y).to_frame(),
+    "points": lambda model, X, y: fitted(model, X, y).points().to_frame(),
+    "clusters": lambda model, X, y: DependenceClusterSelector(random_state=0).fit(X, y).candidates_,
+    "stability": lambda model, X, y: selection_stability(MAPSelector(), X, y, cv=3).to_frame(),
+    "comparison": lambda model, X, y: compare({"map": model}, X, y, RepeatedFolds(n_folds=2)).summary(),
+    "folds": lambda model, X, y: compare({"map": model}, X, y, RepeatedFolds(n_folds=2)).frame,
 }
 NUMBERS = ("MODLDiscretizer", "MDLPDiscretizer", "EqualFrequencyDiscretizer", "EqualWidthDiscretizer", "RandomSums")
 OTHERS = (
@@ -52,11 +77,18 @@ def model() -> SelectiveNB:
     return SelectiveNB("map", random_state=0).fit(*table())
 
 
+def fitted(model: SelectiveNB, X: Any, y: Any) -> SelectiveNB:
+    """Another model of the same options."""
+    return clone(model).fit(X, y)
+
+
 def plain(frame: Any) -> pl.DataFrame:
-    """As polars, numbers as floats: pandas has no other missing numbers."""
+    """As polars without times, numbers as floats: pandas has no other missing numbers."""
     frame = pl.from_pandas(frame) if isinstance(frame, pd.DataFrame) else pl.DataFrame(frame)
-    return frame.with_columns(pl.col(pl.Int64, pl.UInt32).cast(pl.Float64)).with_columns(
-        pl.col(pl.Float64).fill_nan(None)
+    return (
+        frame.select(cs.exclude(cs.contains("seconds")))
+        .with_columns(pl.col(pl.Int64, pl.UInt32).cast(pl.Float64))
+        .with_columns(pl.col(pl.Float64).fill_nan(None))
     )
 
 
@@ -89,3 +121,20 @@ def test_set_output_is_respected(library: str, name: str) -> None:
         for out in (way.fit_transform(X, y), way.transform(X)):
             assert type(out) is LIBRARIES[library][0]
             assert library == "polars" or out.index.equals(X.index)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_files_do_not_depend_on_the_library(library: str, tmp_path: Path) -> None:
+    frame, y = table()
+    X = LIBRARIES[library][1](frame)
+    own = fitted(model(), X, y)
+    own.save(tmp_path / "model.json")
+    assert type(bayesieve.load(tmp_path / "model.json").summary()) is pl.DataFrame
+    for by, one in {"own": own, "expected": model()}.items():
+        one.export(tmp_path / f"{by}.csv", to="points")
+    points, expected = (pl.read_csv(tmp_path / f"{by}.csv", comment_prefix="#") for by in ("own", "expected"))
+    assert points.equals(expected)
+    compare({"map": own}, X, y, RepeatedFolds(n_folds=2)).write_csv(tmp_path / "folds.csv")
+    assert pl.read_csv(tmp_path / "folds.csv").height == 2
+    selection_stability(MAPSelector(), X, y, cv=3).figure(tmp_path / "stability.html")
+    compare({"map": own, "all": SelectiveNB("all")}, X, y, RepeatedFolds(n_folds=2)).report(tmp_path / "compared.html")

@@ -134,7 +134,7 @@ def test_any_selector_and_table_and_any_threads(selector: Any, tmp_path: Any) ->
     for table, n_jobs in ((np.asarray, 2), (pl.DataFrame, -1)):
         again = selection_stability(selector, table(X.to_numpy()), Y.to_numpy(), cv=3, n_jobs=n_jobs)
         np.testing.assert_array_equal(again.weights, found.weights)
-    frame = found.to_frame()
+    frame = pl.from_pandas(found.to_frame())
     assert frame.columns == ["feature", "frequency", "mean_weight", "weights"]
     assert frame["frequency"].to_list() == sorted(found.frequency.tolist(), reverse=True)
     first = frame.row(0, named=True)

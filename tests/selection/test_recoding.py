@@ -26,6 +26,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.criteria.scored_rows import folds_by_class
 from bayesieve.search import SearchTrace
 from bayesieve.selection import row_splits
+from tests.selection.moves import moves
 
 
 def mixed_table(n_rows: int = 150, n_classes: int = 2, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -81,7 +82,7 @@ def subsets_of(trace: SearchTrace) -> list[tuple[list[str], float, float]]:
     """Subset, criterion and validation of every step of a forward search."""
     names: list[str] = []
     steps = []
-    for row in trace.to_frame().iter_rows(named=True):
+    for row in moves(trace).iter_rows(named=True):
         names = names if row["feature"] is None else [*names, row["feature"]]
         steps.append((names, row["criterion"], row["validation"]))
     return steps
@@ -140,7 +141,7 @@ def test_rankings_are_measured_on_rows_that_the_levels_do_not_know(make: Any) ->
     honest = make(validation="log_loss", encoder=PUBLISHED).fit(X, y)
     assert optimistic.trace_.recoded is False
     assert honest.trace_.recoded is True
-    wrong, right = (s.trace_.to_frame()["validation"].to_list()[-1] for s in (optimistic, honest))
+    wrong, right = (moves(s.trace_)["validation"].to_list()[-1] for s in (optimistic, honest))
     rows = np.random.default_rng(0).permutation(y.size)
     levels = refitted(X, y, rows[:270], rows[270:], list(X.columns), prior="published")
     true = log_loss(y[rows[270:]], np.exp(levels))
@@ -175,14 +176,14 @@ def test_levels_that_do_not_depend_on_classes_stay(evaluation: Any) -> None:
     encoder = TableEncoder(numeric="equal-frequency", categorical="values")
     plain = WrapperSelector(encoder=encoder, recode=False, **options).fit(X, y)
     auto = WrapperSelector(encoder=encoder, **options).fit(X, y)
-    assert auto.trace_.to_frame().drop("seconds").equals(plain.trace_.to_frame().drop("seconds"))
+    assert moves(auto.trace_).equals(moves(plain.trace_))
     assert auto.trace_.recoded is None
     scores = X[["size", "income"]]
     indicators = [
         WrapperSelector(encoder=IndicatorEncoder(thresholds=[-1.0, 0.0, 1.0]), recode=recode, **options).fit(scores, y)
         for recode in (True, False, "auto")
     ]
-    first, *others = [selector.trace_.to_frame().drop("seconds") for selector in indicators]
+    first, *others = [moves(selector.trace_) for selector in indicators]
     assert all(first.equals(other) for other in others)
     assert all(selector.trace_.recoded is None for selector in indicators)
 
@@ -237,7 +238,7 @@ def test_pictures_say_where_a_criterion_was_measured(selector: Any, words: str) 
 def test_the_area_under_the_curve_is_one_half_without_features(evaluation: Any, n_classes: int) -> None:
     X, y = mixed_table(151, n_classes)
     selector = WrapperSelector("auc", direction="forward", evaluation=evaluation, validation="auc").fit(X, y)
-    first = selector.trace_.to_frame().row(0, named=True)
+    first = moves(selector.trace_).row(0, named=True)
     assert first["criterion"] == selector.trace_.null_criterion == 0.5
     assert first["validation"] == (0.5 if evaluation == "holdout" else None)
     assert "0.5" in path_figure(selector).caption

@@ -26,6 +26,7 @@ from bayesieve import (
 from bayesieve.criteria import AUC, Criterion, ExpectedCost, Precision, Recall, RowLoss, Scorer
 from bayesieve.report.search import Measure
 from bayesieve.search import MultiStart, RankedPath, SubsetProblem
+from tests.selection.moves import moves
 
 
 def mixed_frame(n_rows: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -47,10 +48,10 @@ def test_constant_columns_are_candidates_among_codes_only() -> None:
     codes = np.column_stack([np.zeros(40, int), np.arange(40) % 2, np.arange(40) // 20])
     selector = WrapperSelector("error", direction="forward", evaluation="train", encoder=None).fit(codes, codes[:, 1])
     assert selector.support_.tolist() == [False, True, False]
-    assert selector.trace_.to_frame().height == 4
+    assert moves(selector.trace_).height == 4
     frame, y = mixed_frame()
     selector = WrapperSelector("log_loss", evaluation="loo").fit(frame, y)
-    assert set(selector.trace_.to_frame()["feature"].drop_nulls()) == {"age", "job", "income"}
+    assert set(moves(selector.trace_)["feature"].drop_nulls()) == {"age", "job", "income"}
 
 
 def test_held_out_half_keeps_the_shares_of_the_classes() -> None:
@@ -63,7 +64,7 @@ def test_held_out_half_keeps_the_shares_of_the_classes() -> None:
     brier = WrapperSelector(encoder=None, validation="brier").fit(X, y)
     assert brier.trace_.validation_name == "brier"
     auc = WrapperSelector("auc", encoder=None, validation="auc", direction="forward").fit(X, y)
-    values = auc.trace_.to_frame()["validation"].to_numpy()
+    values = moves(auc.trace_)["validation"].to_numpy()
     assert auc.n_features_selected_ == int(np.argmax(values >= values.max() - 1e-12))  # higher is better
 
 
@@ -76,13 +77,13 @@ def test_groups_stay_together() -> None:
     options: dict[str, Any] = {"encoder": None, "smoothing": 1.0, "criterion": "log_loss", "direction": "forward"}
     apart = WrapperSelector(evaluation=GroupKFold(5), **options).fit(X, y, groups=groups)
     mixed = WrapperSelector(evaluation=StratifiedKFold(5, shuffle=True, random_state=0), **options).fit(X, y)
-    assert apart.trace_.to_frame()["feature"].to_list() == [None, "x1", "x0"]
-    assert mixed.trace_.to_frame()["feature"].to_list() == [None, "x0", "x1"]
+    assert moves(apart.trace_)["feature"].to_list() == [None, "x1", "x0"]
+    assert moves(mixed.trace_)["feature"].to_list() == [None, "x0", "x1"]
     selector = WrapperSelector(evaluation=GroupKFold(5), **options).set_params(encoder="modl")
     frame = pd.DataFrame(X.astype(str), columns=["group", "hint"])
     inside = SelectiveNB(selector).fit(frame, y, groups=groups)
     alone = clone(selector).fit(frame, y, groups=groups)
-    assert inside.trace_.to_frame().drop("seconds").equals(alone.trace_.to_frame().drop("seconds"))
+    assert moves(inside.trace_).equals(moves(alone.trace_))
     coded = TableEncoder().fit_transform_coded(frame, y)
     with pytest.raises(ValueError, match="MAPSelector makes no use of groups; leave it out"):
         MAPSelector().fit_coded(coded, groups=groups)
@@ -115,7 +116,7 @@ def test_brier_is_that_of_scikit_learn(n_classes: int, weighted: bool) -> None:
     model = DiscreteNB(smoothing=1.0).fit(X, y, sample_weight=weights)
     chances = model.predict_proba(X)
     expected = brier_score_loss(y, chances[:, 1] if n_classes == 2 else chances, sample_weight=weights)
-    assert trace.to_frame()["criterion"].to_list()[-1] == pytest.approx(expected, abs=1e-12)
+    assert moves(trace)["criterion"].to_list()[-1] == pytest.approx(expected, abs=1e-12)
     assert "Brier score" in Measure(trace.criterion_name).capitalised
 
 
@@ -212,7 +213,7 @@ def test_a_stopped_search_goes_on() -> None:
     frame, y = mixed_frame()
     stopped, whole = WrapperSelector(max_seconds=0).fit(frame, y), WrapperSelector().fit(frame, y)
     again = WrapperSelector(resume=stopped.trace_).fit(frame, y)
-    assert again.trace_.to_frame().drop("seconds").equals(whole.trace_.to_frame().drop("seconds"))
+    assert moves(again.trace_).equals(moves(whole.trace_))
 
 
 def test_callbacks_hear_of_every_move_and_may_end_the_search() -> None:
@@ -238,11 +239,11 @@ def test_callbacks_hear_of_every_move_and_may_end_the_search() -> None:
     frame, y = mixed_frame()
     heard = Counter(most=10**6)
     selector = WrapperSelector(direction="forward").set_callbacks(heard).fit(frame, y)
-    assert heard.ended == selector.trace_.to_frame().height  # the moves, and the fit itself
+    assert heard.ended == moves(selector.trace_).height  # the moves, and the fit itself
     assert heard.torn_down
     with pytest.warns(UserWarning, match="interrupted"):
         short = WrapperSelector(direction="forward").set_callbacks(Counter(most=2)).fit(frame, y)
-    assert short.trace_.to_frame().height == 3
+    assert moves(short.trace_).height == 3
 
 
 def test_the_classifier_searches_on_the_rows_in_their_order() -> None:
@@ -250,7 +251,7 @@ def test_the_classifier_searches_on_the_rows_in_their_order() -> None:
     splits = [(np.arange(0, 200), np.arange(200, 300))]
     alone = WrapperSelector("log_loss", evaluation=splits).fit(frame, y)
     inside = SelectiveNB(WrapperSelector("log_loss", evaluation=splits)).fit(frame, y)
-    assert inside.trace_.to_frame().drop("seconds").equals(alone.trace_.to_frame().drop("seconds"))
+    assert moves(inside.trace_).equals(moves(alone.trace_))
 
 
 def test_accuracy_and_auc_are_forward_wrappers_on_training_rows() -> None:
@@ -259,7 +260,7 @@ def test_accuracy_and_auc_are_forward_wrappers_on_training_rows() -> None:
         wrapper = WrapperSelector(criterion, direction="forward", evaluation="train").fit(frame, y)
         selector = kind().fit(frame, y)
         np.testing.assert_array_equal(selector.weights_, wrapper.weights_)
-        assert selector.trace_.to_frame().drop("seconds").equals(wrapper.trace_.to_frame().drop("seconds"))
+        assert moves(selector.trace_).equals(moves(wrapper.trace_))
 
 
 def test_accuracy_stops_once_it_does_not_rise() -> None:
@@ -267,8 +268,8 @@ def test_accuracy_stops_once_it_does_not_rise() -> None:
     wrapper = WrapperSelector("error", direction="forward", evaluation="train", tol=0.0).fit(X, y)
     selector = AccuracySelector(tol=0.0).fit(X, y)
     np.testing.assert_array_equal(selector.weights_, wrapper.weights_)
-    errors = selector.trace_.to_frame()["criterion"].to_numpy()
-    assert 1 < errors.size < AccuracySelector().fit(X, y).trace_.to_frame().height
+    errors = moves(selector.trace_)["criterion"].to_numpy()
+    assert 1 < errors.size < moves(AccuracySelector().fit(X, y).trace_).height
     assert (np.diff(errors) < 0).all()
 
 
@@ -300,7 +301,7 @@ def test_criteria_of_a_class_and_scorers_by_name(name: str, criterion: Criterion
     frame, y = mixed_frame()
     options = {"direction": "forward", "evaluation": 3}
     by_name, given = (WrapperSelector(one, **options).fit(frame, y) for one in (name, criterion))
-    assert by_name.trace_.to_frame().drop("seconds").equals(given.trace_.to_frame().drop("seconds"))
+    assert moves(by_name.trace_).equals(moves(given.trace_))
     assert WrapperSelector(validation=name).fit(frame, y).trace_.validation_name == criterion.name
 
 
@@ -312,7 +313,7 @@ def test_multi_start_auc_is_that_of_the_search(n_classes: int) -> None:
     problem = SubsetProblem.of(selector.encoder_.fit_transform_coded(X, y), "m-estimate", AUC())
     trace = MultiStart(seed=3).run(problem)
     np.testing.assert_array_equal(selector.support_, trace.best_on_path())
-    assert selector.trace_.to_frame().drop("seconds").equals(trace.to_frame().drop("seconds"))
+    assert moves(selector.trace_).equals(moves(trace))
 
 
 def test_indicators_are_selected_by_name_and_kept_compact() -> None:
@@ -330,8 +331,8 @@ def test_indicators_are_selected_by_name_and_kept_compact() -> None:
     np.testing.assert_array_equal(kept, np.asarray(fitted.transform(X))[:, selector.support_])
     coded = fitted.fit_transform_coded(X, y)
     plain = WrapperSelector(direction="forward", encoder=None).fit(np.asarray(coded.codes.T), y)
-    found = selector.trace_.to_frame()["criterion"].to_numpy()
-    np.testing.assert_allclose(plain.trace_.to_frame()["criterion"].to_numpy(), found, rtol=0, atol=1e-13)
+    found = moves(selector.trace_)["criterion"].to_numpy()
+    np.testing.assert_allclose(moves(plain.trace_)["criterion"].to_numpy(), found, rtol=0, atol=1e-13)
     assert selector.n_features_in_ == 3
 
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from bayesieve import MAPSelector, SelectiveNB
 from bayesieve.table import as_table
-from bayesieve.table.frames import polars_frame, take_rows
+from bayesieve.table.frames import results_frame, take_rows
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_batches_stay_batches() -> None:
 
 
 def test_half_characters_are_spelt_out() -> None:
-    frame = polars_frame({"a\ud800": ["x\udfff", None, "é"], "b": np.arange(3)})
+    frame = results_frame({"a\ud800": ["x\udfff", None, "é"], "b": np.arange(3)})
     assert frame.columns == ["a\\ud800", "b"]
     assert frame["a\\ud800"].to_list() == ["x\\udfff", None, "é"]
     model = SelectiveNB("all").fit(np.array([[1.0], [2.0]] * 20), [0, 1] * 20)

@@ -157,8 +157,8 @@ def smoothing_in_words(model: SelectiveNB) -> str:
 
 
 def summarise(model: SelectiveNB) -> Any:
-    """One row per feature, most important first (polars)."""
-    from bayesieve.table.frames import polars_frame
+    """One row per feature, most important first."""
+    from bayesieve.table.frames import in_library, results_frame
 
     levels = model.encoder_.levels_
     card = model.scorecard_
@@ -167,7 +167,7 @@ def summarise(model: SelectiveNB) -> Any:
     if any(of_levels):
         positive = str(card.classes[card.positive])
         monotone = {"monotone": of_levels, "monotone_class": [positive if sign else None for sign in of_levels]}
-    frame = polars_frame(
+    frame = results_frame(
         {
             "feature": list(TableLevels.of(model.encoder_.levels_).names),
             "kind": [level.kind for level in levels],
@@ -178,7 +178,8 @@ def summarise(model: SelectiveNB) -> Any:
             **monotone,
         }
     )
-    return frame.sort(["importance", "weight", "level_score"], descending=True, maintain_order=True)
+    order = ["importance", "weight", "level_score"]
+    return in_library(frame.sort(order, descending=True, maintain_order=True), card.library)
 
 
 def _class_shares(model: SelectiveNB) -> str:

@@ -423,7 +423,8 @@ def facts_of(
     names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
     provenance = {"evidence": evidence, "weight_factor": factor, "smoothing": smoothing, "n_rows": n_rows}
     provenance |= {} if positive is None else {"positive": positive}
-    return {"columns": tuple(names)[: encoder.n_features_in_], "provenance": provenance}
+    columns = tuple(names)[: encoder.n_features_in_]
+    return {"columns": columns, "provenance": provenance, "library": encoder._library}
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:

@@ -230,7 +230,8 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 "unseen": feature.unseen.tolist(),
                 "standard_errors": feature.standard_errors.tolist(),
                 **({"factors": feature.factors.tolist()} if feature.factors.size else {}),
-                **({} if _counts_rows(feature) else {"counts": feature.counts.tolist()}),
+                # Codes may be fitted with other weights than coded.
+                **({"counts": feature.counts.tolist()} if np.any(feature.counts != feature.cells.counts) else {}),
                 **({} if feature.cells is feature.levels else {"cells": feature.cells.to_json()}),
                 **({} if card.side * feature.sign == signs.get(feature.name, 0) else {"sign": feature.sign}),
             }
@@ -246,11 +247,6 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "search": model.trace_.to_json(),
         "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
     }
-
-
-def _counts_rows(feature: Feature) -> bool:
-    """Whether its cells count the rows that it was fitted to; codes may be fitted with other weights than coded."""
-    return np.array_equal(np.asarray(feature.cells.counts), feature.counts)
 
 
 def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:

@@ -839,15 +839,12 @@ def with_predictions(model: SelectiveNB, frame: Any) -> Any:
         return native.map_partitions(partial(_quietly, model), meta=_quietly(model, native._meta))
     if depends.is_pyspark_dataframe(native) or depends.is_pyspark_connect_dataframe(native):
         return _with_predictions_of_spark(model, native)
-    if depends.is_into_dataframe(native) or (hasattr(native, "__arrow_c_stream__") and not _is_query(native)):
+    is_query = depends.is_polars_lazyframe(native) or depends.is_duckdb_relation(native)
+    if depends.is_into_dataframe(native) or (hasattr(native, "__arrow_c_stream__") and not is_query):
         return in_memory(model, native)
     from bayesieve.classifier.expressions import query_with_predictions
 
     return query_with_predictions(model, frame)
-
-
-def _is_query(native: Any) -> bool:
-    return bool(nw.dependencies.is_polars_lazyframe(native) or nw.dependencies.is_duckdb_relation(native))
 
 
 def _quietly(model: SelectiveNB, frame: Any) -> Any:

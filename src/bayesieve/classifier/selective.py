@@ -25,7 +25,7 @@ from bayesieve.scorecard.record import scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
-from bayesieve.table.frames import copy_features, is_scan
+from bayesieve.table.frames import copy_features, is_scan, library_of
 from bayesieve.table.target import class_position, side_of
 from bayesieve.words import named
 
@@ -244,6 +244,7 @@ class SelectiveNB(Predicting):
             with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
                 rows, coded = steps.code(rows, encoder, options)
             seen, groups = table_cautions(rows.table, coded, encoder), rows.groups
+            encoder._library = library_of(X)
             del rows, X  # the columns of the table may be copies
             coded, moved = steps.with_offset(self, with_benefit(coded, benefit, selector), offset)
             more = {"seen": seen, "groups": groups, "moved": moved}
@@ -314,6 +315,7 @@ class SelectiveNB(Predicting):
         for name in ("benefit_rule_", "id_columns_"):
             self.__dict__.pop(name, None)
         self.selector_, self.encoder_, self.trace_, self.scorecard_ = selector, encoder, selector.trace_, card
+        self.trace_.library = card.library
         self.classes_, self.target_name_ = card.classes, target_name
         seen = [caution for caution in (weights_caution(coded.weights), *seen) if caution is not None]
         self.cautions_ = look_over(card, selector.trace_, getattr(encoder, "marks_", {}), seen)
@@ -437,7 +439,7 @@ class SelectiveNB(Predicting):
         return int(self.scorecard_.used.size)
 
     def summary(self) -> Any:
-        """Features, most important first (polars): feature, kind, weight, level_score, importance, n_levels[, monotone,
+        """Features, most important first: feature, kind, weight, level_score, importance, n_levels[, monotone,
         monotone_class (whose evidence the sign is about)].
         """
         from bayesieve.classifier.describing import summarise

@@ -68,9 +68,7 @@ FIT = {
         ),
         Option("--time COLUMN", "Column of numbers or dates that orders the rows; it is not learnt from."),
         Option(
-            "--pairs PAIRS",
-            "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.",
-            "auto",
+            "--pairs PAIRS", "Pairs of columns as features: auto, a number at most, or the pairs as A:B,C:D.", "auto"
         ),
         Option(
             "--levels FILE",
@@ -360,10 +358,7 @@ def compare(given: Any) -> None:
 
 
 @command(
-    {
-        "": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])],
-        "Output": [QUIET],
-    },
+    {"": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])], "Output": [QUIET]},
     "bayesieve.cli.compiling",
 )
 def compile_kernels(given: Any) -> None:

@@ -302,11 +302,6 @@ class Families:
         """Number of scores."""
         return len(self.n_thresholds)
 
-    @property
-    def missing_codes(self) -> np.ndarray:
-        """The ordered code of a missing score, of every family."""
-        return self.n_thresholds + 1
-
     def codes_of(self, stored: np.ndarray, features: Any) -> np.ndarray:
         """Codes of indicators, shape (n, n_rows): 0 if the score is at most the threshold, 1 above, 2 missing."""
         picked = np.arange(len(self.family_of))[features]

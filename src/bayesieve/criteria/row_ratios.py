@@ -150,7 +150,7 @@ class ClassBlock:
             np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
         if coded.families is not None:
             columns, lows = coded.families.family_of, coded.families.threshold_of
-            highs = coded.families.missing_codes[columns]
+            highs = coded.families.n_thresholds[columns] + 1  # the ordered code of a missing score
             kinds = np.where(highest[columns] >= highs, THREE_WAY, TWO_WAY)
         else:
             columns = np.arange(coded.n_features)

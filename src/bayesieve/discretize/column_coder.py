@@ -72,12 +72,15 @@ class TableCoder(LevelsCoder):
     rules_: Any  # the `TableRules` of the last fit
     _numbers_apart: Any = None  # of a model that has surfaces of numbers
     _positive: Any = None  # the class of a model that signs in ``levels`` are about; None: the second of two
+    _library = "polars"
     calls_functions = False
     """Whether rows are read by Python functions, which no file or query holds."""
 
     def to_frame(self) -> Any:
-        """One row per feature and level (polars): label, count, and the count of every class."""
-        from bayesieve.table.frames import polars_frame
+        """One row per feature and level: label, count, and the count of every class; a dataframe of the library of the
+        training rows.
+        """
+        from bayesieve.table.frames import results_frame
 
         check_is_fitted(self, "levels_")
         rows = []
@@ -85,7 +88,7 @@ class TableCoder(LevelsCoder):
             for code, counts in enumerate(np.asarray(level.counts, dtype=float)):
                 of_classes = {f"count_{c}": count for c, count in zip(self.classes_, counts, strict=True)}
                 rows.append({**self._describe_level(level, code), "count": counts.sum(), **of_classes})
-        return polars_frame(rows, infer_schema_length=None)
+        return results_frame(rows, self._library, infer_schema_length=None)
 
     @abstractmethod
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:

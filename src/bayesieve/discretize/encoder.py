@@ -233,17 +233,17 @@ class TableEncoder(TableCoder):
             raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
         self.rules_ = rules = None if self.levels is None else TableRules.of(self.levels, side)
         if rules is not None:
-            X = as_table(X)
-            rules.check_names(X.names)
+            rules.check_names(as_table(X).names)
         table = fit_table(self, X, kinds=self.kinds if rules is None else rules.kinds(self.kinds))
         if self.sums is not None and isinstance(table, ScannedTable):
             raise ValueError(
                 "sums are chosen by rows in memory, not in a scanned table; fit them to some of the rows, and add "
                 "those that are kept to the table as columns."
             )
-        by_column, without = [coders[kind] for kind in table.kinds()], tuple[str, ...]()
+        by_column, without = [coders[kind] for kind in table.kinds()], set[str]()
         if rules is not None:
-            by_column, without = ruled_coders(rules, table, by_column, self.pairs), (*rules.in_no_sum,)
+            by_column = ruled_coders(rules, table, by_column, self.pairs)
+            without = rules.single | rules.named("special")
         drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table, without)
         return table, drawn, by_column, grouper_of(coders["categorical"], self.prior)
 

@@ -21,7 +21,7 @@ from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.parts import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text
-from bayesieve.table.frames import apart_by_name, as_table, new_table, remember_features
+from bayesieve.table.frames import apart_by_name, fit_table, new_table, remember_features
 from bayesieve.table.levels import smallest_unsigned
 
 
@@ -239,10 +239,9 @@ class IndicatorEncoder(TableCoder):
         if self.scores is not None:
             scores = as_parametric_scores(self.scores)
             table = compute_table(scores, X)
-            remember_features(self, table)
+            remember_features(self, table, X)
             return table, [score.name for score in scores for _ in score.names]
-        table = as_table(X)
-        remember_features(self, table)
+        table = fit_table(self, X)
         for i in range(table.n_columns):
             if table.column(i).type != "number":
                 raise ValueError(

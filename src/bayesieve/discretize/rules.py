@@ -358,11 +358,6 @@ class TableRules:
         """Columns that are in no pair."""
         return {name for name, rule in self.rules.items() if rule.exclude or rule.monotone is not None}
 
-    @property
-    def in_no_sum(self) -> set[str]:
-        """Columns that are in no sum of columns."""
-        return self.single | self.named("special")
-
     def named(self, option: str) -> set[str]:
         """Columns whose rules have this option."""
         return {name for name, rule in self.rules.items() if getattr(rule, option)}

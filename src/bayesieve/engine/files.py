@@ -104,9 +104,9 @@ class Mapped(InMemory):
         return InMemory, ()  # a table that is pickled takes its codes along
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        if self._is_small(shape, dtype):
-            return np.empty(shape, dtype)
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        if n_bytes <= _IN_MEMORY_BYTES:
+            return np.empty(shape, dtype)
         if np.dtype(dtype).kind == "f" and self._take_memory(n_bytes):
             array = np.empty(shape, dtype)
             weakref.finalize(array, self._take_memory, -n_bytes)
@@ -116,9 +116,6 @@ class Mapped(InMemory):
                 return self.map(file, shape, dtype)
         except OSError as error:
             raise self._unwritable(error) from error
-
-    def _is_small(self, shape: tuple[int, ...], dtype: Any) -> bool:
-        return math.prod(shape) * np.dtype(dtype).itemsize <= _IN_MEMORY_BYTES
 
     def _take_memory(self, n_bytes: int) -> bool:
         """Take ``n_bytes`` of memory; whether they were left."""

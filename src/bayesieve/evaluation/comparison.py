@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from bayesieve.evaluation.results import Comparison, ComparisonFile
 from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.arrays import as_array
 from bayesieve.table.cautions import issue, weights_caution
-from bayesieve.table.frames import is_scan
+from bayesieve.table.frames import is_scan, library_of
 from bayesieve.table.scanned import scanned_rows
 from bayesieve.version import __version__
 
@@ -146,7 +147,9 @@ def compare_many(
         methods = {name: of_folds.describe(estimator) for name, estimator in estimators.items()}
         file.go_on({**protocol.settings, "bayesieve": __version__}, fingerprints, methods)
     quiet = {name: of_folds.quiet_clone(estimator, n_jobs) for name, estimator in estimators.items()}
-    return Comparison.of(data, estimators, protocol, file.rows, _run(quiet, sources, file, n_jobs, verbose))
+    found = Comparison.of(data, estimators, protocol, file.rows, _run(quiet, sources, file, n_jobs, verbose))
+    of_rows = (library_of(own[0]) for own in data.values() if not callable(own))
+    return replace(found, library=next(of_rows, "polars"))
 
 
 def _run(

@@ -17,7 +17,7 @@ from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import UNSEEN, Feature
 from bayesieve.selection.base import seed_of
-from bayesieve.table.frames import in_library, library_of, polars_frame
+from bayesieve.table.frames import in_library, library_of, results_frame
 from bayesieve.table.writing import check_html, write_atomically
 from bayesieve.words import ShortRepr
 
@@ -326,7 +326,7 @@ def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
     import polars as pl
 
     schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
-    frames = [polars_frame(line, nan_to_null=True, strict=False) for line in lines]
+    frames = [results_frame(line, nan_to_null=True, strict=False) for line in lines]
     frame = pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=schema)
     return frame.select([*(name for name in first if name in frame.columns), pl.exclude(first)])
 

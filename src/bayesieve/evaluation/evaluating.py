@@ -14,7 +14,7 @@ from bayesieve.evaluation.judged import GroupedRows, grouped_rows
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import check_level
 from bayesieve.statistics import metrics
-from bayesieve.table.frames import in_library, library_of, polars_frame
+from bayesieve.table.frames import in_library, library_of, results_frame
 from bayesieve.table.target import class_position
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr, named
@@ -122,7 +122,7 @@ def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
     """Lines as a frame, NaN as null."""
     import polars as pl
 
-    frame = polars_frame(lines, schema=list(names), orient="row", infer_schema_length=None, strict=False)
+    frame = results_frame(lines, schema=list(names), orient="row", infer_schema_length=None, strict=False)
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 

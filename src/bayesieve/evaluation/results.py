@@ -9,7 +9,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 from bayesieve.evaluation.folds import NUMBERS, RepeatedFolds, Split
 from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
-from bayesieve.table.frames import polars_frame
+from bayesieve.table.frames import results_frame
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import check_html, refuse_other_format, write_atomically
 from bayesieve.words import ShortRepr
@@ -43,6 +43,8 @@ class Comparison(ShortRepr):
         One for each data set, method, repeat and fold, as in `frame`; ``figures`` holds a method's own measures.
     complete : bool
         False if Ctrl-C ended the run; it has the folds finished before.
+    library : str
+        Whose dataframes `frame` and `summary` are: that of the first rows compared, unless a function loads them.
     """
 
     data: tuple[str, ...]
@@ -50,6 +52,7 @@ class Comparison(ShortRepr):
     protocol: Split
     rows: tuple[dict[str, Any], ...]
     complete: bool = True
+    library: str = field(default="polars", repr=False)
 
     @classmethod
     def of(
@@ -81,7 +84,7 @@ class Comparison(ShortRepr):
 
     @property
     def frame(self) -> Any:
-        """One line per data set, repeat, fold and method as a polars dataframe.
+        """One line per data set, repeat, fold and method.
 
         Columns ``data``, ``method``, ``repeat``, ``fold`` (from 0), ``n_train``, ``n_test`` (rows), ``accuracy``,
         ``auc``, ``compression_rate``, ``log_loss`` (nats a row), ``brier`` (as scikit-learn defines it; null in
@@ -95,7 +98,7 @@ class Comparison(ShortRepr):
         texts = dict.fromkeys(("data", "method", "error"), pl.String)
         order = ("data", "method", "repeat", "fold", "n_train", "n_test", *NUMBERS, "error")
         schema = {name: (whole | texts).get(name, pl.Float64) for name in order}
-        return pl.DataFrame([{name: row[name] for name in order} for row in self.rows], schema=schema)
+        return results_frame([{name: row[name] for name in order} for row in self.rows], self.library, schema=schema)
 
     def folds(self, measure: str, data: str | None = None) -> np.ndarray:
         """Values of a measure on all folds, shape (n_repeats * n_folds, n_methods); NaN if missing.
@@ -163,7 +166,7 @@ class Comparison(ShortRepr):
         return measure not in LOWER_IS_BETTER and not measure.endswith("_seconds") and measure != "n_features"
 
     def summary(self) -> Any:
-        """One line per data set and method as a polars dataframe, over the folds of all repeats.
+        """One line per data set and method, over the folds of all repeats.
 
         Columns ``data``, ``method``, for every measure its mean and, ending in ``_std``, its standard deviation (n - 1;
         null for a single fold), both over the folds that succeeded; ``n_folds`` (finished) and ``n_failed``. They are
@@ -184,7 +187,7 @@ class Comparison(ShortRepr):
         inner = [name for name in NUMBERS if name not in (*_FIRST, *_LAST)]
         measures = (*_FIRST, *inner, *(f"{name}_std" for name in NUMBERS), *_LAST)
         schema: dict[str, Any] = {"data": pl.String, "method": pl.String, **dict.fromkeys(measures, pl.Float64)}
-        return polars_frame(lines, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
+        return results_frame(lines, self.library, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
 
     def errors(self) -> list[tuple[str, str, int, str]]:
         """Data set, method, number of folds and message of each error, in the order of `frame`."""
@@ -255,7 +258,7 @@ class Comparison(ShortRepr):
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""
         refuse_other_format(path, "a table as CSV", ".csv")
-        write_atomically(path, self.frame.write_csv())
+        write_atomically(path, replace(self, library="polars").frame.write_csv())
 
 
 def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:

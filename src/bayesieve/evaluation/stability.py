@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from bayesieve.selection.base import seed_of
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, silenced, weights_caution
-from bayesieve.table.frames import polars_frame, take_rows
+from bayesieve.table.frames import library_of, results_frame, take_rows
 from bayesieve.words import ShortRepr
 
 
@@ -45,6 +45,8 @@ class SelectionStability(ShortRepr):
         The selector, as text.
     complete : bool
         False if Ctrl-C ended the run; it has the folds finished before.
+    library : str
+        Whose dataframe `to_frame` returns: that of the rows.
 
     References
     ----------
@@ -58,6 +60,7 @@ class SelectionStability(ShortRepr):
     n_rows: np.ndarray
     selector: str
     complete: bool = True
+    library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("selector", "n_folds", "n_selected", "stability", "complete")}
@@ -125,7 +128,7 @@ class SelectionStability(ShortRepr):
         return estimate - half, estimate + half
 
     def to_frame(self) -> Any:
-        """One line per feature as a polars dataframe, most often selected first.
+        """One line per feature, most often selected first.
 
         Columns ``feature``, ``frequency`` (share of folds), ``mean_weight`` and ``weights`` (a list over folds).
         """
@@ -133,7 +136,8 @@ class SelectionStability(ShortRepr):
 
         order = self._order
         lines = self._lines(order) | {"weights": [self.weights[:, k].tolist() for k in order]}
-        return polars_frame(lines, schema_overrides={"feature": pl.String, "weights": pl.List(pl.Float64)})
+        schema = {"feature": pl.String, "weights": pl.List(pl.Float64)}
+        return results_frame(lines, self.library, schema_overrides=schema)
 
     def plot(self, *, title: str | None = None) -> Any:
         """Draw the folds as a `Figure`: which features were selected in which, and how often (`stability_figure`)."""
@@ -247,6 +251,7 @@ def selection_stability(
         n_rows=np.array([fold.n_rows for fold in fitted]),
         selector=type(selector).__name__,
         complete=complete,
+        library=library_of(X),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -102,7 +102,7 @@ class Compared:
         self.corrected = cache(self._corrected)
         self.values = {name: comparison.all_folds(name).swapaxes(1, 2) for name in (*MEASURES, *EFFORTS)}
         with np.errstate(invalid="ignore"):  # of infinities
-            self._summary = comparison.summary()
+            self._summary = replace(comparison, library="polars").summary()
         known = sorted((name for name in MEASURES if not np.isnan(self.values[name]).all()), key=lambda m: m != first)
         self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3) for name in known]
         ranks = np.zeros(len(self.methods))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve import words
 from bayesieve.report.charts import FOLDER, SCHEMA, Spec, drawable, text, theme
-from bayesieve.table.frames import polars_frame
+from bayesieve.table.frames import results_frame
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import HTML, check_html, write_atomically
 
@@ -77,12 +77,12 @@ class Figure:
 
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
         """The frames as rows of plain values; numbers that are not finite become None."""
-        return {name: polars_frame(frame).to_dicts() for name, frame in plain(self.frames).items()}
+        return {name: results_frame(frame).to_dicts() for name, frame in plain(self.frames).items()}
 
     @property
     def data(self) -> Any:
         """The rows behind the figure, as a polars dataframe."""
-        return polars_frame(self.frames.get(self.main, {}))
+        return results_frame(self.frames.get(self.main, {}))
 
     def table(self) -> dict[str, Any]:
         """The data as a table of texts: heads, whether each is a column of numbers, rows, and the number of all."""

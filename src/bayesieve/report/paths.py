@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,8 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
         thinned = {*draw.thinned(len(walk), MAX_POINTS), *(i for i, step in enumerate(walk) if step is chosen)}
         for step in (walk[i] for i in sorted(thinned)):
             line = (name, step.step, step.move, step.feature, step.n_features, main, step is chosen)
-            lines.append((*line, *(_drawn(one.of(step)) for one in measures), *measures[-1].bounds(step, search)))
+            values = [value if draw.drawable(value := one.of(step)) else None for one in measures]
+            lines.append((*line, *values, *measures[-1].bounds(step, search)))
     names = ("walk", "step", "move", "feature", "features", "main", "chosen", *_VALUES[: len(measures)])
     frame = draw.columns((*names, "low", "high") if measures[-1].n_rows(search) else names, lines)
     sizes, marked = [step.n_features for step in search.path], [] if chosen is None else [chosen.n_features]
@@ -115,10 +117,6 @@ def search_figure(search: SearchSummary, *, title: str, caption: str | None = No
     heads |= {name: one.heading for name, one in zip(_VALUES, measures, strict=False)}
     heads |= {"chosen": "chosen"} if chosen is not None else {}
     return Figure(title, caption, draw.below(*filter(None, panels)), {"path": frame}, heads)
-
-
-def _drawn(value: float | None) -> float | None:
-    return value if draw.drawable(value) else None
 
 
 def _panel(
@@ -310,7 +308,7 @@ def stability_figure(stability: Any, *, title: str | None = None) -> Figure:
     >>> "Stability 0.60" in stability_figure(stability).caption
     True
     """
-    every = stability.to_frame()
+    every = replace(stability, library="polars").to_frame()
     met = every.filter(every["frequency"] > 0)
     rows = {name: met[name].to_list() for name in ("feature", "frequency", "mean_weight")}
     cells = [

@@ -20,7 +20,7 @@ from bayesieve.parts import is_number
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.derived_levels import IndicatorLevels, scores_of
-from bayesieve.table.frames import as_table, frame_of_columns, polars_frame
+from bayesieve.table.frames import as_table, frame_of_columns, results_frame
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import class_position, side_of
 from bayesieve.table.values import canonical_text
@@ -180,6 +180,8 @@ class Scorecard(ShortRepr):
         The columns of the training table.
     provenance : dict
         How the model came about: options, versions, edits by hand.
+    library : str
+        Whose dataframe `to_frame` returns: that of the training rows; polars after loading.
 
     Examples
     --------
@@ -198,6 +200,7 @@ class Scorecard(ShortRepr):
     class_counts: np.ndarray
     columns: tuple[str, ...]
     provenance: Mapping[str, Any]
+    library: str = "polars"
 
     def _facts(self) -> dict[str, Any]:
         names = [self.features[k].levels.name for k in self.by_importance[:100].tolist()]
@@ -385,8 +388,8 @@ class Scorecard(ShortRepr):
         )
 
     def to_frame(self, min_count: int = 1) -> Any:
-        """One row per feature in the model and cell (polars), most important first, then what its unseen values add:
-        all that it takes to work out a score by hand.
+        """One row per feature in the model and cell, most important first, then what its unseen values add: all that it
+        takes to work out a score by hand.
 
         ``feature``, ``columns``, ``cell`` (label), ``low`` (exclusive) and ``high`` (inclusive) of numbers, ``values``
         of groups, ``is_missing``, ``is_unseen``, ``rows``, and for each class ``contribution_<class>`` and
@@ -414,7 +417,7 @@ class Scorecard(ShortRepr):
             rows += self._few(feature, min_count)
             nothing = np.zeros(self.classes.size)
             rows.append(self._line(feature, UNSEEN, feature.unseen, nothing, is_unseen=True, rows=0.0))
-        return polars_frame(rows, infer_schema_length=None)
+        return results_frame(rows, self.library, infer_schema_length=None)
 
     def _few(self, feature: Feature, min_count: int) -> list[dict[str, Any]]:
         """The line of the cells of fewer rows."""

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Count, Damaged, Finite, Number, converted, number, number_to_json
-from bayesieve.table.frames import in_library, polars_frame
+from bayesieve.table.frames import results_frame
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
@@ -471,7 +471,7 @@ class SearchTrace(ShortRepr):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The accepted moves and the totals, as plain values; walks that enumerate subsets lead nowhere, and stay out."""
+        """The accepted moves, but of walks that enumerate subsets, and the totals, as plain values."""
         accepted = self.moves.accepted & (np.bincount(self.walk_of) <= _MOST_SAVED)[self.walk_of]
         moves = self.moves.at(accepted)
         walks = _Walks(
@@ -566,7 +566,7 @@ class SearchTrace(ShortRepr):
         names = _COLUMNS if evaluated else _COLUMNS[:-1]
         texts = dict.fromkeys(("move", "feature"), pl.String)
         schema = texts | dict.fromkeys(("validation", "criterion", "seconds"), pl.Float64)
-        return in_library(polars_frame({name: columns[name] for name in names}, schema_overrides=schema), self.library)
+        return results_frame({name: columns[name] for name in names}, self.library, schema_overrides=schema)
 
 
 _EVALUATIONS = {

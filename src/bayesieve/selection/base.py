@@ -112,6 +112,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.fit_coded(coded, **options)
         if self.encoder_ is not None:
             copy_features(self, self.encoder_)  # the columns that it was given, not the features it made of them
+            self.trace_.library = self._library
         return self
 
     @property

@@ -269,7 +269,7 @@ class _AgainstRest:
         if edge >= 1.0 - _TIE:
             return f"when {self._names[winner]} separated the classes without error"
         self._reweigh(winner, np.append(confidence[levels[winner] : levels[winner + 1]], confidence[-1]), edge)
-        rows = self._effective_rows()
+        rows = self._total**2 / self._weights.reduce(_Weights.squares, self._number)  # (sum w)^2 / sum w^2 (Kish)
         if rows < min(_FEWEST_ROWS, _LEAST_SHARE * self._total):
             return f"when the weight was concentrated on {_counted(int(rows), 'row')}"
         return None
@@ -297,10 +297,6 @@ class _AgainstRest:
         self._weights.update(_Weights.multiply, self._number, winner, factors)
         total = self._weights.reduce(_Weights.total, self._number)
         self._weights.update(_Weights.scale, self._number, self._total / total)
-
-    def _effective_rows(self) -> float:
-        """(sum w)^2 / sum w^2 (Kish), a row of weight 2 counting as two."""
-        return self._total**2 / self._weights.reduce(_Weights.squares, self._number)
 
 
 def _targets(coded: CodedTable) -> list[int]:

@@ -22,7 +22,7 @@ from bayesieve.search.clusters import LINKAGES
 from bayesieve.selection.base import SHARED_OPTIONS, CodedSelector, make_encoder, seed_of, with_classes
 from bayesieve.selection.row_splits import n_held_out
 from bayesieve.selection.wrapper import SubsetSelector
-from bayesieve.table.frames import polars_frame
+from bayesieve.table.frames import results_frame
 
 
 def pair_statistics(
@@ -286,7 +286,7 @@ class DependenceClusterSelector(SubsetSelector):
             "violation": values.violations[evaluated],
             "feasible": values.feasible[evaluated],
         }
-        return polars_frame(columns)
+        return results_frame(columns, self.trace_.library)
 
     def _check_options(self) -> None:
         super()._check_options()

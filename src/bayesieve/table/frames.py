@@ -165,20 +165,21 @@ def _check_kinds(kinds: Mapping[str, str] | None, names: Sequence[str]) -> None:
             raise ValueError(f"kinds[{name!r}] is {kind!r}; it must be 'numeric' or 'categorical'.")
 
 
-def polars_frame(data: Any, **options: Any) -> Any:
-    """A polars dataframe of texts that come from data: half characters (lone surrogates), which polars cannot hold, are
-    spelt out.
+def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
+    """Results as a dataframe of a library; ``options`` are those of polars.
+
+    Half characters (lone surrogates) in texts that come from data, which polars cannot hold, are spelt out.
     """
     import polars as pl
 
     try:
-        return pl.DataFrame(data, **options)
+        return in_library(pl.DataFrame(data, **options), library)
     except UnicodeEncodeError:
-        return pl.DataFrame(spelt_out(data), **options)
+        return in_library(pl.DataFrame(spelt_out(data), **options), library)
 
 
 def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
-    """As `polars_frame`, of columns, in half the time; those named by ``texts`` hold text."""
+    """As `results_frame`, of columns, in half the time; those named by ``texts`` hold text."""
     import polars as pl
 
     def made(columns: Mapping[str, Any]) -> Any:
@@ -205,7 +206,7 @@ def in_library(frame: Any, library: str) -> Any:
     if library == "pandas":
         import pandas as pd
 
-        return pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
+        return pd.DataFrame({own.name: own.to_list() if own.dtype.is_nested() else own.to_numpy() for own in frame})
     return frame.to_arrow() if library == "pyarrow" else frame
 
 
@@ -219,26 +220,28 @@ def in_library_of(X: Any, frame: Any) -> Any:
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
-    """Read ``X`` and remember its feature names and number on ``estimator`` (``feature_names_in_``,
-    ``n_features_in_``).
-    """
+    """Read ``X``, and let ``estimator`` remember it as `remember_features` does."""
     table = as_table(X, kinds=kinds)
-    remember_features(estimator, table)
+    remember_features(estimator, table, X)
     return table
 
 
-def remember_features(estimator: Any, table: Table) -> None:
-    """Set ``n_features_in_`` and, if the data came with names, ``feature_names_in_``."""
-    _remember(estimator, table.n_columns, np.asarray(table.names, dtype=object) if table.named else None)
+def remember_features(estimator: Any, table: Table, X: Any) -> None:
+    """Set ``n_features_in_`` and, if the data came with names, ``feature_names_in_``, and keep the library of the
+    caller's rows ``X``, which results come in.
+    """
+    names = np.asarray(table.names, dtype=object) if table.named else None
+    _remember(estimator, table.n_columns, names, library_of(X))
 
 
 def copy_features(estimator: Any, fitted: Any) -> None:
-    """Take over the feature names and number that ``fitted``, a part of ``estimator``, was fitted on."""
-    _remember(estimator, fitted.n_features_in_, getattr(fitted, "feature_names_in_", None))
+    """Take over what ``fitted``, a part of ``estimator``, remembers of the rows that it was fitted on."""
+    names = getattr(fitted, "feature_names_in_", None)
+    _remember(estimator, fitted.n_features_in_, names, getattr(fitted, "_library", "polars"))
 
 
-def _remember(estimator: Any, n_features: int, names: Any) -> None:
-    estimator.n_features_in_ = n_features
+def _remember(estimator: Any, n_features: int, names: Any, library: str) -> None:
+    estimator.n_features_in_, estimator._library = n_features, library
     if names is not None:
         estimator.feature_names_in_ = names
     elif hasattr(estimator, "feature_names_in_"):

@@ -193,7 +193,8 @@ class TextTable:
         Letting polars infer from all rows, dates included, takes a hundred times as long as reading them.
         """
         text = self._text
-        numbers = {name for name, level in (self._levels or {}).items() if _holds_numbers(level) and self._is_whole}
+        levels = (self._levels or {}) if self._is_whole else {}
+        numbers = {name for name, level in levels.items() if (level.kind, level.type) == ("numeric", "number")}
         as_text = () if self._levels is None else [name for name in text.names if name not in numbers]
         try:
             self._learn_types(text.query(as_text, infer_schema_length=SAMPLE_ROWS), numbers)
@@ -270,10 +271,6 @@ class TextTable:
         if self.schema[name] == pl.Null:
             return pl.repeat(None, len(column), dtype=dtype, eager=True)
         return (self._texts[name].read(column) if name in self._texts else column).cast(dtype)
-
-
-def _holds_numbers(level: FeatureLevels) -> bool:
-    return (level.kind, level.type) == ("numeric", "number")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
-from bayesieve.table.frames import as_table, polars_frame
+from bayesieve.table.frames import as_table, results_frame
 from bayesieve.table.target import as_target
 from bayesieve.table.writing import guarded
 from bayesieve.words import ShortRepr, format_count, format_number, visible
@@ -177,7 +177,7 @@ class Points(ShortRepr):
             auc = float(roc_auc_score(hits, odds.round(12))) if 0 < hits.sum() < hits.size else np.nan
             log_loss = float((np.logaddexp(0.0, odds) - hits * odds).mean())
             found.append({"model": model, "auc": auc, "log_loss": log_loss})
-        return polars_frame(found)
+        return results_frame(found)
 
     def reasons(self, X: Any, n: int | None = 4, against: Against = "mean") -> Any:
         """Why rows do not score better, as `SelectiveNB.reasons` tells it, ranked by points.
@@ -197,7 +197,7 @@ class Points(ShortRepr):
         return reasons_of(replace(self.card, features=tuple(features)), as_table(X), n, against, None)
 
     def to_frame(self, counts: bool = False) -> Any:
-        """One row per feature and cell (polars), most important first; neighbouring cells of equal points are one.
+        """One row per feature and cell, most important first; neighbouring cells of equal points are one.
 
         ``feature`` (None: the base), ``cell`` (text), ``low`` (exclusive) and ``high`` (inclusive) of numbers,
         ``values`` of groups, ``is_missing``, the same with ``_2`` of the second column of a pair, ``is_unseen`` and
@@ -215,7 +215,8 @@ class Points(ShortRepr):
         lines: list[dict[str, Any]] = [{}]
         for k in self.card.by_importance.tolist():
             lines += self._of_feature(self.card.features[k], names)
-        return polars_frame([empty | dict.fromkeys(names) | line for line in lines], infer_schema_length=None)
+        lines = [empty | dict.fromkeys(names) | line for line in lines]
+        return results_frame(lines, self.card.library, infer_schema_length=None)
 
     def _of_feature(self, feature: Feature, counts: list[str]) -> Iterator[dict[str, Any]]:
         words, cells, points = Wording.of(self.card), feature.cells, self.points[feature.name]
@@ -304,7 +305,7 @@ class PointTable(Export):
     y: Any = None
 
     def write(self, plan: Plan) -> str:
-        points = Points(plan.card, **vars(self))
+        points = Points(replace(plan.card, library="polars"), **vars(self))
         facts = dict(plan.head)
         facts["score"] = "points of the base and of one cell of each feature"
         facts[f"log odds of {plan.classes[plan.card.positive or 0]}"] = f"{points.offset!r} + {points.slope!r} * score"
