@@ -146,7 +146,7 @@ def described(case: Case, model: Any) -> None:
     with case.step("describe", must=True):
         summary, words, html = model.summary(), model.describe(), model._repr_html_()
         text = repr(model)
-    case.check(summary.height == len(model.feature_weights_), "rows of the summary", summary.height)
+    case.check(len(summary) == len(model.feature_weights_), "rows of the summary", len(summary))
     case.check(words and not unbalanced(html), "the card is whole", unbalanced(html))
     case.check(len(text) < 3000, "a short repr", text[:200])
     weights = model.feature_weights_
@@ -164,7 +164,7 @@ def traced(case: Case, trace: Any) -> None:
             frame = trace.to_frame(evaluated=evaluated)
         best, null = trace.best_criterion, trace.null_criterion
         text = repr(trace)
-    case.check(frame.height >= 0 and len(text) < 3000, "a short repr of the trace", text[:200])
+    case.check(len(frame) >= 0 and len(text) < 3000, "a short repr of the trace", text[:200])
     case.check(not np.isnan(best), "the best criterion is a number", best)
     if not (np.isnan(null) or np.isnan(best)):
         worse = best > null + 1e-9 * abs(null) if trace.lower_is_better else best < null - 1e-9 * abs(null)

@@ -88,8 +88,8 @@ def compare(
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> methods = {"selective": SelectiveNB(), "gaussian": GaussianNB()}
     >>> comparison = compare(methods, X, y, RepeatedFolds(n_folds=5))
-    >>> comparison.summary().select("method", "n_folds", "accuracy").rows()[1]
-    ('gaussian', 5, 0.96)
+    >>> comparison.summary()[["method", "n_folds", "accuracy"]].values.tolist()[1]  # of pandas, as X is
+    ['gaussian', 5, 0.96]
     """
     data = {data_name: (X, y, sample_weight)}
     return compare_many(estimators, data, protocol, results=results, n_jobs=n_jobs, verbose=verbose)

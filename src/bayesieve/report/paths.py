@@ -230,15 +230,15 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     candidates = getattr(selector, "_candidates", None)
     if candidates is None:
         raise ValueError("clusters_figure needs a DependenceClusterSelector that was fitted, not loaded from a file.")
-    names, frame = [str(name) for name in selector.trace_.names], selector.candidates_
+    names, values, evaluated = [*map(str, selector.trace_.names)], candidates.values, candidates.values.evaluated
     chosen = [name for name, is_in in zip(names, selector.support_, strict=True) if is_in]
-    of_candidates, order = frame["features"].to_list(), candidates.clusters.order
-    at = of_candidates.index(chosen)
+    of_candidates = [[names[k] for k in np.flatnonzero(subset)] for subset in candidates.subsets[evaluated]]
+    at, order, feasible = of_candidates.index(chosen), candidates.clusters.order, values.feasible[evaluated]
     lines = {
         "features": list(map(", ".join, of_candidates)),
-        "number": frame["n_features"].to_list(),
-        "value": [v if draw.drawable(v) else None for v in frame[selector.trace_.criterion_name].to_list()],
-        "kind": ["chosen" if k == at else "dot" if ok else "hollow" for k, ok in enumerate(frame["feasible"])],
+        "number": values.sizes[evaluated].tolist(),
+        "value": [v if draw.drawable(v) else None for v in values.values[evaluated].tolist()],
+        "kind": ["chosen" if k == at else "dot" if ok else "hollow" for k, ok in enumerate(feasible)],
     }
     labels = [(k + 0.5, names[own], names[own] in chosen) for k, own in enumerate(order.tolist())]
     frames = {
@@ -248,19 +248,20 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
         "names": draw.columns(("at", "name", "chosen"), labels),
     }
     heading = tracing.measures_of(tracing.summarise_trace(selector.trace_))[0].title
-    n = len(labels)
-    drawing = draw.template("clusters", heading=heading, n=n, cut=frame["cut"][at], named=n <= _MOST_NAMES)
+    n, cut = len(labels), candidates.cut[evaluated][at]
+    cut = None if np.isnan(cut) else float(cut)
+    drawing = draw.template("clusters", heading=heading, n=n, cut=cut, named=n <= _MOST_NAMES)
     heads = {"features": "features", "number": "number", "value": heading}
     return Figure(
-        title or "Clusters of dependent features", _clusters_caption(selector, frame, names), drawing, frames, heads
+        title or "Clusters of dependent features", _clusters_caption(selector, feasible), drawing, frames, heads
     )
 
 
-def _clusters_caption(selector: Any, frame: Any, names: list[str]) -> str:
-    n_fitting = int(frame["feasible"].sum())
-    text = f"{int(selector.support_.sum())} of {len(names)} features chosen from {frame.height:,} candidates"
+def _clusters_caption(selector: Any, feasible: np.ndarray) -> str:
+    n, n_features = int(selector.support_.sum()), selector.support_.size
+    text = f"{n} of {n_features} features chosen from {feasible.size:,} candidates"
     if selector.constraints:
-        text += f"; {'all' if n_fitting == frame.height else f'{n_fitting:,}'} of them satisfy the constraints"
+        text += f"; {'all' if feasible.all() else f'{feasible.sum():,}'} of them satisfy the constraints"
     return f"{text}. Shades show the strongest dependence within a class."
 
 
