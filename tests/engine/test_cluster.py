@@ -383,10 +383,11 @@ def test_many_rows_give_the_same_model_in_memory_on_disk_from_a_scan_and_on_a_cl
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bayesieve.evidence.calibration._MOST_LAST_ROWS", 200_000)
-    monkeypatch.setattr("bayesieve.discretize.row_blocks.MOST_CATEGORIES", 20_000)
-    rng, n = np.random.default_rng(0), 1_500_000
+    for name, value in {"EXACT_ROWS": 200_000, "MOST_NUMBERS": 50_000, "MOST_CATEGORIES": 10_000}.items():
+        monkeypatch.setattr(row_blocks, name, value)
+    rng, n = np.random.default_rng(0), 400_000
     y = rng.integers(0, 2, n)
-    users, towns = (pl.Series([f"{letter}{i}" for i in range(300_000)]) for letter in "ut")
+    users, towns = (pl.Series([f"{letter}{i}" for i in range(100_000)]) for letter in "ut")
     frame = pl.DataFrame(
         {
             "normal": rng.normal(size=n) + y * 0.3,
@@ -394,19 +395,19 @@ def test_many_rows_give_the_same_model_in_memory_on_disk_from_a_scan_and_on_a_cl
             "few": rng.integers(0, 50, n) + y,
             "many": rng.integers(0, 1_000_000, n),
             "gaps": np.where(rng.random(n) < 0.3, np.nan, 1e9 * rng.exponential(size=n) + y * 1e8),
-            "user": users.gather(rng.integers(0, 300_000, n)),
+            "user": users.gather(rng.integers(0, 100_000, n)),
             "town": towns.gather(rng.geometric(0.1, n) + y),
             "kind": pl.Series(["a", None, "b"]).gather(rng.integers(0, 3, n)),
             "weight": rng.integers(0, 4, n).astype(float),
             "target": y,
         }
     )
-    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=150_000)
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=40_000)
     X, known = frame.drop("target", "weight"), (frame["target"], frame["weight"].to_numpy())
     alone = SelectiveNB().fit(X, *known)
     assert {caution.kind for caution in alone.encoder_.scan_cautions_} == {"many values", "quantiles"}
     scan, probabilities = bayesieve.scan(tmp_path / "rows.parquet"), alone.predict_proba(X[::20])
-    for engine in ("disk", Mapped(tmp_path, 99_000), client):
+    for engine in ("disk", Mapped(tmp_path, 33_000), client):
         rows = (X, *known) if engine == "disk" else (scan, "target", "weight")
         model = SelectiveNB(engine=engine).fit(*rows)
         assert [a.to_json() for a in model.encoder_.levels_] == [b.to_json() for b in alone.encoder_.levels_]

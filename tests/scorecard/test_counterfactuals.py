@@ -149,7 +149,7 @@ CASES: list[tuple[str, int, dict[str, Any], Any]] = [
 @pytest.mark.parametrize(("name", "n_classes", "options", "judge"), CASES)
 def test_options_are_the_best_of_all_changes(name: str, n_classes: int, options: dict[str, Any], judge: Any) -> None:
     model, X = fitted(name, n_classes)
-    X = X[: N_ROWS if name == "levels" or options.get("max_changes", 3) < 3 else 40]
+    X = X[: N_ROWS if name == "levels" or options.get("max_changes", 3) < 3 else 20]
     found = model.counterfactuals(X, **options)
     predicted = model.predict_proba(X)
     oracle = Oracle(model, X, **options)
