@@ -418,7 +418,8 @@ class _EncoderFit:
 
     @property
     def _numeric(self) -> Any:
-        return next((coder for coder in self.coders if coder.kind == "numeric" and not coder.is_alone), None)
+        """What sums are coded by: a column of numbers, its rule aside."""
+        return next((getattr(coder, "base", coder) for coder in self.coders if coder.kind == "numeric"), None)
 
     def _read(self, table: ScannedTable) -> CountedColumns:
         encoder, verbose = self.encoder, self.reading["verbose"]
