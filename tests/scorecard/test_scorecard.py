@@ -187,7 +187,7 @@ def test_one_row_takes_no_time_from_several_threads() -> None:
             call(row)
             times.append(time.thread_time() - began)
         seconds[what] = min(times)
-    assert max(seconds.values()) < 1e-3
+    assert max(seconds.values()) < 2e-3  # .2 ms on an idle machine
 
 
 def test_wrong_single_rows() -> None:
