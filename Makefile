@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-PYTEST_ARGS ?= -n auto --maxprocesses 8
+PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist loadfile
 
 .PHONY: help demo test test-lowest wheel sbom test-exports test-sql test-pmml test-excel lint docs bench ledger clean
 .DELETE_ON_ERROR:
