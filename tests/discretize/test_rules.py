@@ -211,7 +211,7 @@ def test_columns_by_rule_are_summed_unless_sums_of_them_mean_nothing(tmp_path: P
     levels = clone(encoder).set_params(levels=rules).fit(frame, y).levels_
     summed = {name for level in levels for name in level.sum_of or ()}
     assert summed == {"d", "e"}
-    rules = dict.fromkeys(frame.columns, {"max_levels": 3})  # no column of numbers is without a rule
+    rules = {name: {"max_levels": 3} for name in frame.columns}  # no column of numbers is without a rule
     levels = clone(encoder).set_params(levels=rules).fit(frame, y).levels_
     assert max(level.n_levels for level in levels if level.sum_of) > 3
 

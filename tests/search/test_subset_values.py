@@ -9,7 +9,7 @@ import pytest
 
 from bayesieve import IndicatorEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import CRITERIA, make_criterion
+from bayesieve.criteria import CRITERIA, make_criterion, row_ratios
 from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
 from bayesieve.search.problem import Constraint
 from tests.criteria.coded_tables import coded_table
@@ -81,6 +81,17 @@ def test_leave_one_out_rows_and_the_order_of_the_list(coded: CodedTable) -> None
     for listed in (equals[np.argsort(first.sizes[equals])], equals[np.argsort(-first.sizes[equals])]):
         best = evaluate_subsets(objective, subsets[listed])
         assert best.sizes[best.best] == best.sizes.min()
+
+
+@pytest.mark.parametrize("room", [0, 1, 1_000])
+def test_subsets_that_have_room_in_memory_make_no_difference(
+    coded: CodedTable, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subsets = np.random.default_rng(4).random((50, 12)) < 0.4
+    objective = Objective.of(coded, "log_loss", 1.0)
+    expected = evaluate_subsets(objective, subsets).values
+    monkeypatch.setattr(row_ratios, "_MOST_STEPS", room)
+    np.testing.assert_array_equal(evaluate_subsets(objective, subsets).values, expected)
 
 
 def test_no_subsets_and_the_empty_subset(coded: CodedTable) -> None:

@@ -18,6 +18,7 @@ from bayesieve.compiling import jit, jit_inner, jit_sum
 from bayesieve.criteria.row_ratios import THREE_WAY
 
 BLOCK = 512
+_STEP_ROWS = 128  # whose logarithms by all features stay in the second-level cache
 LANES = 32
 _GROUP = 8 * LANES  # a lane multiplies eight factors before its exponent is set aside: they must not overflow together
 _MANTISSA = (1 << 52) - 1
@@ -168,28 +169,47 @@ def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, tab
 
 
 @jit
-def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes, starts, table):
-    """steps[o, i] += the logarithm of row i by the level of each of several features added (sign 1) or dropped (-1)."""
-    n_others = steps.shape[0]
+def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes, starts, table, ends, members):
+    """steps[s, o, i] += the logarithm of row i by the level of each of several features added (sign 1) or dropped (-1),
+    which are ``members[ends[s - 1] : ends[s]]`` of those listed.
+    """
+    n_others = steps.shape[1]
+    lines = np.empty((columns.size, _STEP_ROWS), dtype=np.int64)
     for segment in range(offsets.size - 1):
-        for begin in range(offsets[segment], offsets[segment + 1], BLOCK):
-            end = min(begin + BLOCK, offsets[segment + 1])
-            for c in range(columns.size):
-                code, low, high, sign = codes[columns[c], begin:end], lows[c], highs[c], signs[c]
-                for other in range(n_others):
-                    row = steps[other, begin:end]
+        for begin in range(offsets[segment], offsets[segment + 1], _STEP_ROWS):
+            n = min(_STEP_ROWS, offsets[segment + 1] - begin)
+            for other in range(n_others):
+                for c in range(columns.size):
+                    line, code, low, high, sign = (
+                        lines[c],
+                        codes[columns[c], begin : begin + n],
+                        lows[c],
+                        highs[c],
+                        signs[c],
+                    )
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
                     level = table[first : first + n_codes[c]]
                     if kinds[c] <= THREE_WAY:
                         l0, l1, l2 = sign * level[0], sign * level[1], sign * level[2]
-                        for i in range(row.size):
-                            row[i] += l0 if code[i] <= low else (l1 if code[i] < high else l2)
-                    elif sign > 0:
-                        for i in range(row.size):
-                            row[i] += level[code[i]]
+                        for i in range(n):
+                            line[i] = l0 if code[i] <= low else (l1 if code[i] < high else l2)
                     else:
-                        for i in range(row.size):
-                            row[i] -= level[code[i]]
+                        for i in range(n):
+                            line[i] = sign * level[code[i]]
+                at = 0
+                for s in range(ends.size):
+                    total = steps[s, other, begin : begin + n]
+                    while at + 4 <= ends[s]:
+                        a, b = lines[members[at]], lines[members[at + 1]]
+                        d, e = lines[members[at + 2]], lines[members[at + 3]]
+                        for i in range(n):
+                            total[i] += (a[i] + b[i]) + (d[i] + e[i])
+                        at += 4
+                    while at < ends[s]:
+                        a = lines[members[at]]
+                        for i in range(n):
+                            total[i] += a[i]
+                        at += 1
 
 
 @jit

@@ -244,6 +244,12 @@ class RowJoints:
                 multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
             self._lead[0] -= own[0]
 
+    def walk(self, subsets: np.ndarray) -> Iterator[None]:
+        """Go to each of some subsets (n_subsets, n_features) in turn."""
+        for self._selected in subsets.astype(bool):
+            self.forget()
+            yield
+
     def scan(self) -> RowJoints:
         """The same, with probabilities of the current subset."""
         if self._left == 0:

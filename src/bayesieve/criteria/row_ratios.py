@@ -38,6 +38,8 @@ _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
 _HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
 _CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in rounding
 _LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
+_MOST_STEPS = 1 << 23  # logarithms of many subsets in memory
+_MOST_SUMMED = 1 << 33  # of them, before Python hears signals
 MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of those scanned matter
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
@@ -315,9 +317,43 @@ class RowSteps:
             self._start = None
         together = self.tables.store()
         for moves in [self._pending] if together and self._pending else [[move] for move in self._pending]:
-            self._add(moves)
+            features, adding = np.array([move[0] for move in moves]), np.array([move[1] for move in moves])
+            self._add(self._steps[None], features, adding, np.array([features.size]), np.arange(features.size))
         self._pending.clear()
         return self._steps
+
+    def walk(self, subsets: np.ndarray) -> Iterator[None]:
+        """Go from the empty subset to each of (n_subsets, n_features) in turn; those of many are summed at once
+        if they have room in memory.
+        """
+        assert self._start is not None
+        start, n_ratios = self._start, max(1, self.n_others * self.block.n_rows)
+        at_once = min(_MOST_STEPS // n_ratios, _MOST_SUMMED // (n_ratios * max(1, subsets.shape[1])))
+        if not (self.block.is_whole and self.tables.store()):
+            at_once = 0
+        for begin in range(0, len(subsets), max(1, at_once)):
+            part = subsets[begin : begin + max(1, at_once)]
+            summed = self._steps_of(part, start) if at_once > 1 else [None]
+            for subset, steps in zip(part, summed, strict=True):
+                features = np.flatnonzero(subset)
+                if steps is None:
+                    self._start, self._pending = start, [(int(feature), True) for feature in features]
+                else:
+                    self._start, self._pending, self._steps = None, [], steps
+                self.n_selected = features.size
+                self.forget()
+                yield
+
+    def _steps_of(self, subsets: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """(n_subsets, n_classes - 1, n_rows) the logarithms of many subsets, in steps."""
+        steps = np.empty((len(subsets), self.n_others, self.block.n_rows), dtype=np.int64)
+        for of_subset in steps:
+            self._fill(of_subset, start)
+        used = np.flatnonzero(subsets.any(axis=0))
+        number, members = np.nonzero(subsets[:, used])
+        ends = np.bincount(number, minlength=len(subsets)).cumsum()
+        self._add(steps, used, np.ones(used.size, dtype=bool), ends, members)
+        return steps
 
     def _fill(self, array: np.ndarray, of_segments: np.ndarray) -> None:
         """Give the rows (n_classes - 1, n_rows) the values of their segments (n_segments, n_classes - 1)."""
@@ -325,16 +361,18 @@ class RowSteps:
             for values, (begin, end) in zip(of_segments, pairwise(bounds.tolist()), strict=True):
                 array[:, begin:end] = values[:, None]
 
-    def _add(self, moves: list[tuple[int, bool]]) -> None:
-        """Add the steps of features that enter the subset, subtract those of features that leave it."""
+    def _add(
+        self, steps: np.ndarray, features: np.ndarray, adding: np.ndarray, ends: np.ndarray, members: np.ndarray
+    ) -> None:
+        """Add the steps of features that enter each subset, subtract those of features that leave it."""
         from bayesieve.criteria._kernels import add_steps
 
         block = self.block
-        features, signs = np.array([move[0] for move in moves]), np.array([1 if move[1] else -1 for move in moves])
-        steps, starts = self.tables.gather_steps(features)
+        table, starts = self.tables.gather_steps(features)
         places = (block.columns, block.lows, block.highs, block.kinds, block.n_codes)
+        moves = (np.where(adding, 1, -1), *(place[features] for place in places), starts, table)
         for bounds in block.blocks(8 * self.n_others, self.n_others, features.size):
-            add_steps(self._steps, block.codes, bounds, signs, *(place[features] for place in places), starts, steps)
+            add_steps(steps, block.codes, bounds, *moves, ends, members)
 
 
 @dataclass(frozen=True)
