@@ -115,6 +115,7 @@ FAULTS: list[tuple[Callable[[Path], Any], str]] = [
     (lambda folder: [folder / "rows.parquet", folder / "*.parquet"], r"rows\.parquet is named twice"),
     (lambda _: 3, "A table cannot be scanned from int"),
     (touched("rows.sav"), r"rows\.sav has no known file extension"),
+    (touched("rows.xlsx"), r"rows\.xlsx is a workbook, which cannot be scanned; save it as \.csv"),
     (pipe, r"rows\.csv can only be read once; save it as a file"),
     (two_formats, r"rows\.csv is text and .*rows\.parquet is Parquet; scan files of one format"),
     (two_names, r"twice\.parquet has more than one column named 'a'"),

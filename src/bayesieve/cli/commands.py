@@ -116,7 +116,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return f"Interrupted: {interruption}" if str(interruption) else "Interrupted", INTERRUPTED
     if isinstance(error, CommandError):
         return str(error), BAD_INPUT
-    if isinstance(error, ValueError) and _raised_by_bayesieve(error):
+    if isinstance(error, (ValueError, ImportError)) and _raised_by_bayesieve(error):
         return _PARAMETER.sub(_its_option, str(error)), BAD_INPUT
     if isinstance(error, FileNotFoundError) and error.errno is not None and error.filename is None:
         return "The working folder does not exist any more; change to another one", BAD_INPUT

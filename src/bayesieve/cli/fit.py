@@ -22,7 +22,7 @@ from bayesieve.classifier.predicting import labelled
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
 from bayesieve.cli.files import amounts_of, shown
-from bayesieve.cli.models import show_summary
+from bayesieve.cli.models import decision_names, show_summary
 from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.discretize.row_blocks import QUANTILES
@@ -61,9 +61,9 @@ def fit(given: Any) -> None:
     if given.min_count > 1 and given.calibrate not in fitted:
         raise CommandError("--min-count needs evidence that is fitted to the rows: --calibrate levels or cells")
     data = _training(given, columns, screen)
-    _check_ids(data, screen)
     with files.locating(table, given.target):
         rule = rule_in(given.benefit, data)
+    _check_ids(data, [*(decision_names(rule) if rule else ())], screen)
     data, test = _apart(given, data)
     model = _model(given, data)
     labels = {} if given.labels is None else read_labels(given.labels, data.names)
@@ -126,15 +126,21 @@ def _training(given: Any, columns: Columns, screen: Screen) -> Any:
     return ScannedTraining.of(given.table, columns, screen)
 
 
-def _check_ids(data: Any, screen: Screen) -> None:
+def _check_ids(data: Any, decisions: Sequence[str], screen: Screen) -> None:
     """CommandError for identifiers that results could not hold; a warning if rows in memory share theirs."""
     ids = data.columns.ids
-    written = ["prediction", *(f"P({label})" for label in data.target.classes.tolist())]
+    written = ["prediction", *(f"P({label})" for label in data.target.classes.tolist()), *decisions]
     if taken := [name for name in ids if name in written]:
-        raise CommandError(f"Column {quoted(taken[0])} (--id) has the name of a prediction; rename it")
-    if ids and isinstance(data, TrainingTable) and (n := data.n_rows - data.frame[list(ids)].n_unique()):
+        raise CommandError(f"Column {quoted(taken[0])} (--id) has the name of a prediction or decision; rename it")
+    if not ids or not isinstance(data, TrainingTable):
+        return
+    known = data.frame[list(ids)].drop_nulls()
+    if n := data.n_rows - known.height:
         have = f"{plural(n, 'row')} of {format_count(data.n_rows)} {'has' if n == 1 else 'have'}"
-        screen.warn(f"{have} the identifier ({named(ids)}) of another row; folds may part such rows")
+        screen.warn(f"{have} no identifier in {named(ids)}")
+    if n := int(known.is_duplicated().sum()):
+        share = f"{plural(n, 'row')} of {format_count(data.n_rows)} share their identifier ({named(ids)})"
+        screen.warn(f"{share}; cross-validation may put them in different folds")
 
 
 def _model(given: Any, data: Any) -> Any:

@@ -67,9 +67,12 @@ def predict(given: Any) -> None:
         add["add_key"] = f"{add.get('add_key', '')} reasons {given.reasons}"
         add["add"] = partial(reason_columns, model, given.reasons, add.get("add"))
     scored = PredictedRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
-    taken = [name for name in reason_names(given.reasons) if name in scored.keep]
-    if taken:
-        raise CommandError(f"Column {quoted(taken[0])} has the name of a reason; rename it, or do not keep it")
+    added = dict.fromkeys(reason_names(given.reasons), "reason")
+    added |= dict.fromkeys(decision_names(rule) if rule else (), "decision")
+    if taken := [name for name in added if name in scored.keep]:
+        raise CommandError(
+            f"Column {quoted(taken[0])} has the name of a {added[taken[0]]}; rename it, or do not keep it"
+        )
     unfinished = "no predictions were written"
     if to_folder:
         unfinished = f"finished files are in {output}; run the same command to continue from there"
@@ -94,7 +97,7 @@ def _asked(texts: Sequence[str], model: Any, own: Sequence[str], results: Sequen
     """The columns to write, in their order, and the names by which predictions or the table hold them."""
     known: dict[str, str] = {name: name for name in (*own, *results)}
     if model.scorecard_.positive is not None:
-        known.setdefault("probability", f"P({model.classes_.tolist()[model.scorecard_.positive]})")
+        known["probability"] = f"P({model.classes_.tolist()[model.scorecard_.positive]})"
     names = [name for text in texts for name in ([text] if text in known else names_in(text))]
     if "probability" in names and "probability" not in known:
         raise CommandError("Of more than two classes without a positive one, --columns must name P(CLASS)")

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from bayesieve.table.reading import KNOWN, checked_path, format_of, is_stream, is_utf8
+from bayesieve.table.reading import EXCEL, KNOWN, checked_path, format_of, is_stream, is_utf8
 from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Source, digest
 from bayesieve.table.text_types import TextType
 
@@ -91,6 +91,8 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
         if is_stream(path):
             raise ValueError(f"{path} can only be read once; save it as a file and scan that.")
         if format_of(path) is None:
+            if path.suffix.lower() in EXCEL:
+                raise ValueError(f"{path} is a workbook, which cannot be scanned; save it as {KNOWN}.")
             raise ValueError(f"{path} has no known file extension; name it {KNOWN}.")
     ordered = sorted(files)
     for path, after in pairwise(ordered):
