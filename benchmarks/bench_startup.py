@@ -68,7 +68,7 @@ def imports(report: Report, rounds: int) -> None:
     report.add(markdown_table(["a process that does", "median (range)", "more than scikit-learn"], rows))
     for name in ("package", "classifier"):
         more = medians[name] - medians["sklearn"]
-        report.add(f"\n{LABELS[name]} costs more than {LABELS['sklearn']}: {verdict(more, SECONDS_MORE, unit=' s')}.")
+        report.add(f"\n{LABELS[name]}, beyond {LABELS['sklearn']}: {verdict(more, SECONDS_MORE, unit=' s')}.")
 
 
 def first_fits(report: Report, rounds: int) -> None:
