@@ -30,7 +30,7 @@ from bayesieve_studies.boulle2007.waves import waves_figure
 from bayesieve_studies.claims import Check, Judged, claims_table
 from bayesieve_studies.growth import add_missing, power, read_lines
 from bayesieve_studies.ledger import FOLDER, SOURCES, Source, _claims, entries, judged, ledger
-from bayesieve_studies.made import MADE, n_results, read_made, record
+from bayesieve_studies.made import MADE, digest, n_results, read_made, record
 from bayesieve_studies.pages import PAGES, Page
 from bayesieve_studies.rabenoro2015.complexity import (
     FEW,
@@ -102,18 +102,21 @@ def test_results_name_the_commit_and_the_settings_that_made_them() -> None:
             assert made[path.name]["settings"], path.name
             # Results that have grown or were replaced need a new entry.
             assert n_results(path) == max(made[path.name]["commits"].values()), path.name
+            assert digest(path) == made[path.name]["digest"], path.name
     assert {*made} == {path.name for path in RESULTS.iterdir()} & {*made}
 
 
 def test_new_results_are_recorded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    results, commits = tmp_path / "found.jsonl", iter(["one", "one", "two", None])
+    results, commits = tmp_path / "found.jsonl", iter(["one", "one", "two", "three", None])
     monkeypatch.setattr(made_by, "commit", lambda: next(commits))
     results.write_text("a\n")
     record(results, {"seed": 3})
     record(results, {"seed": 3})
-    results.write_text("a\nb\n")
-    record(results, {"seed": 3})
-    assert read_made(tmp_path) == {"found.jsonl": {"commits": {"one": 1, "two": 2}, "settings": {"seed": 3}}}
+    for text in ("a\nb\n", "a\nc\n"):
+        results.write_text(text)
+        record(results, {"seed": 3})
+    expected = {"commits": {"one": 1, "two": 2, "three": 2}, "settings": {"seed": 3}, "digest": digest(results)}
+    assert read_made(tmp_path) == {"found.jsonl": expected}
     record(tmp_path / "other.jsonl", {})
     assert [*read_made(tmp_path)] == ["found.jsonl"]
 

@@ -123,7 +123,8 @@ def test_means_are_over_what_all_methods_have() -> None:
             row("c", "one", 0, 0.0),
         ]
     )
-    n_sets, n_folds, values = means(rows, ("one", "two"), ("accuracy", SECONDS))
+    n_sets, n_folds, by_set = means(rows, ("one", "two"), ("accuracy", SECONDS))
+    values = by_set.mean(axis=0)
     assert (n_sets, n_folds) == (2, 3)
     np.testing.assert_allclose(values, [[(0.55 + 0.2) / 2, (1.5 + 1.0) / 2], [(0.9 + 0.4) / 2, (1.5 + 1.0) / 2]])
     assert means(rows, ("one", "three"), ("accuracy",))[0] == 0

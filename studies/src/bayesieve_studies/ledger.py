@@ -162,7 +162,7 @@ def ledger(folder: Path) -> str:
                 "claims": _claims(claims, [line for line in lines if line.kind == "claim"]),
                 "counts": _counts(claims, sum(line.kind == "claim" for line in lines)),
                 "surpassed": best.get(paper, []),
-                "made": _made([source.results for source in sources], made),
+                "made": _made([*(source.results for source in sources), *surpassed.files(folder, paper)], made),
             }
         )
     return document(Path(__file__).with_name("ledger.md"), papers=papers)

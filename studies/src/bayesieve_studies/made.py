@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Mapping
@@ -40,20 +41,26 @@ def n_results(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
+def digest(path: Path) -> str:
+    """What a file of results holds, as 16 hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
 def read_made(folder: Path) -> dict[str, dict[str, Any]]:
-    """By file: ``commits``, with the number of lines once each was done, and ``settings``."""
+    """By file: ``commits``, with the number of lines once each was done, ``settings``, and the ``digest`` then."""
     path = folder / MADE
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def record(results: Path | None, settings: Mapping[str, Any]) -> None:
-    """Note the commit and settings of results that have grown, if this is a repository."""
+    """Note the commit and settings of results that are new, if this is a repository."""
     own = commit()
     if results is None or own is None or not results.is_file():
         return
     made = read_made(results.parent)
-    commits = dict(made.get(results.name, {}).get("commits", {}))
-    if n_results(results) != max(commits.values(), default=0):
-        made[results.name] = {"commits": commits | {own: n_results(results)}, "settings": dict(settings)}
+    known, held = made.get(results.name, {}), digest(results)
+    if held != known.get("digest"):
+        commits = known.get("commits", {}) | {own: n_results(results)}
+        made[results.name] = {"commits": commits, "settings": dict(settings), "digest": held}
         text = json.dumps(dict(sorted(made.items())), indent=1, default=str)
         write_atomically(results.with_name(MADE), text + "\n")

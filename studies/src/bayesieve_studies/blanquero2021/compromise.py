@@ -84,7 +84,7 @@ def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 def main(folder: str, path: str) -> None:
     """Measure what is missing."""
     add_missing(Path(path), wanted(Path(folder)))
-    record(Path(path), {"seed": 0, "folds": 10})
+    record(Path(path), {"paper": "blanquero2021", "seed": 0, "folds": 10})
 
 
 if __name__ == "__main__":

@@ -42,6 +42,9 @@ def findings(group: Group, paper: Paper, where: str) -> list[Judged]:
         "Selection of features improves the compression rate": _better(
             group, paper, [(method, "NB") for method in (*STANDARD, "SNB(MAP)")], BOTH_RATES
         ),
+        "Selection by accuracy or AUC improves the accuracy and the AUC of NB": _better(
+            group, paper, [(method, "NB") for method in STANDARD], ("accuracy", "auc")
+        ),
         "Regularized methods have better compression rates than SNB(ACC) and SNB(AUC)": _better(
             group, paper, [(one, two) for one in METHODS[:3] for two in STANDARD], BOTH_RATES
         ),

@@ -29,7 +29,7 @@ from bayesieve_studies.study import Options
 SIZES = (50, 100, 200, 400, 814)
 SEARCHES = ("forward", "backward", "forward-backward", "backward-forward")
 GUIDE = "error_probability"
-REFITTED, FEW = "refitted", (25, 50, 100)
+REFITTED, FEW = "refitted", (25, 50, 100, 200)
 """A forward search that learns scikit-learn's naive Bayes anew for every candidate, and its numbers of indicators."""
 _COLOURS = ("#777777", "#8a5fb0", "#c8553d", "#d9a521", "#2f6db5", "#4c9a52")
 _ROUNDS = 3
@@ -96,7 +96,6 @@ def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
     largest = {name: of[max(of)] for name, of in seconds.items()}
     (ranking, mrmr), simple = FILTERS, SEARCHES[:2]
-    over = f"{len(SIZES)} sizes"
     bounds: dict[str, tuple[Sequence[str], float]] = {
         "Forward and backward searches take O(N P^2)": (simple, 2),
         "Ranking all indicators by mRMR takes O(N P^2)": ((mrmr,), 2),
@@ -118,7 +117,7 @@ def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
         ),
     }
     found = {
-        sentence: tuple(grows(name, powers[name], most, over) for name in names)
+        sentence: tuple(grows(name, powers[name], most, f"{len(seconds[name])} sizes") for name in names)
         for sentence, (names, most) in bounds.items()
     } | {
         sentence: tuple(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.evaluation.results import read_results
+from bayesieve.statistics import DIGITS, signed_rank_test
 from bayesieve_studies.blanquero2021.data import SPARSE
 from bayesieve_studies.surpassed.contests import (
     BEST_OF_DONORS,
@@ -22,11 +23,12 @@ from bayesieve_studies.surpassed.contests import (
     results_of,
 )
 from bayesieve_studies.surpassed.timed import FLOORED, SECONDS
-from bayesieve_studies.tables import TextTable, document, number_text
+from bayesieve_studies.tables import TextTable, document, number_text, p_text
 
 RATES = (("accuracy", "Accuracy", 3), ("auc", "AUC", 3), (FLOORED, "CR, floored", 3))
 _OF_DONORS = (("mse test", "MSE", 5), ("profit test", "Profit, $", 0))
 _OF_SERIES = (("accuracy", "Accuracy", 4), ("auc", "AUC", 4))
+_LEAD = (">bayesieve better / worse",)
 Rows = Mapping[tuple[str, str, int, int], dict[str, Any]]
 
 
@@ -72,20 +74,20 @@ def _value(row: Mapping[str, Any], measure: str) -> float:
 
 
 def means(rows: Rows, methods: Sequence[str], measures: Sequence[str]) -> tuple[int, int, np.ndarray]:
-    """The number of data sets and folds on which all methods have results, and the means (n_methods, n_measures) over
-    the folds of each set, then over the sets.
+    """The number of data sets and folds on which all methods have results, and the means over the folds of each set,
+    (n_sets, n_methods, n_measures).
     """
     places = {(data, repeat, fold) for data, _, repeat, fold in rows}
     shared = sorted(
         place for place in places if all(_ended(rows.get((place[0], method, *place[1:]))) for method in methods)
     )
     if not shared:
-        return 0, 0, np.full((len(methods), len(measures)), np.nan)
+        return 0, 0, np.full((0, len(methods), len(measures)), np.nan)
     by_set: dict[str, list[np.ndarray]] = {}
     for data, repeat, fold in shared:
         values = [[_value(rows[data, method, repeat, fold], one) for one in measures] for method in methods]
         by_set.setdefault(data, []).append(np.array(values))
-    return len(by_set), len(shared), np.mean([np.mean(values, axis=0) for values in by_set.values()], axis=0)
+    return len(by_set), len(shared), np.array([np.mean(values, axis=0) for values in by_set.values()])
 
 
 def _ended(row: Mapping[str, Any] | None) -> bool:
@@ -96,9 +98,10 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str], over: str = "") -> l
     """Rows of a table, of the methods on what all of them have."""
     known = [method for method in methods if any(key[1] == method for key in rows)]
     measures = [measure for measure, *_ in shown.measures]
-    n_sets, n_folds, values = means(rows, known, [*measures, "n_features", SECONDS])
+    n_sets, n_folds, by_set = means(rows, known, [*measures, "n_features", SECONDS])
     if not n_sets:
         return []
+    values, first = by_set.mean(axis=0), by_set[:, :, 0] * (-1.0 if measures[0].startswith("mse") else 1.0)
     each = f"{n_folds // n_sets} fold{'s' * (n_folds > n_sets)} each"
     per_set = f", {each if n_folds % n_sets == 0 else f'{n_folds} folds'}" if shown.measures is RATES else ""
     on = f"{n_sets} of {shown.of} {shown.sets}{per_set}{over}"
@@ -106,8 +109,18 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str], over: str = "") -> l
     for k, (method, row) in enumerate(zip(known, values.tolist(), strict=True)):
         told = (number_text(v, f".{digits}f") for v, (*_, digits) in zip(row, shown.measures, strict=False))
         features = "all" if method == TREES else number_text(row[-2], ".1f")
-        found.append((on if k == 0 else "", method, *told, features, number_text(row[-1], ".2f")))
+        lead = _lead(first[:, known.index(DEFAULT)] - first[:, k]) if DEFAULT in known and method != DEFAULT else ""
+        found.append((on if k == 0 else "", method, *told, lead, features, number_text(row[-1], ".2f")))
     return found
+
+
+def _lead(differences: np.ndarray) -> str:
+    """On how many sets the default is better and worse than another method, and the p-value of the signed-rank test."""
+    if differences.size < 2:
+        return ""
+    away = differences.round(DIGITS)
+    p = f"p = {p_text(signed_rank_test(away))}".replace("= <", "<")
+    return f"{int((away > 0).sum())} / {int((away < 0).sum())}, {p}"
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
@@ -126,7 +139,7 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
     if not found:
         return None
     titles = [f">{title}" for _, title, _ in shown.measures]
-    return TextTable.of(("On", "Method", *titles, ">Features", ">CPU seconds"), found)
+    return TextTable.of(("On", "Method", *titles, *_LEAD, ">Features", ">CPU seconds"), found)
 
 
 def successors(folder: Path) -> TextTable | None:
@@ -136,7 +149,7 @@ def successors(folder: Path) -> TextTable | None:
     (shown,) = TABLES["boulle2007"]
     found = lines(shown, _rows(folder, shown.name, first=False), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
     titles = [f">{title}" for _, title, _ in shown.measures]
-    return TextTable.of(("On", "Method", *titles, ">Features", ">CPU seconds"), found) if found else None
+    return TextTable.of(("On", "Method", *titles, *_LEAD, ">Features", ">CPU seconds"), found) if found else None
 
 
 def tables(folder: Path) -> dict[str, list[TextTable]]:
@@ -144,6 +157,12 @@ def tables(folder: Path) -> dict[str, list[TextTable]]:
     return {
         paper: [made for one in shown if (made := table(folder, one)) is not None] for paper, shown in TABLES.items()
     }
+
+
+def files(folder: Path, paper: str) -> list[str]:
+    """The files of results in the tables of a paper."""
+    names = [results_of(one.name, first=first) for one in TABLES[paper] for first in (False, True)]
+    return [name for name in names if (folder / name).is_file()]
 
 
 def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
