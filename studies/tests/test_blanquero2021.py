@@ -142,7 +142,9 @@ def test_boruta_confirms_what_matters_and_says_so_if_it_is_missing() -> None:
     if boruta.installed():
         assert boruta.confirmed_features(coded, 0).tolist() == [True, False]
     else:
-        with pytest.raises(ValueError, match=r"Boruta is not installed; run pip install 'bayesieve-studies\[peers\]'"):
+        with pytest.raises(
+            ValueError, match=r"Boruta is not installed; run pip install './studies\[peers\]' in the repository"
+        ):
             boruta.confirmed_features(coded, 0)
 
 

@@ -60,7 +60,7 @@ def test_a_peer_that_is_not_installed_is_told_before_any_work(
     monkeypatch.setattr("bayesieve_studies.peers.installed.find_spec", lambda package: None)
     for peer in ("khiops", "khiops-trees-pairs", "ebm", "scorecard", "figs", "fasterrisk"):
         line = fails("compare", *three, "-t", "y", "--peers", f"gaussian-nb,{peer}")
-        assert "not installed; run pip install 'bayesieve-studies[peers]'" in line
+        assert "not installed; run pip install './studies[peers]' in the repository" in line
     assert not (tmp_path / "bayesieve-comparison").exists()
 
 

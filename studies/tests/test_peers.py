@@ -288,7 +288,9 @@ def test_logistic_drops_noise() -> None:
 )
 def test_a_missing_package_is_a_sentence(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bayesieve_studies.peers.installed.find_spec", lambda asked: None if asked == package else 1)
-    with pytest.raises(ValueError, match=r"is not installed; run pip install 'bayesieve-studies\[peers\]'.*\.$"):
+    with pytest.raises(
+        ValueError, match=r"is not installed; run pip install './studies\[peers\]' in the repository.*\.$"
+    ):
         PEERS[name](kinds=None, random_state=0)
 
 

@@ -1,4 +1,4 @@
-"""Classifiers of packages that `bayesieve-studies[peers]` brings; skipped where these are not installed."""
+"""Classifiers of packages that the extra `peers` of the studies brings; skipped where these are not installed."""
 
 from __future__ import annotations
 

@@ -203,5 +203,5 @@ def test_without_the_studies_a_line_says_how_to_install_them(
     monkeypatch.setattr("bayesieve.cli.commands.entry_points", lambda **_: ())
     result = invoke(*arguments, app=app_of_now())
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"error: {what} needs the studies; run pip install bayesieve-studies")
+    assert result.stderr.startswith(f"error: {what} needs the studies; run pip install ./studies in the repository")
     assert not list(Path().iterdir())

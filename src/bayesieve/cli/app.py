@@ -370,7 +370,7 @@ def compile_kernels(given: Any) -> None:
 
 @command({})
 def reproduce(_: object) -> None:
-    """Reproduce the results of papers (after pip install bayesieve-studies)."""
+    """Reproduce the results of papers (after pip install ./studies in the repository)."""
     raise CommandError(NO_STUDIES.format("reproduce"))
 
 

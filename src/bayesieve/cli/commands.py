@@ -35,7 +35,7 @@ INTERNAL = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
-NO_STUDIES = "{} needs the studies; run pip install bayesieve-studies, or pip install ./studies in the repository"
+NO_STUDIES = "{} needs the studies; run pip install ./studies in the repository"
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
 # Parameters of the library that begin a sentence, or are row weights, and options that have other names.

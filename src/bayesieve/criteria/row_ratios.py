@@ -352,7 +352,7 @@ class RowSteps:
         used = np.flatnonzero(subsets.any(axis=0))
         number, members = np.nonzero(subsets[:, used])
         ends = np.bincount(number, minlength=len(subsets)).cumsum()
-        self._add(steps, used, np.ones(used.size, dtype=bool), ends, members)
+        self._add(steps, used, np.ones(used.size, dtype=bool), ends, np.ascontiguousarray(members))
         return steps
 
     def _fill(self, array: np.ndarray, of_segments: np.ndarray) -> None:

@@ -28,7 +28,7 @@ def confirmed_features(coded: CodedTable, seed: int) -> np.ndarray:
         If the package is not installed.
     """
     if not installed():
-        raise ValueError("Boruta is not installed; run pip install 'bayesieve-studies[peers]'.")
+        raise ValueError("Boruta is not installed; run pip install './studies[peers]' in the repository.")
     from boruta import BorutaPy
 
     varying = np.flatnonzero(coded.n_levels > 1)

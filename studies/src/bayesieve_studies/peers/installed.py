@@ -35,7 +35,7 @@ def require(package: str, peer: str, *, then: str = "") -> None:
         If it is not.
     """
     if find_spec(package) is None:
-        raise ValueError(f"{peer} is not installed; run pip install 'bayesieve-studies[peers]'{then}.")
+        raise ValueError(f"{peer} is not installed; run pip install './studies[peers]' in the repository{then}.")
 
 
 @contextmanager
