@@ -17,7 +17,7 @@ from tests.processes import in_a_process
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
 MOST_FILES = 165
-MOST_LINES = 34_045  # of code, without docstrings, comments and blank lines
+MOST_LINES = 34_040  # of code, without docstrings, comments and blank lines
 MOST_IMPORTS = 0.08  # share of lines
 LONGEST_FUNCTION = 60
 MOST_VISITED = {"fit": 40, "predict_proba": 10}

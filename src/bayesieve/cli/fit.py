@@ -63,7 +63,7 @@ def fit(given: Any) -> None:
     data = _training(given, columns, screen)
     with files.locating(table, given.target):
         rule = rule_in(given.benefit, data)
-    _check_ids(data, [*(decision_names(rule) if rule else ())], screen)
+    _check_ids(data, decision_names(rule) if rule else [], screen)
     data, test = _apart(given, data)
     model = _model(given, data)
     labels = {} if given.labels is None else read_labels(given.labels, data.names)

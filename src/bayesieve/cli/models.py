@@ -50,6 +50,7 @@ def predict(given: Any) -> None:
     model = files.read_model(given.model, screen)
     rule = model.benefit_rule_ if given.benefit is None else BenefitRule.read(given.benefit, model.classes_)
     source = files.source_to_score(model, table, output, screen)
+    decisions = [] if rule is None else decision_names(rule)
     add: dict[str, Any] = {}
     if rule is not None:
         add = {"add": partial(decision_columns, rule, model, table), "add_key": repr(rule)}
@@ -59,7 +60,7 @@ def predict(given: Any) -> None:
     if given.columns:
         if given.keep:
             raise CommandError("--columns names all columns to write; leave --keep out")
-        results = [*prediction_names(model), *reason_names(given.reasons), *(decision_names(rule) if rule else ())]
+        results = [*prediction_names(model), *reason_names(given.reasons), *decisions]
         asked = _asked(given.columns, model, source.names, results)
         kept = [name for name in dict.fromkeys(asked.values()) if name not in results]
         add["asked"] = asked
@@ -68,7 +69,7 @@ def predict(given: Any) -> None:
         add["add"] = partial(reason_columns, model, given.reasons, add.get("add"))
     scored = PredictedRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
     added = dict.fromkeys(reason_names(given.reasons), "reason")
-    added |= dict.fromkeys(decision_names(rule) if rule else (), "decision")
+    added |= dict.fromkeys(decisions, "decision")
     if taken := [name for name in added if name in scored.keep]:
         raise CommandError(
             f"Column {quoted(taken[0])} has the name of a {added[taken[0]]}; rename it, or do not keep it"

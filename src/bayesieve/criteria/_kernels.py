@@ -180,13 +180,8 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
             n = min(_STEP_ROWS, offsets[segment + 1] - begin)
             for other in range(n_others):
                 for c in range(columns.size):
-                    line, code, low, high, sign = (
-                        lines[c],
-                        codes[columns[c], begin : begin + n],
-                        lows[c],
-                        highs[c],
-                        signs[c],
-                    )
+                    line, code = lines[c], codes[columns[c], begin : begin + n]
+                    low, high, sign = lows[c], highs[c], signs[c]
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
                     level = table[first : first + n_codes[c]]
                     if kinds[c] <= THREE_WAY:

@@ -328,11 +328,12 @@ class RowSteps:
         """
         assert self._start is not None
         start, n_ratios = self._start, max(1, self.n_others * self.block.n_rows)
-        at_once = min(_MOST_STEPS // n_ratios, _MOST_SUMMED // (n_ratios * max(1, subsets.shape[1])))
-        if not (self.block.is_whole and self.tables.store()):
-            at_once = 0
-        for begin in range(0, len(subsets), max(1, at_once)):
-            part = subsets[begin : begin + max(1, at_once)]
+        at_once = 1
+        if self.block.is_whole and self.tables.store():
+            room = min(_MOST_STEPS // n_ratios, _MOST_SUMMED // (n_ratios * max(1, subsets.shape[1])))
+            at_once = max(at_once, room)
+        for begin in range(0, len(subsets), at_once):
+            part = subsets[begin : begin + at_once]
             summed = self._steps_of(part, start) if at_once > 1 else [None]
             for subset, steps in zip(part, summed, strict=True):
                 features = np.flatnonzero(subset)

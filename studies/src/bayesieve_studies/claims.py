@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from bayesieve.statistics import DIGITS, corrected_resampled_t, holm, signed_rank_test
-from bayesieve_studies.tables import TextTable, number_text, p_text
+from bayesieve_studies.tables import TextTable, number_text, p_range, p_text
 
 LEVEL = 0.05
 MARGIN = 0.01
@@ -161,9 +161,7 @@ class Judged:
     @property
     def tested(self) -> str:
         """Margins and p-values of all comparisons."""
-        chances = sorted(check.p_value for check in self.checks if check.p_value is not None)
-        ends = dict.fromkeys(p_text(chances[k]) for k in (0, -1)) if chances else {}
-        p = f"p = {' to '.join(ends)}".replace("= <", "<") if ends else ""
+        p = p_range(check.p_value for check in self.checks if check.p_value is not None)
         return ", ".join(part for part in (self.summary("margin"), p) if part)
 
 

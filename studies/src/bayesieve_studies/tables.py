@@ -116,6 +116,13 @@ def p_text(p_value: float) -> str:
     return "< 0.0001" if p_value < 0.0001 else f"{p_value:.2g}" if p_value < 0.1 else f"{p_value:.2f}"
 
 
+def p_range(p_values: Iterable[float]) -> str:
+    """The least and the largest of some p-values, such as "p = 0.01 to 0.20"; empty without any."""
+    known = sorted(p_values)
+    ends = dict.fromkeys(p_text(known[k]) for k in (0, -1)) if known else {}
+    return f"p = {' to '.join(ends)}".replace("= <", "<") if ends else ""
+
+
 def smoothing_text(smoothing: Smoothing, m_estimate: str) -> str:
     """Smoothing in words, where ``m_estimate`` are those for the m-estimate."""
     return m_estimate if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"

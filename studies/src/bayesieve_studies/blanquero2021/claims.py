@@ -184,21 +184,22 @@ def _unbalanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
         f"of class 1, which does, the recall of class 2 is higher in {higher} of {len(by_precision)} comparisons. The "
         "paper has no results of Boruta on SPECTF."
     )
-    guided = {
-        f"Guided by {words}, it is not below that of classic NB": alike(
-            _against(results, sets, [CLASSIC], measure, guide), sides=(-1,), paper="at least", form=POINTS
+    guided = [
+        (
+            f"Guided by {words}, it is not below that of classic NB",
+            alike(_against(results, sets, [CLASSIC], measure, guide), sides=(-1,), paper="at least", form=POINTS),
+            _lost(results, sets, guide),
         )
         for guide, measure, words in (
             ("auc", "auc", "AUC"),
             ("precision:1", "precision of the first class", "precision of class 1"),
         )
-    }
-    lost = [_lost(results, sets, guide) for guide in ("auc", "precision:1")]
+    ]
     left = [_left(results, one, _LEFT[one.name][0] + 0.05, _LEFT[one.name][1]) for one in sets]
     sparser = differ(_against(results, sets, _OTHERS, "n_features"), 1, "sparser", "+.1f")
     frequent = differ(_against(results, sets, _OTHERS, "recall of the first class"), -1, "higher", POINTS)
     claims: list[tuple[str, Iterable[Check], str]] = [
-        *((sentence, checks, why) for (sentence, checks), why in zip(guided.items(), lost, strict=True)),
+        *guided,
         ("Guided by AUC, few features are left (to 5 %)", left, ""),
         ("The other methods that select tend to be sparser", sparser, ""),
         ("The other methods that select increase the recall of the frequent class", frequent, ""),

@@ -223,15 +223,14 @@ class Challenge(Study):
         entries = self.entries(comparison)
         initial = {task: entry for (task, method), entry in entries.items() if method == INITIAL}
         guessed = {task: entry for task, entry in initial.items() if task.guess is not None}
-        drawn = {key: entry for key, entry in entries.items() if not key[1].endswith(DIFFERENT) and key[0] in initial}
         samples = {
             (task, f"{task.title}, {method}"): entry.against(initial[task], comparison.test_share)
-            for (task, method), entry in drawn.items()
-            if method != INITIAL
+            for (task, method), entry in entries.items()
+            if method != INITIAL and not method.endswith(DIFFERENT) and task in initial
         }
         digits = {name: sample for (task, name), sample in samples.items() if task.parity}
         off = {
-            task.title: Differences(entry.errors[~np.isnan(entry.errors)] - task.guess, "folds", comparison.test_share)
+            task.title: Differences.of(entry.errors, np.array(task.guess), over="folds", share=comparison.test_share)
             for task, entry in guessed.items()
         }
         values = [entry.values / 1e3 for entry in entries.values()]

@@ -23,12 +23,11 @@ from bayesieve_studies.surpassed.contests import (
     results_of,
 )
 from bayesieve_studies.surpassed.timed import FLOORED, SECONDS
-from bayesieve_studies.tables import TextTable, document, number_text, p_text
+from bayesieve_studies.tables import TextTable, document, number_text, p_range
 
 RATES = (("accuracy", "Accuracy", 3), ("auc", "AUC", 3), (FLOORED, "CR, floored", 3))
 _OF_DONORS = (("mse test", "MSE", 5), ("profit test", "Profit, $", 0))
 _OF_SERIES = (("accuracy", "Accuracy", 4), ("auc", "AUC", 4))
-_LEAD = (">bayesieve better / worse",)
 Rows = Mapping[tuple[str, str, int, int], dict[str, Any]]
 
 
@@ -119,8 +118,14 @@ def _lead(differences: np.ndarray) -> str:
     if differences.size < 2:
         return ""
     away = differences.round(DIGITS)
-    p = f"p = {p_text(signed_rank_test(away))}".replace("= <", "<")
-    return f"{int((away > 0).sum())} / {int((away < 0).sum())}, {p}"
+    return f"{int((away > 0).sum())} / {int((away < 0).sum())}, {p_range([signed_rank_test(away)])}"
+
+
+def _titled(shown: Shown, found: Sequence[tuple[str, ...]]) -> TextTable | None:
+    """A table of such rows; None without any."""
+    titles = [f">{title}" for _, title, _ in shown.measures]
+    columns = ("On", "Method", *titles, ">bayesieve better / worse", ">Features", ">CPU seconds")
+    return TextTable.of(columns, found) if found else None
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
@@ -136,10 +141,7 @@ def table(folder: Path, shown: Shown) -> TextTable | None:
     elif any(key[1] == EBM for key in rows):
         with_ebm = lines(shown, rows, (*main, EBM))
         found = with_ebm if with_ebm and with_ebm[0][0] == found[0][0] else found + with_ebm
-    if not found:
-        return None
-    titles = [f">{title}" for _, title, _ in shown.measures]
-    return TextTable.of(("On", "Method", *titles, *_LEAD, ">Features", ">CPU seconds"), found)
+    return _titled(shown, found)
 
 
 def successors(folder: Path) -> TextTable | None:
@@ -148,8 +150,7 @@ def successors(folder: Path) -> TextTable | None:
 
     (shown,) = TABLES["boulle2007"]
     found = lines(shown, _rows(folder, shown.name, first=False), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
-    titles = [f">{title}" for _, title, _ in shown.measures]
-    return TextTable.of(("On", "Method", *titles, *_LEAD, ">Features", ">CPU seconds"), found) if found else None
+    return _titled(shown, found)
 
 
 def tables(folder: Path) -> dict[str, list[TextTable]]:
