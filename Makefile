@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist loadfile
 
-.PHONY: help demo test test-lowest wheel sbom test-exports test-sql test-pmml test-excel lint docs bench ledger clean
+.PHONY: help demo test test-all test-lowest wheel sbom test-exports test-sql test-pmml test-excel lint docs bench ledger clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    fit a classifier on examples/data/german_credit.csv and write demo-output/"
-	@echo "make test    run the tests"
+	@echo "make test    run the tests that take less than six minutes on two cores"
+	@echo "make test-all  run the others: large tables, clusters, browsers, long random runs, studies"
 	@echo "make test-lowest  run some of the tests with the lowest dependencies that pyproject.toml allows"
 	@echo "make test-exports  compare exports of models of all tables with predict_proba (writes benchmarks/results)"
 	@echo "make test-sql  test queries in PostgreSQL and MariaDB (installs them with apt-get)"
@@ -29,7 +30,11 @@ demo: $(VENV)/installed
 
 # The same random examples every time; pytest by itself draws new ones.
 test: $(VENV)/installed-dev
-	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS)
+	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+
+# What `make test` leaves out: large tables, clusters, browsers, long random runs, and the studies.
+test-all: $(VENV)/installed-dev
+	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) studies/tests
 
 # All extras too, and the newest tools of tests; in an environment apart.

