@@ -20,7 +20,7 @@ help:
 	@echo "make lint    run ruff, mypy and import-linter"
 	@echo "make docs    build the site in build/site, without a network once its tools are installed"
 	@echo "make bench   run the benchmarks (installs the peers they compare with)"
-	@echo "make ledger  compute docs/papers.md and the studies' pages from their results"
+	@echo "make ledger  compute docs/papers.md and the lab's pages from their results"
 	@echo "make wheel   build the wheels, one of them with compiled kernels, and test that in an environment of its own"
 	@echo "make sbom    write build/sbom.cdx.json: the packages that an installation brings"
 	@echo "make clean   remove .venv and everything built"
@@ -32,10 +32,10 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
-# What `make test` leaves out: large tables, clusters, browsers, long random runs, and the studies.
+# What `make test` leaves out: large tables, clusters, browsers, long random runs, and the lab.
 test-all: $(VENV)/installed-dev
 	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
-	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) studies/tests
+	CI=true $(BIN)/python -m pytest $(PYTEST_ARGS) lab/tests
 
 # All extras too, and the newest tools of tests; in an environment apart.
 LOWEST := build/lowest
@@ -68,7 +68,7 @@ test-excel: $(VENV)/installed-dev
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check src studies tests benchmarks examples docs/conf.py docs/site
+	$(BIN)/ruff format --check src lab tests benchmarks examples docs/conf.py docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -98,7 +98,7 @@ bench: $(VENV)/installed-bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
 ledger: $(VENV)/installed-dev
-	$(BIN)/python -m bayesieve_studies.ledger docs/papers.md
+	$(BIN)/python -m bayesieve_lab.ledger docs/papers.md
 
 clean:
 	rm -rf $(VENV) build docs/generated dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -113,15 +113,15 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/installed-dev: pyproject.toml studies/pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[dev]' --editable ./studies
+$(VENV)/installed-dev: pyproject.toml lab/pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[dev]' --editable ./lab
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-docs: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[docs]'
 	@touch $@ $(VENV)/installed
 
-$(VENV)/installed-bench: pyproject.toml studies/pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[bench]' --editable './studies[peers]'
+$(VENV)/installed-bench: pyproject.toml lab/pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[bench]' --editable './lab[peers]'
 	$(PIP) install --quiet --no-deps 'fasterrisk>=0.1.10'
 	@touch $@ $(VENV)/installed

@@ -27,8 +27,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from bayesieve.evaluation.folds import DataSet, Fold, describe
 from bayesieve.evaluation.results import Key
-from bayesieve_studies.data_sets import DataSets
-from bayesieve_studies.peers.weka import weka_command
+from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.peers.weka import weka_command
 
 OURS = "bayesieve"
 PEERS = ("weka-aode", "weka-waode", "weka-hnb", "figs", "fasterrisk")

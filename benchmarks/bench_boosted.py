@@ -15,7 +15,7 @@ from bayesieve import BoostedSelector, TableEncoder, WrapperSelector
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import Benefit, Brier
 from bayesieve.search import Objective, SearchState, SubsetProblem
-from bayesieve_studies.simulate import donations
+from bayesieve_lab.simulate import donations
 
 ROWS = 95_412
 FEATURES = 20

@@ -15,7 +15,7 @@ from bayesieve import DependenceClusterSelector, TableEncoder
 from bayesieve.counts import CodedTable
 from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.counts.pairs import strongest_within_classes
-from bayesieve_studies.simulate import correlated_blocks
+from bayesieve_lab.simulate import correlated_blocks
 
 SECONDS = 2.0
 SECONDS_OF_CLASSES = 15.0

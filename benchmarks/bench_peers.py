@@ -15,8 +15,8 @@ from measuring import ROOT, Report, markdown_table, options
 from bayesieve import SelectiveNB
 from bayesieve.evaluation import Comparison, RepeatedFolds, compare_many
 from bayesieve.statistics import average_ranks, wilcoxon_holm, wins_and_losses
-from bayesieve_studies.data_sets import DataSets
-from bayesieve_studies.peers import PEERS
+from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.peers import PEERS
 
 # Numbers, categories and both; 148 to 48,842 rows, 4 to 500 features, 2 to 28 classes; with and without missing cells.
 SETS = (
@@ -71,7 +71,7 @@ def main() -> None:
     if arguments.folder is None or not (arguments.folder / "catalogue.csv").exists():
         print(
             "The data sets are not there: pass a folder with catalogue.csv and the tables it names, as "
-            "studies/data-sets.md says. All of it takes about an hour on 2 cores, and goes on where it was interrupted."
+            "lab/data-sets.md says. All of it takes about an hour on 2 cores, and goes on where it was interrupted."
         )
         return
     folds = arguments.folds or (2 if arguments.quick else 10)

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from bayesieve import SelectiveNB
-from bayesieve_studies.peers.faster_risk import RiskScore
+from bayesieve_lab.peers.faster_risk import RiskScore
 
 MOST = 5
 Scores = Callable[[pl.DataFrame], np.ndarray]

@@ -26,7 +26,7 @@ from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 from bayesieve.evaluation.folds import DataSet, FoldRun
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
-from bayesieve_studies.data_sets import DataSets
+from bayesieve_lab.data_sets import DataSets
 
 FOLDS = RepeatedFolds(n_folds=5)
 Price = Callable[[int, float], float]

@@ -24,10 +24,10 @@ from bayesieve import RepeatedFolds, SelectiveNB
 from bayesieve.evaluation.folds import DataSet, FixedSplit, Fold, FoldRun, describe, fingerprint
 from bayesieve.evaluation.results import ComparisonFile, Key
 from bayesieve.table import as_target
-from bayesieve_studies import boulle2007
-from bayesieve_studies.data_sets import DataSets
-from bayesieve_studies.figures.tradeoff import tradeoff_figure
-from bayesieve_studies.peers import PEERS
+from bayesieve_lab import boulle2007
+from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.figures.tradeoff import tradeoff_figure
+from bayesieve_lab.peers import PEERS
 
 OURS: dict[str, dict[str, Any]] = {
     "bayesieve": {},

@@ -26,8 +26,8 @@ from scipy.stats import wilcoxon
 from bayesieve.evaluation.folds import describe
 from bayesieve.evaluation.results import ComparisonFile, Key
 from bayesieve.statistics import corrected_resampled_t
-from bayesieve_studies.data_sets import DataSets
-from bayesieve_studies.figures.tradeoff import tradeoff_figure
+from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.figures.tradeoff import tradeoff_figure
 
 DEFAULT = "bayesieve"
 PEERS = ("scorecard", "l1-logistic", "ebm")

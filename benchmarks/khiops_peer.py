@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve_studies.peers.khiops_nb import khiops_classifier, n_features_used, start_khiops
+from bayesieve_lab.peers.khiops_nb import khiops_classifier, n_features_used, start_khiops
 
 __all__ = [
     "NOT_INSTALLED",

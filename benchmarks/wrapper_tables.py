@@ -40,7 +40,7 @@ def redundant_indicators(n_rows: int, n_indicators: int, seed: int = 0) -> Coded
 
 def engine_indicators(n_series: int) -> CodedTable:
     """The 814 indicators of scores of simulated engine series, as plain codes."""
-    from bayesieve_studies.simulate import engine_scores, engine_series, engine_thresholds
+    from bayesieve_lab.simulate import engine_scores, engine_series, engine_thresholds
 
     series = engine_series(n_series)
     scores, names = engine_scores(series)

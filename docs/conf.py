@@ -34,11 +34,11 @@ repository_pages = repository.stage(
     {
         "CHANGELOG.md": "changelog",
         "CONTRIBUTING.md": "contributing",
-        "studies/data-sets.md": "studies/data-sets",
-        "studies/README.md": "studies/overview",
+        "lab/data-sets.md": "lab/data-sets",
+        "lab/README.md": "lab/overview",
         "benchmarks/README.md": "benchmarks/scripts",
     },
-    {"benchmarks/results": "benchmarks", "studies/reproduction": "studies"},
+    {"benchmarks/results": "benchmarks", "lab/reproduction": "lab"},
 )
 
 myst_heading_anchors = 5

@@ -18,7 +18,7 @@ from bayesieve.cli.commands import Screen
 from tests.cli.conftest import GERMAN, app_of_now, invoke
 from tests.processes import CONTEXT, run_command
 
-SOURCES = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("src", "studies/src"))
+SOURCES = os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("src", "lab/src"))
 COMMAND = (sys.executable, "-m", "bayesieve")
 posix = pytest.mark.skipif(os.name == "nt", reason="pipes, signals and terminals differ there")
 
@@ -197,11 +197,11 @@ def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
         (("compare", GERMAN, "-t", "class", "--peers", "ebm"), "--peers"),
     ],
 )
-def test_without_the_studies_a_line_says_how_to_install_them(
+def test_without_the_lab_a_line_says_how_to_install_them(
     monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], what: str
 ) -> None:
     monkeypatch.setattr("bayesieve.cli.commands.entry_points", lambda **_: ())
     result = invoke(*arguments, app=app_of_now())
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"error: {what} needs the studies; run pip install ./studies in the repository")
+    assert result.stderr.startswith(f"error: {what} needs bayesieve-lab: pip install bayesieve-lab")
     assert not list(Path().iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +13,8 @@ from bayesieve.cli.commands import (
     COLUMNS,
     DEBUG,
     JOBS,
+    LAB_MISSING,
     MODEL,
-    NO_STUDIES,
     QUIET,
     TABLE,
     TABLES,
@@ -368,12 +369,6 @@ def compile_kernels(given: Any) -> None:
     """
 
 
-@command({})
-def reproduce(_: object) -> None:
-    """Reproduce the results of papers (after pip install ./studies in the repository)."""
-    raise CommandError(NO_STUDIES.format("reproduce"))
-
-
 def _show_version(is_given: bool) -> None:
     if is_given:
         import platform
@@ -397,11 +392,33 @@ app = typer.Typer(
 for function in (fit, predict, explain, info, levels, export, merge, update, evaluate, monitor, compare):
     app.command()(function)
 app.command("compile")(compile_kernels)
-added = plugins("commands")
-for point in added:
-    app.command(point.name)(point.load())
-if "reproduce" not in [point.name for point in added]:
-    app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(reproduce)
+
+
+def _add_commands_of_packages() -> None:
+    """Add the commands of installed packages. One that is missing or cannot be imported says so when it is called."""
+    unavailable = {name: (f"{text} (needs bayesieve-lab).", LAB_MISSING.format(name)) for name, text in _OF_LAB.items()}
+    for point in plugins("commands"):
+        try:
+            app.command(point.name)(point.load())
+            unavailable.pop(point.name, None)
+        except (Exception, SystemExit) as error:  # whatever another package does when it is imported
+            reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+            message = f"The command {point.name} cannot be imported ({reason}); update or uninstall its package"
+            unavailable[point.name] = (f"Cannot be imported: {reason}.", message)
+    for name, (text, message) in unavailable.items():
+        app.command(name, help=text, context_settings=_ANY_ARGUMENTS)(_refusal(message))
+
+
+def _refusal(message: str) -> Callable[[], None]:
+    def refuse() -> None:
+        raise CommandError(message)
+
+    return refuse
+
+
+_OF_LAB = {"reproduce": "Reproduce the results of papers"}
+_ANY_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
+_add_commands_of_packages()
 
 
 @app.callback(invoke_without_command=True)

@@ -35,7 +35,7 @@ INTERNAL = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
-NO_STUDIES = "{} needs the studies; run pip install ./studies in the repository"
+LAB_MISSING = "{} needs bayesieve-lab: pip install bayesieve-lab, or pip install ./lab in the repository"
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
 # Parameters of the library that begin a sentence, or are row weights, and options that have other names.
@@ -151,7 +151,7 @@ def _its_option(match: re.Match[str]) -> str:
 def _raised_by_bayesieve(error: Exception) -> bool:
     """Whether the library itself raised the error, not code that it calls."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return str(frames[-1].f_globals.get("__name__", "")).startswith(("bayesieve.", "bayesieve_studies."))
+    return str(frames[-1].f_globals.get("__name__", "")).startswith(("bayesieve.", "bayesieve_lab."))
 
 
 @contextmanager

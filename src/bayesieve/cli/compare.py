@@ -12,7 +12,7 @@ import numpy as np
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import (
-    NO_STUDIES,
+    LAB_MISSING,
     Column,
     CommandError,
     Screen,
@@ -82,7 +82,7 @@ def _peers() -> dict[str, Any]:
     """Other classifiers by name, from installed packages."""
     packages = [point.load() for point in plugins("peers")]
     if not packages:
-        raise CommandError(NO_STUDIES.format("--peers"))
+        raise CommandError(LAB_MISSING.format("--peers"))
     return {name: make for package in packages for name, make in package.items()}
 
 

@@ -1,0 +1,94 @@
+# ruff: noqa: T201
+"""Possible reasons for the differences between our table 1 and that of Rabenoro et al. (2015), tested.
+
+    python lab/reproduction/rabenoro2015_why.py levels 10
+    python lab/reproduction/rabenoro2015_why.py levels 30 "error, columns shuffled"
+
+The optional last word selects variants whose names contain it. Per repetition, on the halves and test series of
+``bayesieve reproduce rabenoro2015``: mRMR in its other form and at the paper's size, the searches with shuffled columns
+(which breaks ties at random), and floating searches whose phases are judged by the criterion that guides them rather
+than by the validation rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts import CodedTable
+from bayesieve.search import GreedySearch
+from bayesieve.selection.filters import rank_by_mrmr
+from bayesieve_lab import Options, make_study
+from bayesieve_lab.rabenoro2015.study import WRAPPERS, EngineIndicators
+from bayesieve_lab.rabenoro2015.subset_choice import Halves, best_of_path, best_on_walks, by_information, halve
+
+
+def main(grid: str, repetitions: int, wanted: str = "") -> None:
+    """Print size and test error of every variant: their means, and the standard deviation of the error."""
+    study: Any = make_study("rabenoro2015", Options(grid=grid))
+    errors: dict[str, list[tuple[int, float]]] = {}
+    for number in range(repetitions):
+        for name, choose, halves, test in variants(study, number):
+            if wanted in name:
+                selected = choose()
+                errors.setdefault(name, []).append((int(selected.sum()), halves.error(selected, halves.scored(test))))
+        print(f"repetition {number + 1} of {repetitions}", file=sys.stderr, flush=True)
+    for name, results in errors.items():
+        sizes, errors = np.array(results).T
+        spread = errors.std(ddof=1) if len(errors) > 1 else 0.0
+        print(f"{name:60s} {sizes.mean():4.0f} indicators, test error {errors.mean():.4f} ± {spread:.4f}")
+        print(" " * 60, " ".join(f"{error:.4f}" for error in errors))
+
+
+def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves, CodedTable]]:
+    """Every variant of a repetition: name, function that chooses a subset, halves to choose from, test rows."""
+    train, test = coded(study, number)
+    order = np.random.default_rng(number).permutation(train.n_features)
+    plain, shuffled = (
+        (halve(rows, study.smoothing), tested)
+        for rows, tested in ((train, test), (train.select(order), test.select(order)))
+    )
+    halves = plain[0]
+    yield "MI filter", lambda: best_of_path(halves, by_information(halves.fit)), *plain
+    for form in ("difference", "quotient"):
+        yield f"mRMR filter, {form}", partial(ranked, halves, form), *plain
+        yield f"mRMR filter, {form}, the first 19", partial(ranked, halves, form, 19), *plain
+    for wrapper in WRAPPERS:
+        yield wrapper.key, partial(search, halves, wrapper), *plain
+        yield f"{wrapper.key}, columns shuffled", partial(search, shuffled[0], wrapper), *shuffled
+        if "-" in str(wrapper.direction):
+            yield f"{wrapper.key}, phases by their criterion", partial(search, halves, wrapper, blind=True), *plain
+
+
+def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
+    """Coded training and test series of a repetition, with their classes."""
+    scores, labels = study.draw(number)
+    encoder, n = EngineIndicators(study.grid), study.n_series
+    train, test = encoder.fit_transform_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
+    codes = np.searchsorted(np.asarray(train.classes), labels[n:]).astype(np.uint8)
+    return train, test.with_rows(class_codes=codes, classes=train.classes)
+
+
+def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
+    """The subset of lowest validation error on the path of mRMR, or its first features."""
+    order, _ = rank_by_mrmr(halves.fit, form)
+    if size is None:
+        return best_of_path(halves, order)
+    mask = np.zeros(order.size, dtype=bool)
+    mask[order[:size]] = True
+    return mask
+
+
+def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
+    """The subset of lowest validation error; ``blind`` hides the validation rows from the phases of the search."""
+    problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
+    trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)
+    return best_on_walks(trace, halves) if blind else trace.chosen
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

@@ -1,0 +1,91 @@
+"""The numbers of cuts and of combinations at each cut, which section 4 of Blanquero et al. (2021) fixes, varied.
+
+    python -m bayesieve_lab.blanquero2021.compromise DIR lab/reproduction/blanquero2021-compromise.jsonl
+
+DIR is the folder of the data sets. Folds are the first ten of the study; measurements in the file are not repeated.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve.table.frames import take_rows
+from bayesieve_lab.blanquero2021.data import SETS
+from bayesieve_lab.blanquero2021.study import Blanquero2021
+from bayesieve_lab.blanquero2021.two_thirds import SparseNB
+from bayesieve_lab.claims import Differences, Judged, alike, differ
+from bayesieve_lab.growth import add_missing
+from bayesieve_lab.made import record
+from bayesieve_lab.study import Options
+
+COMBINATIONS, CUTS = (5, 25, 100), (10, 100, 499)
+"""Numbers to try; the middle ones are the paper's."""
+ON = {"combinations": ("australian", "wine", "breast_wisconsin_diagnostic"), "cuts": ("p500-rho0.1", "p500-rho0.9")}
+"""Sets of the trials: more than 100 cuts take more than 100 features."""
+_POINTS = "+.2pt"
+
+
+def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[str, Any]:
+    """Accuracies and seconds of the choice on the ten folds."""
+    X, y = study.load(name)
+    options: dict[str, Any] = {f"n_{option}": value, "q": SETS[name].q}
+    accuracies, seconds = [], []
+    for fold in RepeatedFolds(10, 1, 0).split(y):
+        model = SparseNB(**options).fit(take_rows(X, fold.train), y[fold.train])
+        predicted = model.classes_[model.predict_log_proba(take_rows(X, fold.test)).argmax(axis=1)]
+        accuracies.append(round(float(np.mean(predicted == y[fold.test])), 10))
+        seconds.append(round(float(model.cpu_seconds_), 4))
+    return {"accuracies": accuracies, "seconds": seconds}
+
+
+def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
+    """Every number on every set of its trial."""
+    study = Blanquero2021(Options(data=folder))
+    for option, values in (("combinations", COMBINATIONS), ("cuts", CUTS)):
+        for name in ON[option]:
+            for value in values:
+                key = {"option": option, "data": name, "value": value}
+                yield key, partial(measured, study, name, option, value)
+
+
+def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
+    """Whether more of them bring less than a point, and cost seconds."""
+    claims = []
+    known = {(line["option"], line["data"], line["value"]): line for line in lines}
+    for option, sentence, (_, own, most), where in (
+        ("combinations", "25 combinations at each cut are a good compromise", COMBINATIONS, "Section 4.1"),
+        ("cuts", "At most 100 cuts balance accuracy and time", CUTS, "Section 4.2"),
+    ):
+        pairs = {
+            f"{most} - {own}, {name}": [known.get((option, name, value)) for value in (most, own)]
+            for name in ON[option]
+        }
+        both = {what: pair for what, pair in pairs.items() if all(pair)}
+
+        def sample(pair: Any, field: str) -> Differences:
+            one, two = (np.array(line[field]) for line in pair)
+            return Differences(np.log10(one / two) if field == "seconds" else one - two, "folds", 1 / 9)
+
+        gains = alike({what: sample(pair, "accuracies") for what, pair in both.items()}, sides=(1,), form=_POINTS)
+        costs = differ({f"seconds, {what}": sample(pair, "seconds") for what, pair in both.items()}, 1, form="+.2f")
+        if both:
+            words = f"{sentence}: more gain less than a point, and take longer (log10 of the seconds)"
+            claims.append(Judged(where, words, (*gains, *costs)))
+    return tuple(claims)
+
+
+def main(folder: str, path: str) -> None:
+    """Measure what is missing."""
+    add_missing(Path(path), wanted(Path(folder)))
+    record(Path(path), {"paper": "blanquero2021", "seed": 0, "folds": 10})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,76 @@
+"""Figures 3 to 5 of Blanquero et al. (2021), with our numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from bayesieve_lab.blanquero2021.data import (
+    CORRELATIONS,
+    SIZES,
+    SPARSE,
+    PaperSet,
+    simulated_name,
+    sparse_name,
+)
+from bayesieve_lab.blanquero2021.results import Results
+from bayesieve_lab.figures.scatter import Panel, Point, Series, scatter
+
+_COLOURS = {
+    "Classic NB": "#777777",
+    SPARSE: "#c8553d",
+    "Sparse NB (AUC)": "#c8553d",
+    "Sparse NB (precision)": "#2f6db5",
+    "CFS": "#4c9a52",
+    "Boruta": "#8a5fb0",
+    "SNB(MAP)": "#d9a521",
+    "Lasso": "#1f8a9b",
+}
+_SHADES = ("#f0b49e", "#e08a6d", "#c8553d", "#8f3623", "#571c0f")
+
+
+def short(method: str) -> str:
+    """The name of a method in figures and tables."""
+    if not method.startswith(SPARSE):
+        return method
+    return f"{SPARSE} (AUC)" if ", auc," in method else f"{SPARSE} (precision)" if ", precision" in method else SPARSE
+
+
+def time_figure(results: Results) -> str:
+    """Figure 3: seconds by correlation, a line for each number of features."""
+    sparse = sparse_name("accuracy", "auto")
+    series = []
+    for p, colour in zip(SIZES, _SHADES, strict=True):
+        known = [rho for rho in CORRELATIONS if results.values(simulated_name(p, rho), sparse, "cpu seconds").size]
+        points = tuple(Point(rho, math.log10(results.seconds(simulated_name(p, rho), sparse))) for rho in known)
+        series.append(Series(f"p = {p}", colour, points, joined=True))
+    drawn = Panel("Time of sparse NB", "correlation", "log10 CPU seconds of a fold", series)
+    return scatter("Time of sparse naive Bayes by correlation and number of features", [drawn])
+
+
+def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
+    """Figure 4: accuracy by number of features."""
+    panels = [
+        Panel(one.name, "features", "accuracy, %", _of_methods(results, one, "n_features", "accuracy", by=1.0))
+        for one in sets
+    ]
+    return scatter("Accuracy and number of features by method and data set", panels)
+
+
+def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
+    """Figure 5: AUC by number of features, and the recalls of both classes."""
+    panels = []
+    for one in sets:
+        curves = _of_methods(results, one, "n_features", "auc", by=1.0)
+        recalls = _of_methods(results, one, "recall of the first class", "recall of the second class", by=100.0)
+        panels.append(Panel(one.name, "features", "AUC, %", curves))
+        panels.append(Panel(one.name, "recall of class 1, %", "recall of class 2, %", recalls))
+    return scatter("Unbalanced data sets: AUC, number of features and recalls", panels, columns=2)
+
+
+def _of_methods(results: Results, one: PaperSet, x: str, y: str, *, by: float) -> list[Series]:
+    series = []
+    for method in results.shown(one):
+        at = Point(by * results.mean(one.ours, method, x), 100 * results.mean(one.ours, method, y))
+        series.append(Series(short(method), _COLOURS[short(method)], (at,)))
+    return series

@@ -1,0 +1,172 @@
+"""Blanquero et al. (2021): sparse naive Bayes from clusters of dependent features, and other ways to select."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayesieve.counts import Smoothing
+from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve.evaluation.results import Comparison, Key, read_results
+from bayesieve_lab.blanquero2021 import boruta
+from bayesieve_lab.blanquero2021.data import (
+    AUSTRALIAN,
+    BORUTA,
+    CFS,
+    CLASSIC,
+    CONSTRAINED,
+    GUIDES,
+    LASSO,
+    MAP,
+    MEASURED,
+    MEASURES,
+    N_SIMULATED,
+    REAL,
+    SETS,
+    SIMULATED,
+    sparse_name,
+)
+from bayesieve_lab.blanquero2021.examples import Examples
+from bayesieve_lab.blanquero2021.grouped_lasso import GroupedLassoPeer
+from bayesieve_lab.blanquero2021.two_thirds import (
+    UNSMOOTHED,
+    BorutaNB,
+    ClassicNB,
+    FilteredNB,
+    MostProbableNB,
+    SparseNB,
+)
+from bayesieve_lab.claims import Closeness, Judged
+from bayesieve_lab.cross_validated import CrossValidatedStudy
+from bayesieve_lab.simulate import correlated_blocks
+from bayesieve_lab.study import Part, Report
+
+N_DRAWS, N_DRAWS_QUICK = 20, 2
+_SLOW = {"mfeat": 2, "isolet": 10}
+"""Sets of a single cross-validation of the lasso, and the number of those of all sets before it."""
+
+
+class Blanquero2021(CrossValidatedStudy):
+    """Sections 2.2 and 3 to 4 of the paper: its tables and figures."""
+
+    paper: ClassVar[str] = "blanquero2021"
+    citation: ClassVar[str] = (
+        "R. Blanquero, E. Carrizosa, P. Ramírez-Cobo and M. R. Sillero-Denamiel (2021), Variable selection for naïve "
+        "Bayes classification, Computers & Operations Research 135"
+    )
+    paper_smoothing: ClassVar[Smoothing] = UNSMOOTHED
+    paper_repeats: ClassVar[int] = 10
+    quick_names: ClassVar[Sequence[str]] = ("wine", "australian", "german_credit", "p100-rho0.1", "p100-rho0.9")
+
+    examples: Examples | None = None
+    """Sections 2.2 and 3.1, if they were computed."""
+
+    def paper_names(self) -> tuple[str, ...]:
+        loadable = self.sets.names("in_blanquero")
+        real = [one.ours for one in REAL if one.ours in loadable]
+        slow = [name for name in real if name in _SLOW]
+        return (*(name for name in real if name not in _SLOW), *(one.ours for one in SIMULATED), *slow)
+
+    def load(self, name: str) -> tuple[Any, np.ndarray]:
+        """Table and classes of a data set; of unbalanced ones class 1 is "1", all others "2"."""
+        one = SETS[name]
+        if one.kind == "simulated":
+            seed = np.random.SeedSequence(self.options.seed, spawn_key=(one.n_features, round(100 * one.correlation)))
+            rng = np.random.default_rng(seed)
+            X, y = correlated_blocks(N_SIMULATED, one.n_features, correlation=one.correlation, random_state=rng)
+            return X, y.astype(np.int64)
+        X, y = self.sets.load(name)
+        return X, y if one.first_class is None else np.where(y.astype(str) == one.first_class, "1", "2")
+
+    def methods(self) -> dict[str, Any]:
+        return {method: model for name in SETS for method, model in self.methods_of(name).items()}
+
+    def methods_of(self, name: str) -> dict[str, Any]:
+        """The classifiers that the paper compares on a data set; those of the same name are the same everywhere."""
+        one = SETS[name]
+        smooth: dict[str, Any] = {"smoothing": self.smoothing}
+        chosen: dict[str, Any] = {CLASSIC: ClassicNB(**smooth)}
+        if one.kind == "constrained":
+            for guide, bounds in CONSTRAINED:
+                chosen[sparse_name(guide, one.q, bounds)] = SparseNB(
+                    q=one.q, scoring=guide, constraints=bounds or None, **smooth
+                )
+        for guide in GUIDES.get(one.kind, ()):
+            chosen[sparse_name(guide, one.q)] = SparseNB(q=one.q, scoring=guide, **smooth)
+            chosen[sparse_name(guide, one.q, smoothed=True)] = SparseNB(q=one.q, scoring=guide, smoothing="m-estimate")
+        if name in MEASURED:
+            guide = GUIDES.get(one.kind, ("accuracy",))[0]
+            for dependence in MEASURES[1:]:
+                chosen[sparse_name(guide, one.q, dependence=dependence)] = SparseNB(
+                    q=one.q, scoring=guide, dependence=dependence, **smooth
+                )
+        if one.kind in ("balanced", "unbalanced"):
+            chosen |= {CFS: FilteredNB(**smooth), BORUTA: BorutaNB(**smooth), MAP: MostProbableNB(**smooth)}
+            chosen[LASSO] = GroupedLassoPeer()
+        return chosen
+
+    def repeats_of(self, name: str) -> int:
+        """Cross-validations of a data set: as many as asked for, else the paper's, or fewer of the widest."""
+        repeats = self.protocol.n_repeats
+        return repeats if self.options.repetitions else min(repeats, SETS[name].most_repeats)
+
+    def measure(self, results: Path | None, verbose: int) -> Comparison:
+        comparison = super().measure(results, verbose)
+        self.examples = self._examples(results)
+        return comparison
+
+    def parts(self) -> Iterator[Part]:
+        """One cross-validation of every data set first, then the next of all."""
+        for repeats in range(1, self.protocol.n_repeats + 1):
+            split = RepeatedFolds(self.protocol.n_folds, repeats, self.options.seed)
+            late: list[Part] = []
+            for name in self.names:
+                methods, data = self.methods_of(name), {name: partial(self.load, name)}
+                if not boruta.installed():
+                    methods.pop(BORUTA, None)
+                if name in _SLOW:
+                    lasso = {LASSO: methods.pop(LASSO)}
+                    if repeats == min(_SLOW[name], self.protocol.n_repeats):
+                        late.append((lasso, data, RepeatedFolds(self.protocol.n_folds, 1, self.options.seed)))
+                if repeats <= self.repeats_of(name):
+                    yield methods, data, split
+            yield from late
+
+    def saved(self, results: Path) -> Comparison:
+        self.examples = Examples.read(results)
+        rows = read_results(results)
+        measured = {data for data, *_ in rows}
+        self.names = tuple(name for name in SETS if name in measured)
+        return self._comparison(rows)
+
+    def _comparison(self, rows: dict[Key, dict[str, Any]]) -> Comparison:
+        return Comparison.of(self.names, self.methods(), self.protocol, rows)
+
+    def _examples(self, results: Path | None) -> Examples:
+        made_by = {"seed": self.options.seed, "folds": self.protocol.n_folds, "data": AUSTRALIAN.ours in self.names}
+        known = None if results is None else Examples.read(results, made_by)
+        if known is not None:
+            return known
+        load: Callable[[], tuple[Any, np.ndarray]] | None = None
+        if AUSTRALIAN.ours in self.names:
+            load = partial(self.load, AUSTRALIAN.ours)
+        quick = self.options.quick
+        examples = Examples.of(load, self.options.seed, N_DRAWS_QUICK if quick else N_DRAWS, self.protocol.n_folds)
+        if results is not None:
+            examples.write(results, made_by)
+        return examples
+
+    def report(self, comparison: Comparison) -> Report:
+        from bayesieve_lab.blanquero2021.report import report
+
+        return report(self, comparison)
+
+    def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        from bayesieve_lab.blanquero2021.claims import findings
+        from bayesieve_lab.blanquero2021.results import Results
+
+        return tuple(findings(Results(comparison), self.examples))

@@ -1,0 +1,262 @@
+"""Naive Bayes learnt from two thirds of the training rows, as in Blanquero et al. (2021), by any choice of features."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from bayesieve import DiscreteNB
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.criteria import Criterion, make_criterion
+from bayesieve.discretize import TableEncoder
+from bayesieve.search import ClusterSearch, Objective, ScoredRows, SubsetProblem
+from bayesieve.search.problem import make_constraints
+from bayesieve.selection import CFSSelector, MAPSelector
+from bayesieve.statistics import metrics
+from bayesieve.table.frames import take_rows
+from bayesieve_lab.blanquero2021.boruta import confirmed_features
+
+UNSMOOTHED = 1e-6
+"""Rows added to every level that a class lacks: a level that a class lacks is next to impossible there,
+and a row that is so in every class still has a most probable one."""
+_SEED = 0
+_MOST_FEATURES_NAMED = 20
+
+
+def learnt_rows(codes: np.ndarray) -> np.ndarray:
+    """(n_rows,) bool: two thirds of the rows of every class, at random; the others validate."""
+    rng = np.random.default_rng(_SEED)
+    learnt = np.ones(codes.size, dtype=bool)
+    for code in np.unique(codes):
+        rows = rng.permutation(np.flatnonzero(codes == code))
+        learnt[rows[: min(rows.size - 1, round(rows.size / 3))]] = False
+    return learnt
+
+
+class TwoThirdsEncoder(BaseEstimator):
+    """Levels by MDLP, learnt from two thirds of the rows; categories as they are, missing values in a separate level.
+
+    Attributes
+    ----------
+    encoder_ : TableEncoder
+    held_ : CodedTable
+        The other third, by the same levels.
+    """
+
+    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+        """Learn the levels; the rows they were learnt from, coded."""
+        if sample_weight is not None:
+            raise ValueError("The paper has no row weights; leave them out.")
+        labels, codes = np.unique(y, return_inverse=True)
+        learnt = learnt_rows(codes)
+        rows, others = np.flatnonzero(learnt), np.flatnonzero(~learnt)
+        self.encoder_ = TableEncoder(numeric="mdlp", categorical="values", n_jobs=1)
+        coded = self.encoder_.fit_transform_coded(take_rows(X, rows), labels[codes[rows]])
+        held = self.encoder_.transform_coded(take_rows(X, others))
+        self.held_ = held.with_rows(class_codes=codes[others].astype(np.uint8), classes=labels).by_class
+        return coded.by_class
+
+    def transform_coded(self, X: Any) -> CodedTable:
+        """Code other rows."""
+        return self.encoder_.transform_coded(X)
+
+
+class TwoThirdsNB(ClassifierMixin, BaseEstimator):
+    """Naive Bayes on levels and probabilities of two thirds of the rows, with the features that a subclass chooses.
+
+    Parameters
+    ----------
+    smoothing : of the probabilities, see `DiscreteNB`.
+
+    Attributes
+    ----------
+    support_ : bool array, shape (n_features,)
+    n_features_selected_ : int
+    naive_bayes_, smoothed_ : DiscreteNB
+        The model, and one of the same features with the m-estimate.
+    cpu_seconds_ : float
+        To choose the features and learn the model from coded rows, on one thread.
+    """
+
+    def __init__(self, *, smoothing: Smoothing = UNSMOOTHED) -> None:
+        self.smoothing = smoothing
+
+    def new_encoder(self) -> TwoThirdsEncoder:
+        """What codes the rows; all methods share it."""
+        return TwoThirdsEncoder()
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a raw table."""
+        encoder = self.new_encoder()
+        return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
+
+    def fit_coded(self, coded: CodedTable, encoder: TwoThirdsEncoder) -> Self:
+        """Choose features and learn from the rows that ``encoder`` coded."""
+        self.encoder_, began = encoder, time.thread_time()
+        self.support_ = np.asarray(self._choose(coded, encoder.held_), dtype=bool)
+        weights = self.support_.astype(float)
+        self.naive_bayes_ = DiscreteNB(smoothing=self.smoothing, feature_weights=weights).fit(coded)
+        self.cpu_seconds_ = time.thread_time() - began
+        self.smoothed_ = DiscreteNB(feature_weights=weights).fit(coded)
+        self.classes_ = self.naive_bayes_.classes_
+        self.n_features_selected_ = int(self.support_.sum())
+        return self
+
+    @abstractmethod
+    def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        """(n_features,) bool: features chosen from rows to learn from and rows to validate on."""
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probabilities of the classes, shape (n_rows, n_classes)."""
+        return self.naive_bayes_.predict_log_proba(self._coded(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+
+    def _coded(self, X: Any) -> CodedTable:
+        return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
+
+    def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
+        """Measures of the smoothed model, recalls and precisions of two classes, and which of few features is chosen;
+        the classes of the rows are positions among those of the model.
+        """
+        smoothed = self.smoothed_.predict_log_proba(rows)
+        figures: dict[str, float | None] = {
+            "cpu seconds": round(self.cpu_seconds_, 6),
+            "smoothed accuracy": metrics.accuracy(smoothed, codes),
+            "smoothed auc": metrics.auc(smoothed, codes),
+        }
+        if self.classes_.size == 2:
+            figures |= of_two_classes(self.predict_log_proba(rows), codes)
+            figures |= {f"smoothed {name}": value for name, value in of_two_classes(smoothed, codes).items()}
+        if self.support_.size <= _MOST_FEATURES_NAMED:
+            figures |= {f"V{k + 1}": float(chosen) for k, chosen in enumerate(self.support_)}
+        return figures
+
+
+def of_two_classes(log_proba: np.ndarray, codes: np.ndarray) -> dict[str, float | None]:
+    """Recall and precision of the first and the second class; None if there are no such rows."""
+    predicted = log_proba.argmax(axis=1)
+    measures: dict[str, float | None] = {}
+    for code, name in enumerate(("first", "second")):
+        right = int(np.sum((predicted == code) & (codes == code)))
+        for measure, of_all in (("recall", codes == code), ("precision", predicted == code)):
+            measures[f"{measure} of the {name} class"] = right / int(of_all.sum()) if of_all.any() else None
+    return measures
+
+
+class ClassicNB(TwoThirdsNB):
+    """All features."""
+
+    def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        return np.ones(coded.n_features, dtype=bool)
+
+
+class SparseNB(TwoThirdsNB):
+    """The paper's algorithm 1.
+
+    Parameters
+    ----------
+    q, dependence : as `DependenceClusterSelector` takes them.
+    scoring : what the third held out is measured by.
+    constraints : bounds by measures, to exceed.
+    n_cuts, n_combinations : as `ClusterSearch` takes them.
+    smoothing : of the probabilities, see `DiscreteNB`.
+
+    Attributes
+    ----------
+    candidates_ : ClusterCandidates
+    """
+
+    def __init__(
+        self,
+        *,
+        q: Any = "auto",
+        scoring: str = "accuracy",
+        constraints: Mapping[str | Criterion, float] | None = None,
+        dependence: str = "mutual_information",
+        n_cuts: int | None = None,
+        n_combinations: int = 25,
+        smoothing: Smoothing = UNSMOOTHED,
+    ) -> None:
+        super().__init__(smoothing=smoothing)
+        self.q = q
+        self.scoring = scoring
+        self.constraints = constraints
+        self.dependence = dependence
+        self.n_cuts = n_cuts
+        self.n_combinations = n_combinations
+
+    def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        rows = ScoredRows.training(held, coded.counts, self.smoothing)
+        criterion = make_criterion(self.scoring, coded.n_features, coded.classes, "scoring")
+        objective = Objective(criterion, rows, make_constraints(self.constraints, coded))
+        problem = SubsetProblem.on(objective, coded)
+        search = ClusterSearch(
+            dependence=self.dependence,
+            n_cuts=self.n_cuts,
+            n_combinations=self.n_combinations,
+            q=self.q,
+            seed=_SEED,
+            n_jobs=1,
+        )
+        self.candidates_ = search.explore(problem)
+        self.trace_ = self.candidates_.trace
+        return np.asarray(self.trace_.chosen)
+
+    def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
+        """As of the base, and of the search: q, share of M above 0.1, candidates, whether one is feasible."""
+        candidates = self.candidates_
+        return super().fold_figures(rows, codes) | {
+            "q": candidates.q,
+            "strong entries": float(np.mean(candidates.clusters.dependence > 0.1)),
+            "candidates": float(len(candidates.subsets)),
+            "feasible": float(candidates.values.feasible[candidates.values.best]),
+        }
+
+
+class FilteredNB(TwoThirdsNB):
+    """Correlation-based feature selection (Hall 2000) by best-first search, as in FSelector."""
+
+    def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        return CFSSelector(encoder=None, n_jobs=1).fit_coded(coded).support_
+
+
+class MostProbableNB(TwoThirdsNB):
+    """SNB(MAP) of Boulle (2007) by its search, which a limit ends."""
+
+    max_seconds = 60.0
+
+    def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        selector = MAPSelector(
+            exhaustive=False,
+            max_seconds=self.max_seconds,
+            smoothing=self.smoothing,
+            encoder=None,
+            random_state=_SEED,
+            n_jobs=1,
+        )
+        selector.fit_coded(coded)
+        self.cut_short_ = not selector.trace_.complete
+        return selector.support_
+
+    def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
+        """As of the base, and whether the limit ended the search."""
+        return super().fold_figures(rows, codes) | {"cut short": float(self.cut_short_)}
+
+
+class BorutaNB(TwoThirdsNB):
+    """Boruta with the importance of caret's filterVarImp; see `confirmed_features`."""
+
+    def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
+        return confirmed_features(coded, _SEED)

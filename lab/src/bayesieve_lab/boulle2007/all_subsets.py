@@ -1,0 +1,50 @@
+"""All subsets of up to 25 features: their costs, and how well they do on the training rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve.engine import map_in_threads
+from bayesieve.search import SubsetProblem
+from bayesieve.search.exhaustive import EverySubset, evaluate_every_subset, row_factors
+
+
+@dataclass(frozen=True)
+class RatedSubsets(EverySubset):
+    """All subsets of the candidate features.
+
+    Attributes
+    ----------
+    wrong : (2^k,) training rows given another class than theirs.
+    area_bounds : (2, 2^k) numbers that the AUC lies between, but for rounding.
+    """
+
+    wrong: np.ndarray
+    area_bounds: np.ndarray
+
+
+def rate_every_subset(problem: SubsetProblem, *, n_jobs: int | None = None, n_cut: int = 8) -> RatedSubsets:
+    """Evaluate all subsets by the MAP cost, the training accuracy and bounds on the training AUC.
+
+    2^19 subsets of 3,500 rows of three classes take 30 seconds on one core. The features beyond the first tell the
+    ``2^n_cut`` pieces of the walk apart; results depend neither on them nor on the threads.
+    """
+    from bayesieve_lab.boulle2007._subset_kernels import rate
+
+    subsets = evaluate_every_subset(problem, n_jobs=n_jobs)
+    block, k = problem.rows.block.here, problem.candidates.size
+    n_cut, factors = min(k, n_cut), row_factors(problem, block)
+    start = np.repeat(problem.rows.priors.T, np.diff(block.offsets), axis=1)
+    wrong, bounds = np.zeros(1 << k, dtype=np.int64), np.empty((2, 1 << k))
+
+    def piece(number: int) -> None:
+        ratios = start.copy()
+        for bit in range(n_cut - 1, -1, -1):
+            if number >> bit & 1:
+                ratios *= factors[k - n_cut + bit]
+        rate(factors, ratios, number << (k - n_cut), k - n_cut, block.offsets, block.classes, wrong, *bounds)
+
+    map_in_threads(piece, range(1 << n_cut), n_jobs)
+    return RatedSubsets(**vars(subsets), wrong=wrong, area_bounds=bounds)

@@ -1,0 +1,359 @@
+"""Section 8 of Boulle (2007): the performance prediction challenge, guessed by cross-validation on training sets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from bayesieve.classifier import SelectiveNB
+from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.decision import ThresholdTuner
+from bayesieve.discretize import RandomSums, TableEncoder
+from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve.evaluation.results import Comparison, read_results
+from bayesieve.selection import CompressionAveraging
+from bayesieve_lab.boulle2007.figure import times_figure
+from bayesieve_lab.claims import (
+    MARGIN,
+    Check,
+    Closeness,
+    Differences,
+    Judged,
+    alike,
+    claims_table,
+    closeness,
+    differ,
+    fact,
+    in_words,
+)
+from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.study import Options, Part, Report, Study, command_line
+from bayesieve_lab.tables import TextTable, document, signed, smoothing_text
+
+N_FOLDS, N_FOLDS_QUICK = 10, 2
+INITIAL = "initial features"
+DIFFERENT = ", different"
+_SUMS: dict[str, tuple[int, Literal[2, 3]]] = {
+    "10k F(2D)": (10_000, 2),
+    "10k F(3D)": (10_000, 3),
+    "100k F(2D)": (100_000, 2),
+}
+CONSTRUCTED: dict[str, tuple[int, Literal[2, 3], bool]] = {
+    f"{name}{DIFFERENT if distinct else ''}": (*of_paper, distinct)
+    for distinct in (False, True)
+    for name, of_paper in _SUMS.items()
+}
+"""Number and size of the random sets of features that are summed, in addition to the initial features, and whether no
+set is drawn twice, other than in the paper.
+"""
+_SMALL = 0.1
+"""Of the error with the initial features, if that is less than the margin of other shares."""
+_MOST_TIMES = 10
+"""That a method may draw each different sum on average: more would only repeat them."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set of the challenge, with the guess and the test result of the paper's best entry (table 5), or one that
+    stands in for Gina: the parity of digits.
+    """
+
+    name: str
+    title: str
+    n_features: int
+    guess: float | None = None
+    test: float | None = None
+    parity: bool = False
+
+    def n_sums(self, method: str) -> int:
+        """Sums that a method tries: no more than there are if they are different; 0 if most would be repetitions."""
+        n, order, distinct = CONSTRUCTED.get(method, (0, 2, True))
+        known = comb(self.n_features, order)
+        return min(n, known) if distinct else n if n <= _MOST_TIMES * known else 0
+
+
+TASKS = (
+    Task("ada", "Ada", 48, 0.1650, 0.1723),
+    Task("hiva", "Hiva", 1617, 0.3170, 0.3080),
+    Task("sylva", "Sylva", 216, 0.0060, 0.0061),
+    Task("optdigits", "Parity in optdigits", 64, parity=True),
+    Task("mfeat_pixel", "Parity in mfeat_pixel", 240, parity=True),
+)
+
+
+class TunedNB(ThresholdTuner):
+    """A classifier of two classes whose threshold is tuned on its training rows; it measures its balanced error, and
+    its CPU seconds to train, in the calling thread.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """As of the base, timed."""
+        began = time.thread_time()
+        super().fit(X, y, sample_weight, groups)
+        self.cpu_seconds_ = time.thread_time() - began
+        return self
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
+        """The balanced error rate on test rows, with the tuned threshold and with 0.5, and the CPU seconds of training;
+        classes must be 0 and 1.
+        """
+        tuned, most_probable = self.predict(rows), self.predict_proba(rows).argmax(axis=1)
+        return {
+            "ber": balanced_error(codes, tuned),
+            "ber at 0.5": balanced_error(codes, most_probable),
+            "cpu seconds": round(self.cpu_seconds_, 4),
+        }
+
+
+def balanced_error(codes: np.ndarray, predicted: np.ndarray) -> float:
+    """The mean of the error rates of the classes present.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve_lab.boulle2007.challenge import balanced_error
+    >>> balanced_error(np.array([0, 0, 0, 0, 1]), np.array([1, 0, 0, 0, 1]))
+    0.125
+    """
+    return float(np.mean([np.mean(predicted[codes == code] != code) for code in np.unique(codes)]))
+
+
+class Challenge(Study):
+    """Stratified ten-fold cross-validation of SNB(CMA), with the threshold tuned for the balanced error rate.
+
+    Parameters
+    ----------
+    options : ``data`` is the folder of the data sets, ``only`` selects some of them; ``quick`` runs two folds.
+
+    Raises
+    ------
+    ValueError
+        If an option is invalid, or there is no such data set.
+    """
+
+    paper: ClassVar[str] = "boulle2007"
+    citation: ClassVar[str] = (
+        "M. Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, Journal of Machine "
+        "Learning Research 8, section 8"
+    )
+    uses_data: ClassVar[bool] = True
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self.smoothing: Smoothing = "m-estimate" if options.smoothing is None else options.smoothing
+        check_smoothing(self.smoothing)
+        self.sets = DataSets(options.data)
+        names = self.chosen(tuple(task.name for task in TASKS if task.name in self.sets))
+        self.tasks = tuple(task for task in TASKS if task.name in names)
+        folds = N_FOLDS_QUICK if options.quick else N_FOLDS
+        self._protocol = RepeatedFolds(folds, options.repetitions or 1, options.seed)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"paper": self.paper, "seed": self.options.seed, "smoothing": self.smoothing, "only": self.options.only}
+
+    @property
+    def protocol(self) -> RepeatedFolds:
+        return self._protocol
+
+    def methods(self) -> dict[str, Any]:
+        averaging = CompressionAveraging(smoothing=self.smoothing, exhaustive=False, n_jobs=1)
+        options: dict[str, Any] = {"prior": "published", "smoothing": self.smoothing, "pairs": 0, "calibrate": False}
+        encoders: dict[str, Any] = {INITIAL: "modl"} | {
+            name: TableEncoder(sums=RandomSums(n, order=order, distinct=distinct), n_jobs=1)
+            for name, (n, order, distinct) in CONSTRUCTED.items()
+        }
+        return {
+            name: TunedNB(SelectiveNB(averaging, encoder=encoder, n_jobs=1, **options), cv="train")
+            for name, encoder in encoders.items()
+        }
+
+    def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
+        if not self.tasks:
+            raise ValueError("The data sets of the challenge cannot be downloaded; give their folder as `data`.")
+        return {task.name: partial(self.load, task) for task in self.tasks}
+
+    def wanted(self, task: Task) -> tuple[str, ...]:
+        """Methods to run on a task: of those that try the same different sums, for there are no more, the first."""
+        drawn = [name for name, (*_, distinct) in CONSTRUCTED.items() if not distinct and task.n_sums(name)]
+        first = {(0, 0): INITIAL}
+        for name, (_, order, distinct) in CONSTRUCTED.items():
+            if distinct:
+                first.setdefault((task.n_sums(name), order), name)
+        return (INITIAL, *drawn, *(name for name in first.values() if name != INITIAL))
+
+    def parts(self) -> Iterator[Part]:
+        """The initial features of every task first."""
+        data = self.data()
+        for name, method in self.methods().items():
+            wanted = {task.name: data[task.name] for task in self.tasks if name in self.wanted(task)}
+            if wanted:
+                yield {name: method}, wanted, self.protocol
+
+    def load(self, task: Task) -> tuple[Any, np.ndarray]:
+        """Table and classes, 0 or 1: the parity of digits, whose pixels are numbers."""
+        X, y = self.sets.load(task.name)
+        if task.parity:
+            return X.cast(float), y.astype(np.int64) % 2
+        return X, np.unique(y, return_inverse=True)[1]
+
+    def saved(self, results: Path) -> Comparison:
+        rows = read_results(results)
+        measured = {data for data, *_ in rows}
+        self.tasks = tuple(task for task in TASKS if task in self.tasks or task.name in measured)
+        return Comparison.of((task.name for task in self.tasks), self.methods(), self.protocol, rows)
+
+    def entries(self, comparison: Comparison) -> dict[tuple[Task, str], Entry]:
+        """Finished data sets and features."""
+        return {
+            (task, method): entry
+            for task in self.tasks
+            for method in self.wanted(task)
+            if (entry := Entry.of(comparison, task, method)) is not None
+        }
+
+    def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        entries = self.entries(comparison)
+        initial = {task: entry for (task, method), entry in entries.items() if method == INITIAL}
+        guessed = {task: entry for task, entry in initial.items() if task.guess is not None}
+        samples = {
+            (task, f"{task.title}, {method}"): entry.against(initial[task], comparison.test_share)
+            for (task, method), entry in entries.items()
+            if method != INITIAL and not method.endswith(DIFFERENT) and task in initial
+        }
+        digits = {name: sample for (task, name), sample in samples.items() if task.parity}
+        off = {
+            task.title: Differences.of(entry.errors, np.array(task.guess), over="folds", share=comparison.test_share)
+            for task, entry in guessed.items()
+        }
+        values = [entry.values / 1e3 for entry in entries.values()]
+        checks: dict[str, Sequence[Check]] = {
+            "The paper's guess of the balanced error comes back": alike(off, MARGIN, paper="0", form="+.4f"),
+            "Constructed features never hurt": [
+                check
+                for (task, name), sample in samples.items()
+                for margin in [min(MARGIN, _SMALL * initial[task].mean)]
+                for check in alike({name: sample}, margin, (1,), strict=True, paper="never", form="+.4f")
+            ],
+            "Where pixels ask for the parity of digits (Gina, of which other digits take the place), constructed "
+            "features help": differ(digits, paper="13 % to 7 %", form="+.4f"),
+            "Data sets have almost one billion values": [
+                fact("largest", max(values) > 0.9, max(values), "almost 1", "", f"{len(values)} data sets", ".2f")
+            ]
+            if values
+            else [],
+        }
+        judged = [Judged("Section 8.3", sentence, tuple(found)) for sentence, found in checks.items() if found]
+        numbers = [(task.title, task.guess or 0.0, entry.mean) for task, entry in guessed.items()]
+        return (*judged, *([closeness("Table 5", numbers, MARGIN, ".4f", "guesses")] if numbers else []))
+
+    def report(self, comparison: Comparison) -> Report:
+        entries = self.entries(comparison)
+        table, n_wanted = guesses(entries), sum(len(self.wanted(task)) for task in self.tasks)
+        drawing = f"{self.paper}-challenge-times.svg"
+        claims = [one for one in self.judged(comparison) if isinstance(one, Judged)]
+        findings = tuple(map(in_words, claims))
+        text = document(
+            Path(__file__).with_name("challenge.md"),
+            citation=self.citation,
+            folds=self.protocol.n_folds,
+            settings=self.settings,
+            smoothing=smoothing_text(self.smoothing, "the paper's m-estimate"),
+            command=command_line(
+                self.paper,
+                challenge=True,
+                data="DIR",
+                output=f"{self.paper}-challenge.md",
+                quick=self.options.quick,
+                only=",".join(self.options.only),
+            ),
+            table=table,
+            findings=findings,
+            claims=claims_table(claims),
+            figure=f"![Figure 12: time against values]({drawing})" if entries else "",
+            n_wanted=n_wanted,
+            n_missing=n_wanted - len(entries),
+        )
+        files = {drawing: _times(entries)} if entries else {}
+        return Report((("Guesses of the balanced error rate", table),), findings, text, files)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Results of a method on a task: balanced errors of all folds, with the tuned threshold and with 0.5, NaN if a fold
+    is not finished, the mean CPU seconds to train on a fold, and the millions of values that it looks at.
+    """
+
+    errors: np.ndarray
+    default: np.ndarray
+    seconds: float
+    values: float
+
+    @classmethod
+    def of(cls, comparison: Comparison, task: Task, method: str) -> Entry | None:
+        """None with fewer than two folds, or if a method failed on one."""
+        rows = [row for row in comparison.rows if (row["data"], row["method"]) == (task.name, method)]
+        if len(rows) < 2 or any(row["error"] for row in rows):
+            return None
+        column = comparison.methods.index(method)
+        errors, default, seconds = (
+            comparison.figure(name, task.name)[:, column] for name in ("ber", "ber at 0.5", "cpu seconds")
+        )
+        values = rows[0]["n_train"] * (task.n_features + task.n_sums(method)) / 1e6
+        return cls(errors, default, float(np.nanmean(seconds)), values)
+
+    @property
+    def n_folds(self) -> int:
+        """Finished ones."""
+        return int(np.count_nonzero(~np.isnan(self.errors)))
+
+    @property
+    def mean(self) -> float:
+        """The guess."""
+        return float(np.nanmean(self.errors))
+
+    @property
+    def standard_error(self) -> float:
+        return float(np.nanstd(self.errors, ddof=1) / np.sqrt(self.n_folds))
+
+    def against(self, initial: Entry, test_share: float) -> Differences:
+        """The errors of the folds of both less those with the initial features."""
+        return Differences.of(self.errors, initial.errors, over="folds", share=test_share)
+
+
+def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
+    """Table 5 of the paper, with ours, and the time of a fold against its values (figure 12)."""
+    rows: list[tuple[str, ...]] = []
+    known: Task | None = None
+    for (task, method), entry in entries.items():
+        rows.append(
+            (
+                task.title if task is not known else "",
+                method if entry.n_folds == entry.errors.size else f"{method}, {entry.n_folds} folds",
+                "" if task.test is None else f"{task.test:.4f}",
+                "" if task.guess is None else f"{task.guess:.4f}",
+                f"{entry.mean:.4f} ± {entry.standard_error:.4f}",
+                "" if task.guess is None else signed(entry.mean - task.guess, 4),
+                f"{np.nanmean(entry.default):.4f}",
+                f"{entry.values:.1f}",
+                f"{entry.seconds:.1f}",
+            )
+        )
+        known = task
+    columns = ("Data set", "Features", ">Test, paper", ">Guess, paper", ">Guess", ">Difference", ">Threshold 0.5")
+    return TextTable.of((*columns, ">Million values", ">Seconds a fold"), rows)
+
+
+def _times(entries: Mapping[tuple[Task, str], Entry]) -> str:
+    """Figure 12 of the paper, a line for each task."""
+    times: dict[str, list[tuple[float, float]]] = {}
+    for (task, _), entry in entries.items():
+        times.setdefault(task.title, []).append((1e6 * entry.values, entry.seconds))
+    return times_figure(times)

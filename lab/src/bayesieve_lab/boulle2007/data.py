@@ -1,0 +1,76 @@
+"""Tables 1 to 4 of Boulle (2007), and our versions of its data sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bayesieve_lab.data_sets import DataFacts
+
+MEASURES = ("accuracy", "auc", "compression_rate")
+"""The criteria of section 5.2; `SHORT` has the paper's names."""
+SHORT = {"accuracy": "ACC", "auc": "AUC", "compression_rate": "CR"}
+
+METHODS = ("SNB(CMA)", "SNB(BMA)", "SNB(MAP)", "SNB(AUC)", "SNB(ACC)", "NB", "NB(EF)")
+"""The rows of tables 3 and 4 in their order."""
+REFERENCE = "SNB(CMA)"
+OURS = "bayesieve"
+"""The default of this package: not in the paper."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table's numbers for a method and a criterion; wins and losses are those of SNB(CMA) against it."""
+
+    mean: float
+    rank: float
+    wins: int | None = None
+    losses: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperSet(DataFacts):
+    """A data set of table 1 or 2: its facts in the paper, and a note on where ours differs, or why.
+
+    ``ours`` is our version of it, None if there is none; ``first_rows`` is how many of our rows belong to the paper's
+    set, None for all.
+    """
+
+    name: str
+    ours: str | None
+    first_rows: int | None
+
+
+def _lines(file: str, table: str) -> list[dict[str, Any]]:
+    """The lines of a table of the paper in a CSV file of this folder."""
+    frame = pl.read_csv(Path(__file__).with_name(file), schema_overrides={"table": pl.String})
+    return frame.filter(pl.col("table") == table).drop("table").to_dicts()
+
+
+def _results(table: str) -> dict[str, dict[str, Cell]]:
+    cells: dict[str, dict[str, Cell]] = {}
+    for line in _lines("results.csv", table):
+        of_criterion, method = cells.setdefault(line.pop("criterion"), {}), line.pop("method")
+        of_criterion[method] = Cell(**line)
+    return cells
+
+
+UCI, CHALLENGE = (
+    tuple(PaperSet(**line | {"note": line["note"] or ""}) for line in _lines("data_sets.csv", table)) for table in "12"
+)
+"""Tables 1 and 2."""
+TABLE_3, TABLE_4 = _results("3"), _results("4")
+"""By criterion and method: table 3 on the 30 data sets of table 1, table 4 on the 10 of table 2."""
+
+ONCE = ("SNB(CMA), once", "SNB(BMA), once")
+UNTIL_DECAY, WHILE_RISING = "SNB(ACC), until decay", "SNB(ACC), while rising"
+VARIANTS = (*ONCE, UNTIL_DECAY, WHILE_RISING)
+"""Other readings: a model counts once in an average, however often it is evaluated; SNB(ACC) ends where the training
+accuracy falls, with all features up to there, or where it does not rise (section 3.5).
+"""
+
+BY_OURS = {one.ours: one for one in (*UCI, *CHALLENGE) if one.ours is not None}
+"""The paper's data sets by the names of ours."""

@@ -1,0 +1,81 @@
+"""Results on a group of data sets, summarized as in the tables of Boulle (2007)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bayesieve.statistics import DIGITS, average_ranks, critical_difference
+from bayesieve_lab import cross_validated
+from bayesieve_lab.boulle2007.data import MEASURES, METHODS, OURS, REFERENCE, VARIANTS
+
+FLOORED = "compression_rate_floored"
+"""The compression rate with probabilities of at least 1 / test rows."""
+CRITERIA = (*MEASURES, FLOORED)
+TITLES = {
+    "accuracy": "Accuracy (ACC)",
+    "auc": "Area under the ROC curve (AUC)",
+    "compression_rate": "Compression rate (CR)",
+    FLOORED: "Compression rate, probabilities of at least 1 / test rows",
+}
+
+
+def of_paper(criterion: str) -> str:
+    """The paper's criterion that ours is compared with."""
+    return criterion if criterion in MEASURES else "compression_rate"
+
+
+class Group(cross_validated.Group):
+    """Data sets of a comparison on which no method of the paper failed, with its seven methods, in its order, and ours,
+    whose means are NaN if it lacks a set.
+    """
+
+    methods: ClassVar[tuple[str, ...]] = (*METHODS, OURS)
+    needed: ClassVar[tuple[str, ...]] = METHODS
+    criteria = CRITERIA
+    reference = REFERENCE
+
+    def means(self, measure: str) -> dict[str, float]:
+        """Mean over the data sets by method."""
+        return dict(zip(self.methods, self.matrix(measure).mean(axis=0).tolist(), strict=True))
+
+    def ranks(self, measure: str, *, shared: Literal["mean", "best"] = "best") -> dict[str, float]:
+        """Average ranks of the paper's methods among themselves; our rank replaces SNB(CMA) by our method.
+
+        ``shared`` is the rank of equal methods: the best of their ranks as in the paper (the ranks of its table 3 sum
+        to 25.8, 26.6 and 27.9, mean ranks of seven methods to 28), or their mean rank as in tests of ranks.
+        """
+        place = METHODS.index(REFERENCE)
+        matrix = self.matrix(measure)
+        ranks = dict(zip(METHODS, _average_ranks(matrix[:, :-1], shared).tolist(), strict=True))
+        matrix[:, place] = matrix[:, -1]
+        own = _average_ranks(matrix[:, :-1], shared)[place] if not np.isnan(matrix).any() else np.nan
+        return {**ranks, OURS: float(own)}
+
+    def critical_difference(self) -> float | None:
+        """Critical difference of the paper's methods in average rank; None for a single data set."""
+        return critical_difference(len(METHODS), len(self.names)) if len(self.names) > 1 else None
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds of training and prediction by method, with coding, over all folds."""
+        total = dict.fromkeys(self.methods, 0.0)
+        for row in self.comparison.rows:
+            if row["data"] in self.names and row["method"] in total and row["fit_seconds"] is not None:
+                total[row["method"]] += row["fit_seconds"] + row["predict_seconds"]
+        return total
+
+
+class Readings(Group):
+    """The paper's averages and SNB(ACC), each with another reading of the paper."""
+
+    methods = ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)", *VARIANTS)
+    needed = ()
+
+
+def _average_ranks(matrix: np.ndarray, shared: Literal["mean", "best"]) -> np.ndarray:
+    if shared == "mean":
+        return average_ranks(matrix)
+    better = np.round(matrix, DIGITS)[:, None, :] > np.round(matrix, DIGITS)[:, :, None]
+    ranks: np.ndarray = 1.0 + better.sum(axis=2).mean(axis=0)
+    return ranks

@@ -1,0 +1,158 @@
+"""Boulle (2007): seven naive Bayes classifiers, with and without selection and averaging, on UCI and challenge data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayesieve.classifier import SelectiveNB
+from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.discretize import TableEncoder
+from bayesieve.evaluation.folds import log_probabilities
+from bayesieve.evaluation.results import Comparison, read_results
+from bayesieve.search import GreedySearch
+from bayesieve.selection import (
+    AccuracySelector,
+    AUCSelector,
+    BayesianAveraging,
+    CompressionAveraging,
+    MAPSelector,
+    WrapperSelector,
+)
+from bayesieve.table.frames import take_rows
+from bayesieve_lab.boulle2007.challenge import Challenge
+from bayesieve_lab.boulle2007.data import BY_OURS, METHODS, ONCE, OURS, UNTIL_DECAY, VARIANTS, WHILE_RISING
+from bayesieve_lab.boulle2007.results import FLOORED
+from bayesieve_lab.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
+from bayesieve_lab.claims import Closeness, Judged
+from bayesieve_lab.cross_validated import CrossValidatedStudy
+from bayesieve_lab.study import Report, Study
+
+WAVEFORM = "waveform21"
+
+
+class UntilDecay(AccuracySelector):
+    """SNB(ACC) that adds features as long as the training accuracy does not fall (Langley & Sage 1994)."""
+
+    def _wrapper(self) -> WrapperSelector:
+        search = GreedySearch("forward", tol=-1e-9, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
+        return super()._wrapper().set_params(search=search)
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        weights = np.zeros_like(super()._search(coded))
+        weights[self.trace_.walk_moves(0).feature] = 1.0
+        self.trace_.chosen = weights > 0
+        return weights
+
+
+class MeasuredNB(SelectiveNB):
+    """`SelectiveNB` that also measures the compression rate with probabilities of at least 1 / test rows.
+
+    Class labels must be whole numbers from 0.
+    """
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
+        """The compression rate on test rows with these class codes."""
+        classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
+        log_proba = log_probabilities(self, rows, classes, self.n_rows_)
+        prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class without training rows
+        prior[self.classes_] = self.scorecard_.log_prior
+        return {FLOORED: floored_compression_rate(log_proba, codes, prior)}
+
+
+def floored_compression_rate(log_proba: np.ndarray, codes: np.ndarray, log_prior: np.ndarray) -> float:
+    """Compression rate of rows, with probabilities of the true class of at least 1 / rows.
+
+    ``log_prior`` (n_classes,) are log probabilities of the null model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesieve_lab.boulle2007.study import floored_compression_rate
+    >>> certain = np.log([[1 - 1e-9, 1e-9]] * 4)
+    >>> round(floored_compression_rate(certain, np.array([0, 0, 0, 1]), np.log([0.5, 0.5])), 3)
+    0.5
+    """
+    true_log_proba = np.maximum(log_proba[np.arange(codes.size), codes], -np.log(codes.size))
+    return 1.0 - float(true_log_proba.mean() / log_prior[codes].mean())
+
+
+class Boulle2007(CrossValidatedStudy):
+    """Section 7 of the paper and, with the waveform data, sections 5 and 6 (see `waveform`)."""
+
+    paper: ClassVar[str] = "boulle2007"
+    citation: ClassVar[str] = (
+        "M. Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, Journal of Machine "
+        "Learning Research 8"
+    )
+    paper_smoothing: ClassVar[Smoothing] = "m-estimate"
+    quick_names: ClassVar[Sequence[str]] = ("iris", "wine", "glass", "heart_statlog", "tic_tac_toe")
+
+    challenge: ClassVar[type[Study] | None] = Challenge
+    waveform: WaveformStudy | None = None
+    """Sections 5 and 6, if they were computed."""
+
+    def paper_names(self) -> tuple[str, ...]:
+        loadable = self.sets.names("in_boulle")
+        return tuple(name for name in BY_OURS if name in loadable)
+
+    def methods(self) -> dict[str, Any]:
+        smooth: dict[str, Any] = {"smoothing": self.smoothing}
+        searched: dict[str, Any] = {**smooth, "exhaustive": False}
+        selectors: dict[str, Any] = {
+            "SNB(CMA)": CompressionAveraging(count="evaluations", **searched),
+            "SNB(BMA)": BayesianAveraging(count="evaluations", **searched),
+            **{
+                name: kind(**searched)
+                for name, kind in zip(ONCE, (CompressionAveraging, BayesianAveraging), strict=True)
+            },
+            UNTIL_DECAY: UntilDecay(**smooth),
+            WHILE_RISING: AccuracySelector(tol=0.0, **smooth),
+            "SNB(MAP)": MAPSelector(**searched),
+            "SNB(AUC)": AUCSelector(search="multi-start", **smooth),
+            "SNB(ACC)": "accuracy",
+            "NB": "all",
+            "NB(EF)": "all",
+        }
+        encoders = {"NB(EF)": TableEncoder(numeric="equal-frequency", categorical="values")}
+        raw: dict[str, Any] = {"calibrate": False, "pairs": 0, "prior": "published", **smooth}
+        chosen = {
+            name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **raw)
+            for name in (*METHODS, *VARIANTS)
+        }
+        return {**chosen, OURS: MeasuredNB()}
+
+    def load(self, name: str) -> tuple[Any, np.ndarray]:
+        """The paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""
+        X, y = self.sets.load(name)
+        first = BY_OURS[name].first_rows
+        if first is not None:
+            X, y = take_rows(X, np.arange(first)), y[:first]
+        return X, np.unique(y, return_inverse=True)[1]
+
+    def measure(self, results: Path | None, verbose: int) -> Comparison:
+        comparison = super().measure(results, verbose)  # first: it fails at once if data are missing
+        if WAVEFORM in self.names and not self.options.quick:
+            load = partial(self.load, WAVEFORM)
+            self.waveform = make_waveform(load, results, self.options.seed, self.options.n_jobs, verbose)
+        return comparison
+
+    def saved(self, results: Path) -> Comparison:
+        self.waveform = read_waveform(results)
+        measured = {data for data, *_ in read_results(results)}
+        self.names = tuple(name for name in BY_OURS if name in measured)
+        return super().saved(results)
+
+    def report(self, comparison: Comparison) -> Report:
+        from bayesieve_lab.boulle2007.report import report
+
+        return report(self, comparison)
+
+    def judged(self, comparison: Comparison) -> tuple[Judged | Closeness, ...]:
+        from bayesieve_lab.boulle2007.claims import judge
+
+        return judge(comparison)

@@ -1,0 +1,370 @@
+"""Sections 5 and 6 of Boulle (2007): all subsets of the waveform features, and the weights of each method."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from bayesieve import DiscreteNB
+from bayesieve.classifier import SelectiveNB
+from bayesieve.criteria import AUC
+from bayesieve.discretize import TableEncoder
+from bayesieve.engine.progress import SearchProgress
+from bayesieve.evaluation.comparison import time_left
+from bayesieve.evaluation.folds import fold_measures
+from bayesieve.search import SearchState, SubsetProblem
+from bayesieve.search.exhaustive import EverySubset
+from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
+from bayesieve.table import as_target, write_atomically
+from bayesieve.table.frames import take_rows
+from bayesieve_lab.boulle2007.all_subsets import RatedSubsets, rate_every_subset
+from bayesieve_lab.boulle2007.data import MEASURES, METHODS, OURS
+
+EXHAUSTIVE = METHODS[-2::-1]
+"""The methods of figures 7 and 8, from NB to SNB(CMA), all of them by exhaustive search."""
+BY_SEARCH = "SNB(CMA), search"
+"""The same averaging over the models evaluated by the multi-start search of algorithm 1, as in section 7."""
+TOP = 200
+"""Models shown in figure 5."""
+PAPER_MAP = (5, 6, 9, 10, 11, 12, 13, 17)
+"""The features of the paper's most probable subset; numbers from 1."""
+
+_SHARES = 1001  # points of the distribution function
+_TIE = 1e-12
+_SLACK = 1e-9  # more than rounding can move an AUC across the border between two buckets
+
+
+@dataclass(frozen=True)
+class Model:
+    """A subset of features (numbers from 1, as in the paper), and its probability in powers of ten below the best."""
+
+    features: tuple[int, ...]
+    below_best: float
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior distribution of the subsets, in powers of ten below the most probable one.
+
+    Attributes
+    ----------
+    top : the most probable subsets, best first.
+    quantiles : at shares 0, 0.001, ..., 1 of the subsets, from the least probable one up.
+    empty_below_best, empty_is_last : power of ten of the empty subset, and whether it is the least probable.
+    sizes_of_better_half : number of subsets of 0, 1, ... features in the half of higher probability.
+    sizes_of_all : the same of all subsets.
+    paper_rank, paper_below_best : rank (1 is best) and power of ten of the paper's most probable subset; None if one
+        of its features is missing or uninformative.
+    """
+
+    n_models: int
+    top: tuple[Model, ...]
+    quantiles: tuple[float, ...]
+    empty_below_best: float
+    empty_is_last: bool
+    sizes_of_better_half: tuple[int, ...]
+    sizes_of_all: tuple[int, ...]
+    paper_rank: int | None
+    paper_below_best: float | None
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """Results of one split into training and test rows.
+
+    Attributes
+    ----------
+    seed : of the split and the searches.
+    informative : features of more than one interval; numbers from 1.
+    weights : by method, a weight for every feature.
+    measures : by method, performance measures on the test rows by name.
+    posterior : of the subsets.
+    n_most_accurate : number of subsets of highest training accuracy; the smallest, then most probable one is used.
+    training_error, training_auc : of SNB(ACC), SNB(AUC).
+    found_by_search : the most probable subset of the multi-start search.
+    """
+
+    seed: int
+    n_train: int
+    n_test: int
+    informative: tuple[int, ...]
+    weights: dict[str, tuple[float, ...]]
+    measures: dict[str, dict[str, float]]
+    posterior: Posterior
+    n_most_accurate: int
+    training_error: float
+    training_auc: float
+    found_by_search: Model
+    seconds: float
+
+    def selected(self, method: str) -> tuple[int, ...]:
+        """Numbers from 1 of the features of positive weight."""
+        return tuple(k + 1 for k, weight in enumerate(self.weights[method]) if weight > 0)
+
+
+@dataclass(frozen=True)
+class WaveformStudy:
+    """The study, as plain values.
+
+    ``share`` is the share of training rows. The first of the ``splits`` is reported in detail; the others show how much
+    numbers depend on the split.
+    """
+
+    n_rows: int
+    n_features: int
+    n_classes: int
+    share: float
+    splits: tuple[SplitResult, ...]
+
+
+def waveform_study(
+    X: Any,
+    y: Any,
+    *,
+    seed: int = 0,
+    share: float = 0.7,
+    n_splits: int = 10,
+    n_jobs: int | None = -1,
+    progress: Callable[[int, int], None] | None = None,
+) -> WaveformStudy:
+    """Evaluate all subsets of the informative features, and the methods of Boulle (2007) on test rows.
+
+    Subsets are evaluated exhaustively by the MAP cost, the training accuracy and the training AUC; MAP, BMA and CMA
+    take their weights from the same costs.
+
+    Parameters
+    ----------
+    X : dataframe or 2-D array, shape (n_rows, n_features)
+        Waveform in the paper; any table of 1 to 25 informative features.
+    y : array-like, shape (n_rows,)
+    seed : seed of the first split; the others use the next integers.
+    share : share of training rows, stratified by class.
+    n_splits : number of splits.
+    n_jobs : threads; results do not depend on it.
+    progress : called with the number of finished splits and of all splits.
+
+    Raises
+    ------
+    ValueError
+        If no feature is informative, or more than 25 are; if the rows cannot be split.
+    """
+    if n_splits < 1:
+        raise ValueError(f"n_splits must be at least 1, got {n_splits}.")
+    target = as_target(y)
+    codes = np.asarray(target.codes, dtype=np.int64)
+    splits = []
+    for number in range(n_splits):
+        train, test = train_test_split(
+            np.arange(codes.size), train_size=share, stratify=codes, random_state=seed + number
+        )
+        splits.append(_Split(X, codes, train, test, seed + number, n_jobs).result())
+        if progress is not None:
+            progress(number + 1, n_splits)
+    n_features = len(splits[0].weights["NB"])
+    return WaveformStudy(codes.size, n_features, len(target.classes), share, tuple(splits))
+
+
+class _Split:
+    """The rows of one split, coded, and all subsets evaluated."""
+
+    def __init__(
+        self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray, seed: int, n_jobs: int | None
+    ) -> None:
+        self._began = time.perf_counter()
+        self._seed, self._n_jobs = seed, n_jobs
+        self._encoder = TableEncoder(prior="published", n_jobs=n_jobs)
+        self._coded = self._encoder.fit_transform_coded(take_rows(X, train), codes[train]).by_class
+        self._test = self._encoder.transform_coded(take_rows(X, test))
+        self._test_codes, self._train_counts = codes[test], np.bincount(codes[train])
+        problem = SubsetProblem.of(self._coded)
+        if not problem.candidates.size:
+            raise ValueError("No feature is informative about the class: there are no subsets to evaluate.")
+        self._subsets = rate_every_subset(problem, n_jobs=n_jobs)
+
+    def result(self) -> SplitResult:
+        subsets, coded = self._subsets, self._coded
+        largest, area = largest_area(subsets)
+        trace = subsets.trace()
+        ours = SelectiveNB(
+            pairs=0, prior="published", calibrate="weights", random_state=self._seed, n_jobs=self._n_jobs
+        )
+        ours.fit_coded(coded, self._encoder)
+        weights = {
+            "NB": self._indicator(subsets.problem.candidates),
+            "SNB(ACC)": self._indicator(subsets.features(fewest_wrong(subsets))),
+            "SNB(AUC)": self._indicator(subsets.features(largest)),
+            # Selectors compute weights from any trace, here from one with all subsets.
+            "SNB(MAP)": MAPSelector().weigh(trace),
+            "SNB(BMA)": BayesianAveraging().weigh(trace),
+            "SNB(CMA)": CompressionAveraging().weigh(trace),
+            BY_SEARCH: ours.selector_.weights_,
+            OURS: ours.feature_weights_,
+        }
+        searched = ours.trace_
+        return SplitResult(
+            seed=self._seed,
+            n_train=coded.n_rows,
+            n_test=self._test.n_rows,
+            informative=_numbers(subsets.problem.candidates),
+            weights={method: tuple(w.tolist()) for method, w in weights.items()},
+            measures={method: self._measures(w) for method, w in weights.items()},
+            posterior=posterior_of(subsets),
+            n_most_accurate=int((subsets.wrong == subsets.wrong.min()).sum()),
+            training_error=float(subsets.wrong.min()) / coded.n_rows,
+            training_auc=area,
+            found_by_search=Model(
+                _numbers(np.flatnonzero(searched.best_subset())),
+                # Rounding may make it negative.
+                max(0.0, float(_powers_of_ten(searched.best_criterion - subsets.cost.min()))),
+            ),
+            seconds=round(time.perf_counter() - self._began, 3),
+        )
+
+    def _indicator(self, features: np.ndarray) -> np.ndarray:
+        weights = np.zeros(self._coded.n_features)
+        weights[features] = 1.0
+        return weights
+
+    def _measures(self, weights: np.ndarray) -> dict[str, float]:
+        model = DiscreteNB(feature_weights=weights).fit(self._coded)
+        measures = fold_measures(model.predict_log_proba(self._test), self._test_codes, self._train_counts)
+        return {name: float(measures[name]) for name in (*MEASURES, "log_loss")}
+
+
+def posterior_of(subsets: EverySubset) -> Posterior:
+    """The probabilities of the subsets relative to the best one."""
+    cost, sizes = subsets.cost, subsets.sizes
+    order = np.argsort(cost, kind="stable")
+    below = _powers_of_ten(cost - cost[order[0]])
+    ranks = np.rint(np.linspace(cost.size - 1, 0, _SHARES)).astype(int)
+    largest = int(sizes.max())
+    paper = number_of(subsets, np.array(PAPER_MAP) - 1)
+    return Posterior(
+        n_models=cost.size,
+        top=tuple(Model(_numbers(subsets.features(n)), float(below[n])) for n in order[:TOP].tolist()),
+        quantiles=tuple(below[order[ranks]].tolist()),
+        empty_below_best=float(below[0]),
+        empty_is_last=bool(cost[0] >= cost.max()),
+        sizes_of_better_half=_counts(sizes[order[: cost.size // 2]], largest),
+        sizes_of_all=_counts(sizes, largest),
+        paper_rank=None if paper is None else int((cost < cost[paper]).sum()) + 1,
+        paper_below_best=None if paper is None else float(below[paper]),
+    )
+
+
+def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
+    """The number of the subset of these features (positions); None if one of them is no candidate."""
+    candidates = subsets.problem.candidates
+    if not np.isin(features, candidates).all():
+        return None
+    return int((np.int64(1) << np.searchsorted(candidates, features)).sum())
+
+
+def fewest_wrong(subsets: RatedSubsets) -> int:
+    """The subset of highest accuracy, the smallest on ties, then the one of lowest cost."""
+    return _smallest(subsets, np.flatnonzero(subsets.wrong == subsets.wrong.min()))
+
+
+def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
+    """The subset of largest AUC (ties as in ``fewest_wrong``), and that AUC.
+
+    Subsets are evaluated exactly from the highest upper bound down, until no bound reaches the best AUC so far.
+    """
+    problem = subsets.problem
+    state = SearchState(replace(problem, objective=problem.objective.by(AUC())))
+    selected = np.zeros(problem.n_features, dtype=bool)
+    best, exact = -np.inf, dict[int, float]()
+    for number in np.argsort(-subsets.area_bounds[1], kind="stable").tolist():
+        if subsets.area_bounds[1, number] < best - _SLACK:
+            break
+        selected[:] = False
+        selected[subsets.features(number)] = True
+        state.reset(selected)
+        exact[number] = -state.cost
+        best = max(best, exact[number])
+    return _smallest(subsets, np.array([n for n, area in exact.items() if area >= best - _TIE])), best
+
+
+def _smallest(subsets: EverySubset, numbers: np.ndarray) -> int:
+    order = np.lexsort((numbers, subsets.cost[numbers], subsets.sizes[numbers]))
+    return int(numbers[order[0]])
+
+
+def _powers_of_ten(nats: Any) -> Any:
+    return nats / np.log(10.0)
+
+
+def _numbers(features: np.ndarray) -> tuple[int, ...]:
+    return tuple((np.asarray(features) + 1).tolist())
+
+
+def _counts(sizes: np.ndarray, largest: int) -> tuple[int, ...]:
+    return tuple(np.bincount(sizes, minlength=largest + 1).tolist())
+
+
+def make_waveform(
+    load: Callable[[], tuple[Any, Any]], results: Path | None, seed: int, n_jobs: int | None, verbose: int = 0
+) -> WaveformStudy:
+    """Read the study saved next to ``results``, or compute and save it if there is none of this seed and version.
+
+    ``load`` returns the table and the classes; it is called only if the study is computed.
+    """
+    from bayesieve.version import __version__
+
+    made_by = {"seed": seed, "bayesieve": __version__}
+    known = None if results is None else read_waveform(results, made_by)
+    if known is not None:
+        return known
+    X, y = load()
+    with SearchProgress("Waveform: splits of the rows", verbose, time_left) as progress:
+        study = waveform_study(X, y, seed=seed, n_jobs=n_jobs, progress=_at_pace(progress))
+    if results is not None:
+        write_atomically(waveform_path(results), json.dumps({"made_by": made_by, "study": asdict(study)}) + "\n")
+    return study
+
+
+def _at_pace(progress: Callable[[int, int, float], None] | None) -> Callable[[int, int], None] | None:
+    """A callback for finished splits and their number, which adds the seconds left at the pace so far."""
+    if progress is None:
+        return None
+    began = time.perf_counter()
+
+    def show(done: int, number: int) -> None:
+        progress(done, number, (time.perf_counter() - began) / done * (number - done))
+
+    return show
+
+
+def read_waveform(results: Path, made_by: dict[str, Any] | None = None) -> WaveformStudy | None:
+    """The study saved next to ``results``; None if there is none, it is damaged, or it has another ``made_by``."""
+    try:
+        saved = json.loads(waveform_path(results).read_text(encoding="utf-8"))
+        return _restored(WaveformStudy, saved["study"]) if made_by in (None, saved["made_by"]) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def waveform_path(results: Path) -> Path:
+    """The file of the study next to ``results``."""
+    return results.with_name(f"{results.stem}-waveform.json")
+
+
+def _restored(kind: Any, saved: Any) -> Any:
+    """A value of this type from JSON, with its dataclasses and tuples; TypeError if it has another type."""
+    if is_dataclass(kind):
+        types = get_type_hints(kind)
+        return kind(**{name: _restored(types[name], value) for name, value in saved.items()})  # type: ignore[operator]
+    if get_origin(kind) is tuple:
+        return tuple(_restored(get_args(kind)[0], value) for value in saved)
+    if get_origin(kind) is dict:
+        return {name: _restored(get_args(kind)[1], value) for name, value in saved.items()}
+    if not isinstance(saved, (kind, int) if kind is float else kind):
+        raise TypeError
+    return saved

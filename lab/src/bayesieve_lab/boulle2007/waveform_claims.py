@@ -1,0 +1,177 @@
+"""The numbers and statements of sections 5 and 6 of Boulle (2007) on waveform, checked on splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve_lab.boulle2007.data import MEASURES, REFERENCE
+from bayesieve_lab.boulle2007.waveform import EXHAUSTIVE, PAPER_MAP, TOP, SplitResult
+from bayesieve_lab.claims import Judged, fact, often
+from bayesieve_lab.tables import number_text
+
+PAPER_TOP = (5, 9, 10, 11, 12)
+WHERE = "Sections 5 and 6"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of the paper, and ours; ``digits`` is the number of decimals."""
+
+    what: str
+    paper: float
+    ours: Callable[[SplitResult], float]
+    digits: int = 0
+
+    def judged(self, splits: Sequence[SplitResult]) -> Judged:
+        """Whether the paper's number lies within the range of the splits."""
+        values = [round(float(self.ours(split)), self.digits) for split in splits]
+        known = [value for value in values if value == value] or [np.nan]
+        low, high, form = min(known), max(known), f",.{self.digits}f"
+        first, *ends = (number_text(value, form) for value in (values[0], low, high))
+        ours = first if len(splits) == 1 else f"{first}; {' to '.join(dict.fromkeys(ends))}"
+        held = low <= self.paper <= high
+        check = fact("first split; all", held, ours, self.paper, "range of the splits", f"{len(splits)} splits", form)
+        return Judged(WHERE, self.what, (check,))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of the paper."""
+
+    what: str
+    holds: Callable[[SplitResult], bool]
+
+    def judged(self, splits: Sequence[SplitResult]) -> Judged:
+        """In how many splits the statement holds."""
+        return Judged(WHERE, self.what, (often("splits", [self.holds(split) for split in splits], "yes", "splits"),))
+
+
+def features_text(numbers: Iterable[int]) -> str:
+    """Features by their numbers, with runs joined.
+
+    Examples
+    --------
+    >>> from bayesieve_lab.boulle2007.waveform_claims import features_text
+    >>> features_text([5, 6, 9, 10, 11, 17])
+    'V5, V6, V9–V11, V17'
+    """
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = [f"V{r[0]}–V{r[-1]}" if len(r) > 2 else ", ".join(f"V{k}" for k in r) for r in runs]
+    return ", ".join(texts) or "none"
+
+
+def _size(method: str) -> Callable[[SplitResult], float]:
+    return lambda split: len(split.selected(method))
+
+
+def _times(rank: int) -> Callable[[SplitResult], float]:
+    """How much more probable the best subset is than the subset of this rank, as a power of ten."""
+
+    def power(split: SplitResult) -> float:
+        top = split.posterior.top
+        return top[min(rank, len(top)) - 1].below_best
+
+    return power
+
+
+def mean_size(split: SplitResult) -> float:
+    """Mean number of features of the more probable half of the subsets."""
+    counts = split.posterior.sizes_of_better_half
+    return float(np.average(np.arange(len(counts)), weights=counts))
+
+
+def in_all_top(split: SplitResult) -> set[int]:
+    """Features in all of the most probable subsets; numbers from 1."""
+    return set.intersection(*(set(model.features) for model in split.posterior.top))
+
+
+def _moved(split: SplitResult) -> np.ndarray:
+    """Absolute differences between the weights of SNB(BMA) and SNB(MAP)."""
+    return np.abs(np.subtract(split.weights["SNB(BMA)"], split.weights["SNB(MAP)"]))
+
+
+def _cma(split: SplitResult) -> np.ndarray:
+    """Weights of the informative features by SNB(CMA)."""
+    return np.array(split.weights[REFERENCE])[np.array(split.informative) - 1]
+
+
+def peaks_of(weights: Sequence[float]) -> list[int]:
+    """Numbers of the features with more weight than both neighbours."""
+    around = np.concatenate([[0.0], weights, [0.0]])
+    higher = (around[1:-1] > around[:-2]) & (around[1:-1] > around[2:])
+    return (np.flatnonzero(higher) + 1).tolist()
+
+
+def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: Iterable[str]) -> bool:
+    mine = split.measures[method]
+    return all(mine[m] > split.measures[other][m] for m in measures for other in others if other != method)
+
+
+NUMBERS = (
+    Number("Informative features", 19, lambda split: len(split.informative)),
+    Number("Features selected by SNB(ACC)", 12, _size("SNB(ACC)")),
+    Number("Features selected by SNB(AUC)", 18, _size("SNB(AUC)")),
+    Number("Features selected by SNB(MAP)", 8, _size("SNB(MAP)")),
+    Number(
+        f"Of the paper's MAP features ({features_text(PAPER_MAP)}), selected by SNB(MAP)",
+        8,
+        lambda split: len({*PAPER_MAP} & {*split.selected("SNB(MAP)")}),
+    ),
+    Number(
+        "Largest difference between the weights of SNB(BMA) and SNB(MAP)", 0.15, lambda split: _moved(split).max(), 2
+    ),
+    Number("Mean weight of SNB(CMA), informative features", 0.5, lambda split: _cma(split).mean(), 1),
+    Number("MAP against the empty subset, power of ten", 1033, lambda s: s.posterior.empty_below_best),
+    Number("MAP against the 3rd subset, power of ten", round(float(np.log10(40)), 1), _times(3), 1),
+    Number("MAP against the 10th subset, power of ten", round(float(np.log10(4000)), 1), _times(10), 1),
+    Number("Rank of the paper's MAP subset", 1, lambda split: split.posterior.paper_rank or np.nan),
+    Number("Mean size of the more probable half of the subsets", 10, mean_size),
+    Number(f"Features in all of the {TOP} most probable subsets", 5, lambda split: len(in_all_top(split))),
+)
+
+STATEMENTS = (
+    Statement(
+        "SNB(MAP)'s features are among those of SNB(ACC) and SNB(AUC)",
+        lambda s: {*s.selected("SNB(MAP)")} <= {*s.selected("SNB(ACC)")} & {*s.selected("SNB(AUC)")},
+    ),
+    Statement("SNB(ACC) is more accurate than NB", lambda s: _is_best(s, "SNB(ACC)", ["accuracy"], ["NB"])),
+    Statement(
+        "SNB(ACC) has a better compression rate than NB",
+        lambda s: _is_best(s, "SNB(ACC)", ["compression_rate"], ["NB"]),
+    ),
+    Statement(
+        "SNB(AUC) has the same AUC as NB (within 0.001)",
+        lambda s: abs(s.measures["SNB(AUC)"]["auc"] - s.measures["NB"]["auc"]) <= 0.001,
+    ),
+    Statement(
+        "SNB(MAP) and SNB(BMA) have better compression rates than NB, SNB(ACC) and SNB(AUC)",
+        lambda s: all(_is_best(s, m, ["compression_rate"], EXHAUSTIVE[:3]) for m in ("SNB(MAP)", "SNB(BMA)")),
+    ),
+    Statement(
+        "NB and SNB(ACC) have better ACC and AUC than SNB(MAP) and SNB(BMA)",
+        lambda s: all(_is_best(s, m, ["accuracy", "auc"], ["SNB(MAP)", "SNB(BMA)"]) for m in ("NB", "SNB(ACC)")),
+    ),
+    Statement("The empty subset is the least probable", lambda s: s.posterior.empty_is_last),
+    Statement("SNB(CMA) gives V11 the largest weight", lambda s: int(np.argmax(s.weights[REFERENCE])) == 10),
+    Statement(
+        "SNB(CMA) gives every informative feature a positive weight",
+        lambda s: s.selected(REFERENCE) == s.informative,
+    ),
+    Statement(
+        "SNB(CMA) is the best of the paper's methods by ACC, AUC and ILF",
+        lambda s: _is_best(s, REFERENCE, MEASURES, EXHAUSTIVE),
+    ),
+)
+
+
+def judge_waveform(splits: Sequence[SplitResult]) -> tuple[Judged, ...]:
+    """Every number and every statement of the paper."""
+    return tuple(one.judged(splits) for one in (*NUMBERS, *STATEMENTS))

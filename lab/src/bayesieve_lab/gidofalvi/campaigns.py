@@ -1,0 +1,126 @@
+"""The campaigns: donors in random halves, or those of the KDD Cup 1998, and the numbers of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bayesieve.table.frames import take_rows
+from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.data_sets.cup98 import AMOUNT, PUBLISHED, has_cup98, read_cup98
+from bayesieve_lab.simulate import donations
+from bayesieve_lab.simulate.donations import N_FEATURES, N_ROWS
+
+QUICK = (15_000, 100)
+"""Training rows and features of simulated donors in a quick trial."""
+RESPONSE = 0.05
+"""The share of the letters that were answered."""
+N_PVA = 9686
+SIMULATED, BALANCED, CUP = "donations", "pva97nk", "cup98"
+
+Rows = tuple[pl.DataFrame, np.ndarray]
+"""A table with the dollars given in the column `AMOUNT`, and who gave (0 or 1)."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Donors of whom some are for training.
+
+    Attributes
+    ----------
+    name, title : in results and in the document.
+    n_train : the first rows, for training.
+    draw : training rows, then test rows, by the number of the repetition.
+    gifts : the columns from which the gift is estimated.
+    chosen : seven columns chosen by hand.
+    response : share of the population that gives, or None if it is that of the rows.
+    repeats : whether repetitions differ.
+    """
+
+    name: str
+    title: str
+    n_train: int
+    draw: Callable[[int], Rows]
+    gifts: tuple[str, ...]
+    chosen: tuple[str, ...]
+    response: float | None = None
+    repeats: bool = True
+
+    def names(self, repetitions: int) -> tuple[str, ...]:
+        """Names of the repetitions in results."""
+        return tuple(f"{self.name}, draw {k + 1}" for k in range(repetitions if self.repeats else 1))
+
+
+def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[str, Campaign]:
+    """The campaigns by name: simulated donors, and those whose files are in the folder."""
+    shape = QUICK if quick else (N_ROWS, N_FEATURES)
+    campaign = Campaign(
+        SIMULATED,
+        f"Simulated donors ({shape[0]:,} for training, as many for the test, {shape[1]} features)",
+        shape[0],
+        partial(_simulated, seed, *shape),
+        gifts=("last_gift", "average_gift"),
+        chosen=(
+            *("income", "months_since_first", "months_since_last", "gifts_a_year"),
+            *("frequency", "amount_class", "star"),
+        ),
+    )
+    known = {campaign.name: campaign}
+    if folder is not None and (folder / "catalogue.csv").is_file() and (folder / f"{BALANCED}.parquet").is_file():
+        known[BALANCED] = balanced(folder, seed)
+    if has_cup98(folder):
+        known[CUP] = Campaign(
+            CUP,
+            f"KDD Cup 1998 ({PUBLISHED.n_train:,} donors for training, {PUBLISHED.n_test:,} for the test)",
+            PUBLISHED.n_train,
+            lambda _: _with_amounts(*read_cup98(folder)),  # type: ignore[arg-type]
+            gifts=("LASTGIFT", "AVGGIFT"),
+            chosen=("INCOME", "FISTDATE", "LASTDATE", "NGIFTALL", "RFA_2F", "RFA_2A", "PEPSTRFL"),
+            repeats=False,
+        )
+    return known
+
+
+def balanced(folder: Path | None, seed: int) -> Campaign:
+    """Halves of pva97nk; without a folder nothing can be drawn."""
+    return Campaign(
+        BALANCED,
+        f"pva97nk (half of {N_PVA:,} donors for training, half for the test, 25 features)",
+        N_PVA // 2,
+        partial(_halves, folder, seed),
+        gifts=("GiftAvgLast", "GiftAvgAll"),
+        chosen=(
+            *("GiftTimeFirst", "GiftTimeLast", "GiftCntAll", "GiftCnt36", "GiftAvg36"),
+            *("StatusCatStarAll", "DemMedIncome"),
+        ),
+        response=RESPONSE,
+    )
+
+
+def _simulated(seed: int, n_rows: int, n_features: int, number: int) -> Rows:
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+    return _with_amounts(*donations(2 * n_rows, n_features, response=RESPONSE, random_state=rng))
+
+
+def _halves(folder: Path | None, seed: int, number: int) -> Rows:
+    """Random halves of pva97nk, with as many who gave in each."""
+    table, _ = DataSets(folder).load(BALANCED)
+    amounts = table["TargetD"].fill_null(0.0).to_numpy()
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+    halves: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    for gave in (False, True):
+        rows = rng.permutation(np.flatnonzero((amounts > 0) == gave))
+        for half, part in zip(halves, (rows[: rows.size // 2], rows[rows.size // 2 :]), strict=True):
+            half.append(part)
+    order = np.concatenate([rng.permutation(np.concatenate(half)) for half in halves])
+    return _with_amounts(take_rows(table.drop("TargetD"), order), amounts[order])
+
+
+def _with_amounts(table: Any, amounts: np.ndarray) -> Rows:
+    return table.with_columns(pl.Series(AMOUNT, amounts)), (amounts > 0).astype(np.int64)

@@ -1,0 +1,185 @@
+"""Naive Bayes with the letters that it sends: errors and profit after each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from bayesieve.classifier import SelectiveNB
+from bayesieve.counts import CodedTable
+from bayesieve_lab.data_sets.cup98 import AMOUNT, LETTER
+
+N_STEPS = 20
+"""Features that the paper selects."""
+_FAR = 40.0  # log odds beyond which a probability is 0 or 1 for all that follows
+
+
+class DonorEncoder(BaseEstimator):
+    """Codes donors, and keeps their amounts and past gifts as columns of the coded rows.
+
+    Parameters
+    ----------
+    encoder : encoder of the features.
+    gifts, columns : as in `CampaignNB`.
+    """
+
+    def __init__(self, encoder: Any, gifts: tuple[str, ...], columns: tuple[str, ...] | None = None) -> None:
+        self.encoder = encoder
+        self.gifts = gifts
+        self.columns = columns
+
+    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
+        """Learn the levels of donors ``X`` (polars), whose weights are not used, and code them."""
+        self.encoder_ = clone(self.encoder)
+        return self._with_amounts(self.encoder_.fit_transform_coded(self._features(X), y), X)
+
+    def transform_coded(self, X: Any) -> CodedTable:
+        """Code other donors."""
+        return self._with_amounts(self.encoder_.transform_coded(self._features(X)), X)
+
+    def _features(self, X: Any) -> Any:
+        return X.drop(AMOUNT) if self.columns is None else X.select(self.columns)
+
+    def _with_amounts(self, coded: CodedTable, X: Any) -> CodedTable:
+        gifts = X.select(self.gifts).cast(float).fill_null(0.0).to_numpy()
+        return coded.with_rows(columns={AMOUNT: X[AMOUNT].to_numpy(), "gifts": gifts})
+
+
+class CampaignNB(ClassifierMixin, BaseEstimator):
+    """A `SelectiveNB` on donors, and the profit of writing to those who are expected to return more than a letter.
+
+    Parameters
+    ----------
+    model : SelectiveNB
+    gifts : columns from which a linear regression on the training rows that gave estimates the gift.
+    columns : features; None for all columns but the amount.
+    steps : True to measure after each of the first 20 features that the search added.
+    response : share of the population that gives, where rows of each class were drawn separately. Levels are learnt
+        from the rows as they are; for the search, the probabilities and all measures they are weighted to this share.
+        A model that is calibrated learns from the rows as they are, and its probabilities are corrected.
+
+    Attributes
+    ----------
+    n_features_selected_ : number of features.
+    """
+
+    def __init__(
+        self,
+        model: SelectiveNB,
+        gifts: tuple[str, ...],
+        *,
+        columns: tuple[str, ...] | None = None,
+        steps: bool = False,
+        response: float | None = None,
+    ) -> None:
+        self.model = model
+        self.gifts = gifts
+        self.columns = columns
+        self.steps = steps
+        self.response = response
+
+    def new_encoder(self) -> DonorEncoder:
+        """The encoder that ``fit`` would fit."""
+        return DonorEncoder(self.model.new_encoder(), self.gifts, self.columns)
+
+    def fit(self, X: Any, y: Any) -> CampaignNB:
+        """Learn from donors ``X`` (polars) with their amounts, of whom those with ``y`` = 1 gave."""
+        encoder = self.new_encoder()
+        return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
+
+    def fit_coded(self, coded: CodedTable, encoder: DonorEncoder) -> CampaignNB:
+        """Learn from coded donors."""
+        y = np.asarray(coded.class_codes)
+        self.encoder_, self.model_, self.shift_ = encoder, clone(self.model), 0.0
+        if self.response is not None and self.model_.calibrate is False:
+            self.model_.fit_coded(coded.with_rows(weights=self._weights(y)), encoder.encoder_)
+        else:
+            self.model_.fit_coded(coded, encoder.encoder_)
+            if self.response is not None:
+                self.shift_ = _log_odds(self.response) - _log_odds(y.mean())
+        self.classes_ = self.model_.classes_
+        self.n_features_selected_ = self.model_.n_features_selected_
+        columns = coded.rows.columns
+        self.regression_ = LinearRegression().fit(columns["gifts"][y == 1], columns[AMOUNT][y == 1])
+        self.on_training_ = self._figures(coded, y, "train")
+        return self
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probabilities (n_rows, 2), not corrected, of raw or coded donors."""
+        return self.model_.predict_log_proba(self._coded(X))
+
+    def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
+        """Squared error (of both classes), profit in dollars, and the share of the donors who get a letter, on training
+        and test rows; ``slope`` by which log odds should be multiplied on the test rows; profit of a letter to all.
+        """
+        return {**self.on_training_, **self._figures(rows, codes, "test")}
+
+    def log_odds(self, X: Any) -> Iterator[np.ndarray]:
+        """Log odds of a gift: after each feature, or of the model alone."""
+        coded, card = self._coded(X), self.model_.scorecard_
+        if not self.steps:
+            log_proba = self.model_.predict_log_proba(coded)
+            yield log_proba[:, 1] - log_proba[:, 0] + self.shift_
+            return
+        prior = card.log_prior
+        total = np.full(coded.n_rows, prior[1] - prior[0] + self.shift_)
+        if not self.order.size:
+            yield total
+        for feature in self.order.tolist():
+            evidence = card.features[feature].contributions - card.features[feature].unseen
+            of_level = np.append(evidence[:, 1] - evidence[:, 0], 0.0)  # a level never seen adds nothing
+            total = total + of_level[np.minimum(coded.codes_of([feature])[0], len(evidence))]
+            yield total
+
+    @property
+    def order(self) -> np.ndarray:
+        """Positions of the features in the order in which the search added them."""
+        moved = self.model_.trace_.walk_moves(0).feature
+        return moved[np.sort(np.unique(moved, return_index=True)[1])][:N_STEPS]
+
+    def _figures(self, coded: CodedTable, y: np.ndarray, part: str) -> dict[str, float | None]:
+        amounts, weights = coded.rows.columns[AMOUNT], self._weights(y)
+        gift = self.regression_.predict(coded.rows.columns["gifts"])
+        figures: dict[str, float | None] = {f"profit of all {part}": float((weights * (amounts - LETTER)).sum())}
+        for step, log_odds in enumerate(self.log_odds(coded), start=1):
+            p = expit(log_odds)
+            mailed = p * gift > LETTER  # equation 2 of the paper
+            figures |= (
+                last := {
+                    f"mse {part}": 2.0 * float(np.average((p - y) ** 2, weights=weights)),
+                    f"profit {part}": float((weights * (amounts - LETTER))[mailed].sum()),
+                    f"mailed {part}": float(np.average(mailed, weights=weights)),
+                }
+            )
+            if self.steps:
+                figures |= {f"{name} {step}": value for name, value in last.items()}
+        figures[f"slope {part}"] = _slope(log_odds, y, weights)
+        return figures
+
+    def _weights(self, y: np.ndarray) -> np.ndarray:
+        if self.response is None:
+            return np.ones(y.size)
+        share = y.mean()
+        return np.where(y == 1, self.response / share, (1 - self.response) / (1 - share))
+
+    def _coded(self, X: Any) -> CodedTable:
+        return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
+
+
+def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """The factor on log odds with which they predict the rows best, 1 of constant ones; below 1, probabilities are too
+    extreme.
+    """
+    x = np.clip(log_odds, -_FAR, _FAR)
+    if np.ptp(x) < 1e-9:
+        return 1.0
+    return float(LogisticRegression(C=1e9).fit(x[:, None], y, sample_weight=weights).coef_[0, 0])
+
+
+def _log_odds(share: float) -> float:
+    return float(np.log(share / (1 - share)))

@@ -1,0 +1,165 @@
+"""The document on Gidofalvi & Zadrozny: table 3 and figures 1 and 2 on every campaign, and the claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.evaluation.results import Comparison
+from bayesieve_lab.claims import claims_table, in_words
+from bayesieve_lab.gidofalvi.campaigns import CUP, Campaign
+from bayesieve_lab.gidofalvi.claims import LINES, PARTS, findings, of_method, values_of
+from bayesieve_lab.gidofalvi.figure import steps_figure
+from bayesieve_lab.gidofalvi.model import N_STEPS
+from bayesieve_lab.gidofalvi.study import (
+    BOOSTED,
+    FORWARD,
+    INFORMATIVE,
+    OTHER_CODING,
+    OTHER_SMOOTHING,
+    Gidofalvi,
+)
+from bayesieve_lab.study import Report, command_line
+from bayesieve_lab.tables import TextTable, document, mean_and_spread, number_text, smoothing_text
+
+_FIGURES = ((FORWARD, "Figure 1: forward selection"), (BOOSTED, "Figure 2: boosted selection"))
+
+
+def report(study: Gidofalvi, comparison: Comparison) -> Report:
+    """Report on all campaigns.
+
+    Raises
+    ------
+    ValueError
+        If a method failed.
+    """
+    for data, method, _, error in comparison.errors():
+        raise ValueError(f"{method} failed on {data} ({error}); the table needs all methods.")
+    comparison = finished_draws(comparison)
+    tables: list[tuple[str, TextTable]] = []
+    sentences: list[str] = []
+    files: dict[str, str] = {}
+    sections = []
+    for campaign in study.campaigns:
+        if not of_method(comparison, campaign.name, INFORMATIVE, "mse test").size:
+            continue
+        section = _section(study, comparison, campaign, files)
+        tables.append((f"Table 3: {campaign.title}", section["main"]))
+        sentences += [f"{campaign.name}: {claim}" for claim in section["claims"]]
+        sections.append(section)
+    text = document(
+        Path(__file__).with_name("report.md"),
+        citation=study.citation,
+        settings=study.settings,
+        smoothing=smoothing_text(study.smoothing, "the m-estimate of Boulle (2007)"),
+        command=command_line(
+            study.paper,
+            data="DIR" if len(study.campaigns) > 1 else None,
+            output=f"{study.paper}.md",
+            repetitions=study.options.repetitions,
+            seed=study.options.seed,
+            quick=study.options.quick,
+            only=",".join(study.options.only),
+        ),
+        sections=sections,
+        published=published_table(),
+        has_cup=any(campaign.name == CUP for campaign in study.campaigns),
+    )
+    return Report(tuple(tables), tuple(sentences), text, files)
+
+
+def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files: dict[str, str]) -> dict[str, Any]:
+    """The section of the document about a campaign."""
+    claimed = findings(comparison, campaign.name)
+    pictures = {}
+    for method, title in _FIGURES:
+        name = f"gidofalvi-{campaign.name}-{method}.svg"
+        files[name] = steps_figure(comparison, campaign.name, method, f"{title}, {campaign.name}").to_svg()
+        pictures[title] = name
+    return {
+        "campaign": campaign,
+        "n": of_method(comparison, campaign.name, INFORMATIVE, "mse test").size,
+        "wanted": len(campaign.names(study.repetitions)),
+        "main": main_table(comparison, campaign),
+        "everybody": [
+            of_method(comparison, campaign.name, INFORMATIVE, f"profit of all {part}").mean() for part in PARTS
+        ],
+        "claims": tuple(map(in_words, claimed)),
+        "claims_table": claims_table(claimed),
+        "lowest": {method: lowest(comparison, campaign.name, method) for method in (FORWARD, BOOSTED)},
+        "tau": values_of(comparison, campaign.name, "order")["correlation"].mean(),
+        "varied": varied_table(comparison, campaign.name),
+        "pictures": pictures,
+    }
+
+
+def finished_draws(comparison: Comparison) -> Comparison:
+    """The draws that all methods have finished, of a run that may still go on."""
+    counts = Counter(row["data"] for row in comparison.rows)
+    rows = tuple(row for row in comparison.rows if counts[row["data"]] == len(comparison.methods))
+    return replace(comparison, rows=rows)
+
+
+def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
+    """Table 3, next to the paper's numbers if the donors are the paper's."""
+    paper = campaign.name == CUP
+    values = {
+        f"{what} {part}": values_of(comparison, campaign.name, f"{what} {part}")
+        for what in ("mse", "profit", "mailed", "slope")
+        for part in PARTS
+    }
+    rows = []
+    for line in LINES:
+        cells = [line.name]
+        for what, digits, published in (("mse", 5, line.mse), ("profit", 0, line.profit)):
+            for k, part in enumerate(PARTS):
+                if paper:
+                    cells.append("" if published is None else f"{published[k]:.{digits}f}")
+                cells.append(mean_and_spread(values[f"{what} {part}"][line.name], digits))
+        mailed = values["mailed test"][line.name].mean()
+        slope = "" if line.step else f"{np.nanmean(values['slope test'][line.name]):.2f}"
+        rows.append((*cells, number_text(mailed, ".0%"), slope))
+    titles = ("MSE, training", "MSE, test", "Profit, training", "Profit, test")
+    columns = [name for title in titles for name in ((f">{title}, paper", f">{title}") if paper else (f">{title}",))]
+    return TextTable.of(("Method", *columns, ">Letters", ">Slope"), rows)
+
+
+def published_table() -> TextTable:
+    """Table 3 of the paper."""
+    rows = [
+        (line.name, *(f"{error:.5f}" for error in line.mse), *(f"{dollars}" for dollars in line.profit))
+        for line in LINES
+        if line.mse and line.profit
+    ]
+    return TextTable.of(("Method", ">MSE, training", ">MSE, test", ">Profit, training", ">Profit, test"), rows)
+
+
+def lowest(comparison: Comparison, campaign: str, method: str) -> str:
+    """After how many features the test MSE is lowest, over the repetitions."""
+    paths = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
+    sizes = sorted((np.nanargmin(paths, axis=0) + 1).tolist())
+    return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]} (median {np.median(sizes):g})"
+
+
+def varied_table(comparison: Comparison, campaign: str) -> TextTable:
+    """The methods with another coding and another smoothing, on test rows."""
+    rows = []
+    for name, suffix in (
+        ("MODL levels, m-estimate", ""),
+        *((f"{v}", f", {v}") for v in (OTHER_CODING, OTHER_SMOOTHING)),
+    ):
+        cells = []
+        for method in (FORWARD, BOOSTED, INFORMATIVE):
+            for step in (None,) if method == INFORMATIVE else (5, 20):
+                for what, digits in (("mse", 5), ("profit", 0)):
+                    values = of_method(comparison, campaign, method + suffix, f"{what} test", step)
+                    cells.append(number_text(float(values.mean()) if values.size else np.nan, f".{digits}f"))
+        rows.append((name, *cells))
+    names = ("5 forward", "20 forward", "5 boosted", "20 boosted", "informative or all")
+    return TextTable.of(
+        ("Coding and smoothing", *(f">{name}, {of}" for name in names for of in ("MSE", "profit"))), rows
+    )

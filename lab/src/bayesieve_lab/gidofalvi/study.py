@@ -1,0 +1,167 @@
+"""Gidofalvi & Zadrozny: forward and boosted selection, measured by squared error and by profit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bayesieve.classifier import SelectiveNB
+from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.discretize import TableEncoder
+from bayesieve.evaluation.comparison import compare_many
+from bayesieve.evaluation.folds import FixedSplit
+from bayesieve.evaluation.results import Comparison, read_results
+from bayesieve.selection import BoostedSelector, WrapperSelector
+from bayesieve_lab.claims import Judged
+from bayesieve_lab.gidofalvi.campaigns import SIMULATED, Campaign, balanced, campaigns
+from bayesieve_lab.gidofalvi.model import N_STEPS, CampaignNB
+from bayesieve_lab.study import Options, Report, Study
+
+REPETITIONS, REPETITIONS_QUICK = 10, 2
+N_ROUNDS = 40
+"""Rounds of boosting with replacement at most: a feature may win several."""
+HAND, FORWARD, BOOSTED, INFORMATIVE = "7 hand-selected", "forward", "boosted", "informative features"
+REPEATED = "boosted, with replacement"
+OTHER_CODING, OTHER_SMOOTHING = "equal frequency", "Laplace"
+"""Variants of some methods: ten bins of equal frequency and a level for every category; Laplace's alpha = 1."""
+VARIED = {OTHER_CODING: (FORWARD, BOOSTED, INFORMATIVE), OTHER_SMOOTHING: (FORWARD, INFORMATIVE)}
+ALL = f"{INFORMATIVE}, {OTHER_CODING}"
+"""All columns: bins of equal frequency drop none, where MODL drops those that say nothing about the answer."""
+
+
+class Gidofalvi(Study):
+    """Section 4 of the paper, on simulated donors, on pva97nk and, if their files are at hand, on those of the cup.
+
+    Parameters
+    ----------
+    options : ``data`` is a folder with pva97nk, the files of the KDD Cup 1998, or both; ``only`` selects campaigns;
+        ``smoothing`` is the m-estimate by default; ``quick`` draws few donors with 100 features.
+
+    Raises
+    ------
+    ValueError
+        If an option is invalid.
+    """
+
+    paper: ClassVar[str] = "gidofalvi"
+    citation: ClassVar[str] = (
+        "G. Gidofalvi and B. Zadrozny, Feature selection for class probability estimation, University of California, "
+        "San Diego"
+    )
+    uses_data: ClassVar[bool] = True
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self.smoothing: Smoothing = "m-estimate" if options.smoothing is None else options.smoothing
+        check_smoothing(self.smoothing)
+        known = campaigns(options.data, options.seed, quick=options.quick)
+        self.campaigns = tuple(known[name] for name in self.chosen(tuple(known)))
+        self.repetitions = options.repetitions or (REPETITIONS_QUICK if options.quick else REPETITIONS)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            "paper": self.paper,
+            "seed": self.options.seed,
+            "smoothing": self.smoothing,
+            "campaigns": {campaign.name: campaign.n_train for campaign in self.campaigns},
+        }
+
+    @property
+    def protocol(self) -> FixedSplit:
+        """That of the first campaign; every one has its own number of training rows."""
+        return self.split(self.campaigns[0])
+
+    def split(self, campaign: Campaign) -> FixedSplit:
+        """How the rows of a campaign are split."""
+        return FixedSplit(campaign.n_train, self.options.seed)
+
+    def methods(self) -> dict[str, CampaignNB]:
+        return self.methods_of(self.campaigns[0])
+
+    def methods_of(self, campaign: Campaign) -> dict[str, CampaignNB]:
+        """Classifiers by name; a variant is named by its method and what differs."""
+        forward: dict[str, Any] = {"direction": "forward", "evaluation": "train", "n_features_to_select": N_STEPS}
+
+        def selector(name: str, smoothing: Smoothing) -> Any:
+            if name == FORWARD:
+                return WrapperSelector("brier", **forward, smoothing=smoothing)
+            if name == BOOSTED:  # with replacement the search would not reach the paper's 20 features
+                return BoostedSelector(None, N_STEPS, replacement=False, smoothing=smoothing)
+            if name == REPEATED:
+                return BoostedSelector(N_ROUNDS, N_STEPS, smoothing=smoothing)
+            return {"MAP": "map", "compression averaging": "compression"}.get(name, "all")
+
+        def method(name: str, encoder: Any = "modl", smoothing: Smoothing = self.smoothing) -> CampaignNB:
+            raw = {"encoder": encoder, "smoothing": smoothing, "prior": "published", "pairs": 0, "calibrate": False}
+            model = SelectiveNB(selector(name, smoothing), **raw)
+            columns, steps = campaign.chosen if name == HAND else None, name in (FORWARD, BOOSTED, REPEATED)
+            return CampaignNB(model, campaign.gifts, columns=columns, steps=steps, response=campaign.response)
+
+        bins = TableEncoder(numeric="equal-frequency", categorical="values")
+        plain = (HAND, FORWARD, BOOSTED, REPEATED, INFORMATIVE, "MAP", "compression averaging")
+        methods = {name: method(name) for name in plain}
+        methods |= {f"{name}, {OTHER_CODING}": method(name, bins) for name in VARIED[OTHER_CODING]}
+        return methods | {f"{name}, {OTHER_SMOOTHING}": method(name, smoothing=1.0) for name in VARIED[OTHER_SMOOTHING]}
+
+    def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
+        return {name: load for campaign in self.campaigns for name, load in self.draws(campaign).items()}
+
+    def draws(self, campaign: Campaign) -> dict[str, Callable[[], tuple[Any, ...]]]:
+        """Loaders of the repetitions of a campaign."""
+        return {name: partial(campaign.draw, k) for k, name in enumerate(campaign.names(self.repetitions))}
+
+    def measure(self, results: Path | None, verbose: int) -> Comparison:
+        rows: dict[Any, dict[str, Any]] = {}
+        for campaign in self.campaigns:
+            measured = compare_many(
+                self.methods_of(campaign),
+                self.draws(campaign),
+                self.split(campaign),
+                results=self._file(results, campaign),
+                n_jobs=self.options.n_jobs,
+                verbose=verbose,
+            )
+            if not measured.complete:
+                raise KeyboardInterrupt
+            rows |= {(row["data"], row["method"], 0, 0): row for row in measured.rows}
+        return Comparison.of(self.data(), self.methods(), self.protocol, rows)
+
+    def saved(self, results: Path) -> Comparison:
+        """Results in a file, and those of pva97nk next to it."""
+        halves = balanced(self.options.data, self.options.seed)
+        beside = self._file(results, halves)
+        known = {campaign.name for campaign in self.campaigns}
+        if halves.name not in known and not self.options.only and beside is not None and beside.is_file():
+            self.campaigns += (halves,)
+        rows: dict[Any, dict[str, Any]] = {}
+        for campaign in self.campaigns:
+            path = self._file(results, campaign)
+            assert path is not None
+            rows |= read_results(path)
+        names = dict.fromkeys((*self.data(), *(data for data, *_ in rows)))  # also those of another campaign's file
+        return Comparison.of(names, self.methods(), self.protocol, rows)
+
+    def files(self, results: Path) -> tuple[Path, ...]:
+        return tuple(path for campaign in self.campaigns if (path := self._file(results, campaign)) is not None)
+
+    def _file(self, results: Path | None, campaign: Campaign) -> Path | None:
+        """Results of simulated donors, and next to them those of other campaigns, whose rows are split elsewhere."""
+        if results is None or campaign.name == SIMULATED:
+            return results
+        return results.with_name(f"{results.stem}-{campaign.name}{results.suffix}")
+
+    def report(self, comparison: Comparison) -> Report:
+        from bayesieve_lab.gidofalvi.report import report
+
+        return report(self, comparison)
+
+    def judged(self, comparison: Comparison) -> tuple[Judged, ...]:
+        from bayesieve_lab.gidofalvi.claims import findings
+        from bayesieve_lab.gidofalvi.report import finished_draws
+
+        comparison = finished_draws(comparison)
+        names = dict.fromkeys(row["data"].partition(",")[0] for row in comparison.rows)
+        return tuple(claim for name in names for claim in findings(comparison, name))

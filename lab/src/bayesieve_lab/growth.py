@@ -1,0 +1,51 @@
+"""How measured times grow with the size of the task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve_lab.claims import Check, fact
+
+MARGIN = 0.1
+"""Powers this close count as the same: sizes differ by few powers of ten, and caches are small."""
+
+
+def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """The power b of seconds ~ sizes^b, by least squares on logarithms.
+
+    Examples
+    --------
+    >>> from bayesieve_lab.growth import power
+    >>> round(power([10, 100, 1000], [0.3, 30, 3000]), 6)
+    2.0
+    """
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def grows(what: str, measured: float, most: float, over: str) -> Check:
+    """Whether times grow with no more than a power of ``what``."""
+    return fact(what, measured <= most + MARGIN, measured, f"at most {most:g}", f"power, margin {MARGIN}", over, ".2f")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of measurements; none if there is no file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def add_missing(path: Path, wanted: Iterable[tuple[dict[str, Any], Any]]) -> list[dict[str, Any]]:
+    """Append what is missing to a file of measurements, and return all of them.
+
+    ``wanted`` are pairs of the fields that name a measurement, and a function that measures the others.
+    """
+    lines = read_lines(path)
+    for name, measure in wanted:
+        if not any(name.items() <= line.items() for line in lines):
+            lines.append({**name, **measure()})
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(lines[-1]) + "\n")
+    return lines

@@ -1,0 +1,64 @@
+"""Other classifiers on raw tables, for comparisons with ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bayesieve_lab.peers.boosted_trees import BoostedTrees
+from bayesieve_lab.peers.categorical_nb import QuantileNB
+from bayesieve_lab.peers.ebm import BoostingMachine
+from bayesieve_lab.peers.faster_risk import RiskScore
+from bayesieve_lab.peers.figs import TreeSums
+from bayesieve_lab.peers.gaussian_nb import OneHotGaussianNB
+from bayesieve_lab.peers.khiops_nb import KhiopsNB
+from bayesieve_lab.peers.l1_logistic import L1Logistic
+from bayesieve_lab.peers.peer import Peer
+from bayesieve_lab.peers.scorecard import Scorecard
+from bayesieve_lab.peers.weka import WekaBayes
+
+__all__ = [
+    "PEERS",
+    "BoostedTrees",
+    "BoostingMachine",
+    "KhiopsNB",
+    "L1Logistic",
+    "OneHotGaussianNB",
+    "QuantileNB",
+    "RiskScore",
+    "Scorecard",
+    "TreeSums",
+    "WekaBayes",
+]
+
+
+def _installed(peer: type[Peer], **settings: Any) -> Callable[..., Any]:
+    """A factory that checks that the package of a peer is installed, with its own options."""
+
+    def make(**options: Any) -> Peer:
+        peer.check_installed()
+        return peer(**settings, **options)
+
+    return make
+
+
+PEERS: dict[str, Callable[..., Any]] = {
+    "hist-gradient-boosting": BoostedTrees,
+    "categorical-nb": QuantileNB,
+    "gaussian-nb": OneHotGaussianNB,
+    "l1-logistic": L1Logistic,
+    "khiops": _installed(KhiopsNB),
+    "khiops-trees-pairs": _installed(KhiopsNB, n_trees=10, n_pairs=100),
+    "ebm": _installed(BoostingMachine),
+    "scorecard": _installed(Scorecard),
+    "figs": _installed(TreeSums),
+    "fasterrisk": _installed(RiskScore),
+    "weka-aode": _installed(WekaBayes, learner="AODE"),
+    "weka-waode": _installed(WekaBayes, learner="WAODE"),
+    "weka-hnb": _installed(WekaBayes, learner="HNB"),
+}
+"""Peers by name on the command line; each takes ``kinds`` and ``random_state``.
+
+The first four need nothing but scikit-learn. The others raise a ValueError at once if they are not installed, with what
+to install.
+"""

@@ -1,0 +1,80 @@
+"""scikit-learn's categorical naive Bayes on raw tables, with numbers cut at quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table import Table
+from bayesieve_lab.peers.peer import Peer
+
+_N_BINS = 10
+
+
+class LevelsPeer(Peer):
+    """The base class of peers that learn from tenths of numbers and values of categories, see `QuantileNB`."""
+
+    def _learn_levels(self, table: Table, **limits: Any) -> None:
+        self._learn_columns(table, _deciles, **limits)
+        # One level more than bounds, and one for missing values.
+        self.n_levels_ = [len(known) + (1 if isinstance(known, dict) else 2) for known in self.columns_]
+
+    def _cells(self, table: Table, position: int) -> np.ndarray:
+        known, last = self.columns_[position], self.n_levels_[position] - 1
+        if isinstance(known, dict):
+            return self._codes(table, position, unknown=last, missing=last)
+        numbers = self._numbers(table, position)
+        return np.where(np.isnan(numbers), last, np.searchsorted(known, numbers, side="right"))
+
+
+class QuantileNB(LevelsPeer):
+    """scikit-learn's ``CategoricalNB`` on the values of categories, and on numbers cut into tenths of the rows.
+
+    Cut points are the distinct deciles of the training rows, as in ``KBinsDiscretizer``, except that the largest number
+    may be a separate level, so that columns of 0 and 1 keep both. Every value of a category is a level. The last
+    level of each feature is for missing and unseen values.
+
+    Parameters
+    ----------
+    kinds, random_state : see `Peer`.
+    alpha : float, default=1.0
+        Rows added to each level of each class.
+
+    Attributes
+    ----------
+    classes_, columns_, model_ : see `Peer`; a numeric column has ascending bounds, each the start of the interval above
+        it.
+
+    Examples
+    --------
+    >>> from bayesieve_lab.peers import QuantileNB
+    >>> model = QuantileNB().fit([[1.0, "a"], [2.0, "a"], [8.0, "b"], [9.0, "b"]], ["low", "low", "high", "high"])
+    >>> model.predict([[1.5, "c"], [None, "b"]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(self, *, kinds: Mapping[str, str] | None = None, random_state: Any = 0, alpha: float = 1.0) -> None:
+        super().__init__(kinds=kinds, random_state=random_state)
+        self.alpha = alpha
+
+    def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        from sklearn.naive_bayes import CategoricalNB
+
+        self._learn_levels(table)
+        model = CategoricalNB(alpha=self.alpha, min_categories=self.n_levels_)
+        return model.fit(self._rows(table), codes, sample_weight=weights)
+
+    def _log_proba(self, table: Table) -> np.ndarray:
+        return self.model_.predict_log_proba(self._rows(table))
+
+
+def _deciles(numbers: np.ndarray) -> np.ndarray:
+    """Bounds between tenths of the known numbers, each the start of the interval above it."""
+    known = numbers[~np.isnan(numbers)]
+    if not known.size:
+        return np.zeros(0)
+    bounds = np.quantile(known, np.arange(1, _N_BINS) / _N_BINS)
+    parts = np.unique(np.searchsorted(bounds, known, side="right"))
+    return bounds[parts[1:] - 1]  # starts of intervals with rows

@@ -1,0 +1,67 @@
+"""Packages that peers need: checks that they are installed, and silence while they run."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+_CHATTY: tuple[dict[str, str], ...] = (
+    {"module": r"(khiops|interpret|optbinning|imodels|fasterrisk)\b"},
+    # Khiops issues these warnings from its caller's caller.
+    {"message": "There are no informative variables"},
+    {"message": "Sample datasets location does not exist"},
+    {"message": "Khiops dictionary model not found"},
+    # scikit-learn stopped at its limit of steps, or a class has fewer rows than there are folds.
+    {"message": "The max_iter was reached"},
+    {"message": "Liblinear failed to converge"},
+    {"message": "The least populated class in y"},
+)
+_solvers = logging.getLogger("__cvxpy__")  # names every solver it cannot load when optbinning imports it
+_lock = threading.Lock()
+_inside = 0
+_filters: warnings.catch_warnings | None = None
+
+
+def require(package: str, peer: str, *, then: str = "") -> None:
+    """Check that the package a peer imports is installed; ``then`` is a further step of its installation.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    if find_spec(package) is None:
+        raise ValueError(f"{peer} is not installed; run pip install './lab[peers]' in the repository{then}.")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence these packages from the first thread that enters until the last one that leaves.
+
+    All threads share the warning filters: if each thread restored its own copy, it could restore that of another.
+    """
+    global _inside, _filters
+    with _lock:
+        _inside += 1
+        if _inside == 1:
+            _filters = warnings.catch_warnings()
+            _filters.__enter__()
+            for one in _CHATTY:
+                warnings.filterwarnings("ignore", **one)  # type: ignore[arg-type]
+            _solvers.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0 and _filters is not None:
+                _filters.__exit__(None, None, None)
+                _solvers.removeFilter(_nothing)
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False

@@ -1,0 +1,60 @@
+"""The scorecard of optbinning on raw tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesieve.table import Table
+from bayesieve_lab.peers.installed import quiet, require
+from bayesieve_lab.peers.peer import Peer
+
+
+class Scorecard(Peer):
+    """Optimal bins by optbinning and scikit-learn's logistic regression on their weights of evidence, for two classes.
+
+    Both run with their defaults. Missing cells have the evidence that they show in training; values that training lacks
+    have none. Columns without known values in training are left out.
+
+    Parameters, attributes : see `Peer`.
+
+    Attributes
+    ----------
+    n_features_selected_ : int
+        Columns with a coefficient other than zero.
+    """
+
+    @classmethod
+    def check_installed(cls) -> None:
+        require("optbinning", "The scorecard (optbinning)")
+
+    def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        if len(self.classes_) > 2:
+            raise ValueError(f"Scorecards need two classes, got {len(self.classes_)}; leave out this classifier.")
+        with quiet():
+            from optbinning import BinningProcess, Scorecard as OptimalScorecard
+        from sklearn.dummy import DummyClassifier
+        from sklearn.linear_model import LogisticRegression
+
+        self._learn_columns(table)
+        rows = self._rows(table)
+        names = rows.columns[rows.notna().any()].tolist()
+        if not names:
+            return DummyClassifier(strategy="prior").fit(rows, codes, sample_weight=weights)
+        categorical = [name for name in names if self.columns_[int(name[1:])] is not None]
+        bins = BinningProcess(names, categorical_variables=categorical)
+        model = OptimalScorecard(bins, LogisticRegression(max_iter=1000))
+        with quiet():
+            model.fit(rows, codes, sample_weight=weights, metric_missing="empirical")
+        return model
+
+    def _n_features(self) -> int:
+        return int(np.count_nonzero(self.model_.estimator_.coef_)) if hasattr(self.model_, "estimator_") else 0
+
+    def _proba(self, table: Table) -> np.ndarray:
+        with quiet():
+            return np.asarray(super()._proba(table), dtype=float)
+
+    def _rows(self, table: Table) -> Any:
+        return self._frame(table, missing=None)

@@ -1,0 +1,171 @@
+"""Bayesian classifiers of Weka 3.6 on raw tables, through files and Java."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+
+from bayesieve.table import Table
+from bayesieve_lab.peers.peer import Peer
+
+_LEARNERS = ("AODE", "WAODE", "HNB")
+_DEBIAN_JAR = "/usr/share/java/weka.jar"
+_DISCRETIZE = "weka.filters.supervised.attribute.Discretize"
+_IMPUTE = "weka.filters.unsupervised.attribute.ReplaceMissingValues"
+_NO_JAR = "set WEKA_JAR to the path of a weka.jar of version 3.6, or run apt-get install weka on Debian"
+
+
+def weka_command() -> list[str]:
+    """The start of a command that runs a class of Weka.
+
+    Raises
+    ------
+    ValueError
+        If Java or Weka is not installed, or Weka lacks a learner.
+    """
+    java, jar = shutil.which("java"), Path(os.environ.get("WEKA_JAR", _DEBIAN_JAR))
+    if java is None:
+        raise ValueError("Weka needs Java, which is not on PATH; run apt-get install default-jre-headless on Debian.")
+    if not jar.is_file():
+        raise ValueError(f"Weka is not installed: there is no {jar}; {_NO_JAR}.")
+    with ZipFile(jar) as classes:
+        lacking = {f"weka/classifiers/bayes/{name}.class" for name in _LEARNERS}.difference(classes.namelist())
+    if lacking:
+        raise ValueError(f"{jar} lacks {Path(min(lacking)).stem}, which Weka has in version 3.6; {_NO_JAR}.")
+    return [java, "-Djava.awt.headless=true", "-cp", str(jar)]
+
+
+class WekaBayes(Peer):
+    """Averaged one-dependence estimators (AODE, WAODE) or hidden naive Bayes (HNB) of Weka 3.6, with its defaults.
+
+    Numbers are cut by Weka's supervised ``Discretize`` (Fayyad and Irani) on the training rows. AODE skips missing
+    cells; WAODE and HNB take none, so Weka's ``ReplaceMissingValues`` puts modes and means there, as their authors do.
+    Values that training lacks count as missing. Columns without known values in training are left out. Row weights are
+    not supported.
+
+    Parameters
+    ----------
+    kinds, random_state : see `Peer`.
+    learner : {"AODE", "WAODE", "HNB"}, default="AODE"
+
+    Attributes
+    ----------
+    classes_, columns_ : see `Peer`.
+    model_ : bytes
+        The model as Weka saves it.
+    n_features_selected_ : int
+        Columns with known values.
+    """
+
+    takes_weights = False
+
+    def __init__(self, *, kinds: Mapping[str, str] | None = None, random_state: Any = 0, learner: str = "AODE") -> None:
+        super().__init__(kinds=kinds, random_state=random_state)
+        self.learner = learner
+
+    @classmethod
+    def check_installed(cls) -> None:
+        weka_command()
+
+    def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
+        from sklearn.dummy import DummyClassifier
+
+        self._learn_columns(table)
+        frame = self._frame(table, missing=None, unknown=None)
+        self.used_ = frame.columns[frame.notna().any()].tolist()
+        if not self.used_:
+            return DummyClassifier(strategy="prior").fit(frame, codes)
+        filters = [_DISCRETIZE] if self.learner == "AODE" else [_IMPUTE, _DISCRETIZE]
+        with TemporaryDirectory() as folder:
+            rows, model = Path(folder, "rows.arff"), Path(folder, "model")
+            self._write(rows, frame, codes)
+            options = ["-t", str(rows), "-d", str(model), "-no-cv", "-v", "-o", "-F", _chain(filters)]
+            learner = ["-W", f"weka.classifiers.bayes.{self.learner}"]
+            _run("weka.classifiers.meta.FilteredClassifier", *options, *learner, makes=model)
+            return model.read_bytes()
+
+    def _n_features(self) -> int:
+        return len(self.used_)
+
+    def _proba(self, table: Table) -> np.ndarray:
+        return np.exp(self._log_proba(table))
+
+    def _log_proba(self, table: Table) -> np.ndarray:
+        """Files of Weka round to six decimals, so Weka writes logarithms."""
+        from scipy.special import logsumexp
+
+        frame = self._frame(table, missing=None, unknown=None)
+        if not self.used_:
+            return self.model_.predict_log_proba(frame)
+        n_before, n_classes = len(self.used_) + 1, len(self.classes_)
+        with TemporaryDirectory() as folder:
+            model, rows, found = (Path(folder, name) for name in ("model", "rows.arff", "found.arff"))
+            model.write_bytes(self.model_)
+            self._write(rows, frame, np.zeros(len(frame), dtype=np.int64))  # filters refuse missing classes
+            filters = (
+                f"weka.filters.supervised.attribute.AddClassification -serialized {_quoted(str(model))} -distribution",
+                "weka.filters.unsupervised.attribute.NumericTransform -C java.lang.Math -M log "
+                f"-R {n_before + 1}-{n_before + n_classes}",
+                f"weka.filters.unsupervised.attribute.Remove -R 1-{n_before}",
+            )
+            files = ["-c", "last", "-i", str(rows), "-o", str(found)]
+            options = [word for one in filters for word in ("-F", one)]
+            _run("weka.filters.MultiFilter", *options, *files, makes=found)
+            log_proba = np.array([_numbers(line) for line in _data_lines(found)]).reshape(len(frame), n_classes)
+        with np.errstate(invalid="ignore"):
+            return log_proba - logsumexp(log_proba, axis=1, keepdims=True)
+
+    def _write(self, path: Path, frame: Any, codes: np.ndarray) -> None:
+        """Rows as ARFF: columns are named by position and values by code, so nothing needs quotes."""
+        columns = zip(frame, self.columns_, strict=True)
+        header = [
+            f"@attribute {name} " + ("numeric" if known is None else _braced(map(str, range(len(known)))))
+            for name, known in columns
+            if name in self.used_
+        ]
+        labels = [f"c{code}" for code in range(len(self.classes_))]
+        rows = frame[self.used_].assign(label=np.array(labels, dtype=object)[codes])
+        text = "\n".join(["@relation rows", *header, f"@attribute label {_braced(labels)}", "@data", ""])
+        path.write_text(
+            text + rows.to_csv(header=False, index=False, na_rep="?", lineterminator="\n"), encoding="ascii"
+        )
+
+
+def _run(name: str, *options: str, makes: Path) -> None:
+    """Run a class of Weka, which exits with 0 even if it fails."""
+    done = subprocess.run([*weka_command(), name, *options], capture_output=True, text=True, check=False)
+    if not makes.is_file() or not makes.stat().st_size:
+        lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        why = next((line for line in lines if "xception" in line or "Error" in line), "it made no output")
+        raise ValueError(f"Weka failed: {why}")
+
+
+def _data_lines(path: Path) -> list[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines[lines.index("@data") + 1 :] if line]
+
+
+def _numbers(line: str) -> list[float]:
+    """Logarithms of a row; Weka writes that of 0 as missing."""
+    return [-np.inf if text == "?" else float(text) for text in line.split(",")]
+
+
+def _chain(filters: list[str]) -> str:
+    return "weka.filters.MultiFilter " + " ".join(f"-F {_quoted(one)}" for one in filters)
+
+
+def _braced(values: Any) -> str:
+    return "{" + ",".join(values) + "}"
+
+
+def _quoted(text: str) -> str:
+    """A word of an option of Weka that is a list of options itself."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,167 @@
+"""The complexities of section 4.1 of Rabenoro et al. (2015), measured: filters and searches by number of indicators.
+
+    python -m bayesieve_lab.rabenoro2015.complexity lab/reproduction/rabenoro2015-complexity.jsonl
+
+Measurements in the file are not repeated.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.naive_bayes import BernoulliNB
+
+from bayesieve.search import GreedySearch
+from bayesieve_lab.claims import Judged, fact
+from bayesieve_lab.figures.scatter import Panel, Point, Series, scatter
+from bayesieve_lab.growth import add_missing, grows, power
+from bayesieve_lab.made import record
+from bayesieve_lab.rabenoro2015.study import EngineIndicators, Rabenoro2015
+from bayesieve_lab.rabenoro2015.subset_choice import FILTERS, Halves, halve
+from bayesieve_lab.study import Options
+
+SIZES = (50, 100, 200, 400, 814)
+SEARCHES = ("forward", "backward", "forward-backward", "backward-forward")
+GUIDE = "error_probability"
+REFITTED, FEW = "refitted", (25, 50, 100, 200)
+"""A forward search that learns scikit-learn's naive Bayes anew for every candidate, and its numbers of indicators."""
+_COLOURS = ("#777777", "#8a5fb0", "#c8553d", "#d9a521", "#2f6db5", "#4c9a52")
+_ROUNDS = 3
+
+
+def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
+    """The filters, which count and rank all indicators, and the searches, by name."""
+    problem = halves.problem(halves.validation, GUIDE)
+    every_row = np.ones(halves.fit.n_rows, dtype=bool)
+    rankings = {name: lambda rank=rank: rank(halves.fit.take(every_row)) for name, rank in FILTERS.items()}
+    searches = {name: partial(GreedySearch(direction=name, n_jobs=1).run, problem) for name in SEARCHES}
+    return {**rankings, **searches}
+
+
+def refit(halves: Halves) -> list[int]:
+    """Add all indicators, each time the one of lowest error, by models that are learnt anew."""
+    fit = halves.fit
+    codes, classes = np.array(fit.codes_of(range(fit.n_features))).T, np.asarray(fit.class_codes)
+    chosen: list[int] = []
+    while left := sorted({*range(fit.n_features)} - {*chosen}):
+        tried = [codes[:, [*chosen, feature]] for feature in left]
+        scores = [BernoulliNB().fit(rows, classes).score(rows, classes) for rows in tried]
+        chosen.append(left[int(np.argmax(scores))])
+    return chosen
+
+
+def seconds_of(task: Callable[[], Any]) -> dict[str, float]:
+    """The least processor seconds of some runs."""
+    seconds = []
+    for _ in range(_ROUNDS):
+        began = time.process_time()
+        task()
+        seconds.append(time.process_time() - began)
+    return {"seconds": min(seconds)}
+
+
+def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
+    """Every measurement, on random indicators of the first draw."""
+    study = Rabenoro2015(Options())
+    scores, labels = study.draw(0)
+    rows = slice(study.n_series)
+    coded = EngineIndicators(study.grid).fit_transform_coded(scores[rows], labels[rows])
+    order = np.random.default_rng(0).permutation(coded.n_features)
+    for size in SIZES:
+        halves = halve(coded.select(order[:size]), study.smoothing)
+        for name, task in tasks(halves).items():
+            yield {"method": name, "indicators": size}, partial(seconds_of, task)
+    for size in FEW:
+        halves = halve(coded.select(order[:size]), study.smoothing)
+        yield {"method": REFITTED, "indicators": size}, partial(seconds_of, partial(refit, halves))
+
+
+def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
+    """Seconds by method and number of indicators."""
+    seconds: dict[str, dict[int, float]] = {}
+    for line in lines:
+        seconds.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
+    return seconds
+
+
+def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
+    """The claims of section 4.1, and of the abstract."""
+    seconds = times(lines)
+    powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
+    largest = {name: of[max(of)] for name, of in seconds.items()}
+    (ranking, mrmr), simple = FILTERS, SEARCHES[:2]
+    bounds: dict[str, tuple[Sequence[str], float]] = {
+        "Forward and backward searches take O(N P^2)": (simple, 2),
+        "Ranking all indicators by mRMR takes O(N P^2)": ((mrmr,), 2),
+        "Ranking by mutual information takes O(N P)": ((ranking,), 1),
+        "Floating searches grow as P^2, too": (SEARCHES[2:], 2),
+        "Without incremental evaluation, a forward search takes O(N P^3) (scikit-learn's BernoulliNB)": (
+            (REFITTED,) if REFITTED in seconds else (),
+            3,
+        ),
+    }
+    times_of = {
+        "Forward and backward searches take at least ten times as long as ranking by mutual information": (
+            ranking,
+            True,
+        ),
+        "Forward and backward searches take less than ten times as long as ranking all indicators by mRMR": (
+            mrmr,
+            False,
+        ),
+    }
+    found = {
+        sentence: tuple(grows(name, powers[name], most, f"{len(seconds[name])} sizes") for name in names)
+        for sentence, (names, most) in bounds.items()
+    } | {
+        sentence: tuple(
+            fact(
+                name,
+                (ratio >= 10) == slower,
+                ratio,
+                ("at least" if slower else "below") + " 10",
+                "",
+                "814 indicators",
+                ".0f",
+            )
+            for name in simple
+            for ratio in [largest[name] / largest[other]]
+        )
+        for sentence, (other, slower) in times_of.items()
+    }
+    return tuple(Judged("Section 4.1", sentence, checks) for sentence, checks in found.items() if checks)
+
+
+def _of_searches(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
+    """Seconds without those of models that are learnt anew."""
+    return {name: of for name, of in times(lines).items() if name != REFITTED}
+
+
+def complexity_figure(lines: Sequence[dict[str, Any]]) -> str:
+    """Seconds by the number of indicators, as SVG."""
+    series = [
+        Series(name, colour, tuple(Point(*at) for at in np.log10(list(of.items())).tolist()), joined=True)
+        for (name, of), colour in zip(_of_searches(lines).items(), _COLOURS, strict=True)
+    ]
+    low, high = (float(np.log10(f(SIZES))) for f in (min, max))
+    top = series[2].points[-1].y
+    series.append(Series("P^2", "#bbbbbb", (Point(low, top - 2 * (high - low)), Point(high, top)), True, 0))
+    title = "Time by number of indicators"
+    return scatter(title, [Panel(title, "log10 of indicators P", "log10 of CPU seconds", series)])
+
+
+def main(path: str) -> None:
+    """Measure what is missing, and draw the figure."""
+    lines = add_missing(Path(path), wanted())
+    record(Path(path), Rabenoro2015(Options()).settings)
+    Path(path).with_suffix(".svg").write_text(complexity_figure(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

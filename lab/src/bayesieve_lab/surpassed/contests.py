@@ -1,0 +1,225 @@
+"""What is compared on the sets of each paper, and how to run it.
+
+    python -m bayesieve_lab.surpassed.contests DIR lab/reproduction boulle2007 --method bayesieve --method EBM
+
+A run continues where an earlier one ended; with ``--first`` it runs the first fold alone, for methods that take long.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from bayesieve import SelectiveNB
+from bayesieve.evaluation.comparison import compare_many
+from bayesieve.evaluation.folds import RepeatedFolds, Split, Splits
+from bayesieve.selection import WrapperSelector
+from bayesieve_lab.abellan2017.study import IMPRECISE
+from bayesieve_lab.blanquero2021.data import GUIDES, REAL, sparse_name
+from bayesieve_lab.boulle2007.data import REFERENCE
+from bayesieve_lab.gidofalvi.campaigns import BALANCED, SIMULATED
+from bayesieve_lab.gidofalvi.model import CampaignNB
+from bayesieve_lab.made import record
+from bayesieve_lab.peers import PEERS
+from bayesieve_lab.rabenoro2015.study import EngineIndicators
+from bayesieve_lab.registry import Options, make_study
+from bayesieve_lab.surpassed.successors import SUCCESSORS
+from bayesieve_lab.surpassed.timed import Timed, TimedCampaign, TimedLetters
+
+DEFAULT, KHIOPS, TREES, EBM = "bayesieve", "Khiops 11 (fractional)", "gradient boosting", "EBM"
+OTHERS: Mapping[str, Callable[[], Any]] = {
+    DEFAULT: SelectiveNB,
+    KHIOPS: lambda: PEERS["khiops"](n_jobs=1),
+    TREES: lambda: PEERS["hist-gradient-boosting"](),
+    EBM: lambda: PEERS["ebm"](n_jobs=1),
+}
+N_FOLDS, N_DRAWS = 10, 3
+"""Folds of the papers' cross-validation, of which there is one here, and draws of simulated rows."""
+BEST_OF_DONORS = "10 forward"
+
+
+class OnIndicators(ClassifierMixin, BaseEstimator):
+    """A classifier on the indicators of engine scores, as a table of zeros and ones.
+
+    Parameters
+    ----------
+    model : a classifier.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: np.ndarray) -> OnIndicators:
+        """Fix the thresholds, and learn from the indicators."""
+        self.encoder_ = EngineIndicators()
+        self.model.fit(_frame(self.encoder_.fit_transform_coded(X, y)), y)
+        self.n_features_selected_ = getattr(self.model, "n_features_selected_", None)
+        return self
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probabilities (n_rows, n_classes)."""
+        with np.errstate(divide="ignore"):
+            proba: np.ndarray = np.log(self.model.predict_proba(_frame(self.encoder_.transform_coded(X))))
+        return proba
+
+
+def _frame(coded: Any) -> pl.DataFrame:
+    """The codes as a table."""
+    codes = coded.codes_of(range(coded.n_features))
+    return pl.DataFrame(dict(zip(coded.names, codes, strict=True)))
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The sets of a paper and what learns from them.
+
+    Attributes
+    ----------
+    best : the name of the paper's best method.
+    data : loaders of tables and classes, which are numbered from 0, by name.
+    split : how rows are split.
+    methods : by name, for a data set.
+    """
+
+    paper: str
+    best: str
+    data: Mapping[str, Callable[[], tuple[Any, np.ndarray]]]
+    split: Split
+    methods: Callable[[str], dict[str, Any]]
+
+
+def _numbered(load: Callable[[str], tuple[Any, np.ndarray]], name: str) -> tuple[Any, np.ndarray]:
+    X, y = load(name)
+    return X, np.unique(y, return_inverse=True)[1]
+
+
+def _cross_validated(paper: str, best: Callable[[str], Any], title: str, folder: Path | None) -> Contest:
+    study: Any = make_study(paper, Options(data=folder, grid="observed" if paper == "abellan2017" else None))
+
+    def methods(name: str) -> dict[str, Any]:
+        known = study.methods_of(name) if hasattr(study, "methods_of") else study.methods()
+        named = best(name) if best(name).startswith(f"{title},") else title  # with its options, if they differ by set
+        return {named: Timed(known[best(name)])} | {one: Timed(make()) for one, make in OTHERS.items()}
+
+    names = [one.ours for one in REAL if one.ours in study.names] if paper == "blanquero2021" else study.names
+    data = {name: partial(_numbered, study.load, name) for name in names}
+    return Contest(paper, title, data, RepeatedFolds(N_FOLDS, 1, 0), methods)
+
+
+def _of_boulle(folder: Path | None) -> Contest:
+    contest = _cross_validated("boulle2007", lambda _: REFERENCE, REFERENCE, folder)
+    of_paper = contest.methods
+    more = {name: Timed(make()) for name, make in SUCCESSORS.items()}
+    return Contest(**(vars(contest) | {"methods": lambda name: of_paper(name) | more}))
+
+
+def _of_blanquero(folder: Path | None) -> Contest:
+    kinds = {one.ours: one for one in REAL}
+
+    def best(name: str) -> str:
+        return sparse_name(GUIDES.get(kinds[name].kind, ("accuracy",))[0], kinds[name].q)
+
+    return _cross_validated("blanquero2021", best, "Sparse NB", folder)
+
+
+def _of_abellan(folder: Path | None) -> Contest:
+    return _cross_validated("abellan2017", lambda _: IMPRECISE, IMPRECISE, folder)
+
+
+def _of_rabenoro(folder: Path | None) -> Contest:
+    study: Any = make_study("rabenoro2015", Options(repetitions=N_DRAWS))
+    best = "Backward-forward, probability"
+
+    def methods(_: str) -> dict[str, Any]:
+        return {best: Timed(study.methods()[best])} | {
+            name: Timed(OnIndicators(make())) for name, make in OTHERS.items()
+        }
+
+    data = {name: partial(_numbered, lambda name: study.data()[name](), name) for name in study.data()}
+    return Contest("rabenoro2015", best, data, study.protocol, methods)
+
+
+def _of_gidofalvi(campaign: str, n_draws: int, folder: Path | None) -> Contest:
+    study: Any = make_study("gidofalvi", Options(data=folder, repetitions=n_draws, only=(campaign,)))
+    (one,) = study.campaigns
+
+    def methods(_: str) -> dict[str, Any]:
+        raw: dict[str, Any] = {"prior": "published", "pairs": 0, "calibrate": False}
+        forward = WrapperSelector("brier", direction="forward", evaluation="train", n_features_to_select=10)
+        best = CampaignNB(SelectiveNB(forward, **raw), one.gifts, response=one.response)
+        others = {method: TimedLetters(make(), one.gifts, one.response) for method, make in OTHERS.items()}
+        return {BEST_OF_DONORS: TimedCampaign(best)} | others
+
+    return Contest("gidofalvi", BEST_OF_DONORS, study.data(), study.protocol, methods)
+
+
+CONTESTS: Mapping[str, Callable[[Path | None], Contest]] = {
+    "boulle2007": _of_boulle,
+    "abellan2017": _of_abellan,
+    "rabenoro2015": _of_rabenoro,
+    "blanquero2021": _of_blanquero,
+    "gidofalvi": partial(_of_gidofalvi, SIMULATED, N_DRAWS),
+    "gidofalvi-pva97nk": partial(_of_gidofalvi, BALANCED, N_FOLDS),
+}
+
+
+@dataclass
+class FirstFold:
+    """The first of the folds of a cross-validation."""
+
+    n_folds: int = N_FOLDS
+    shuffle: bool = False  # the folds are drawn from seed 0
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Training and test rows."""
+        fold = RepeatedFolds(self.n_folds, 1, 0).split(np.asarray(y))[0]
+        yield fold.train, fold.test
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """One."""
+        return 1
+
+
+def results_of(paper: str, *, first: bool = False) -> str:
+    """The name of the file with the results."""
+    return f"surpassed-{paper}{'-first' if first else ''}.jsonl"
+
+
+def run(folder: Path, output: Path, paper: str, chosen: Sequence[str], sets: Sequence[str], *, first: bool) -> None:
+    """Run the unfinished folds of the methods ``chosen``, or all, on the named sets, or all."""
+    contest = CONTESTS[paper](folder)
+    folds = "the first of ten" if first else N_FOLDS if isinstance(contest.split, RepeatedFolds) else "draws"
+    for name in sets or contest.data:
+        offered = contest.methods(name).items()
+        methods = {one: model for one, model in offered if not chosen or any(map(one.startswith, chosen))}
+        split = Splits(FirstFold()) if first else contest.split
+        results = output / results_of(paper, first=first)
+        compare_many(methods, {name: contest.data[name]}, split, results=results, n_jobs=1, verbose=1)
+        record(results, {"seed": 0, "folds": folds, "threads": 1, "defaults": "of all classifiers"})
+
+
+def main() -> None:
+    """Run what the command line names."""
+    parser = ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("folder", type=Path, help="folder of the data sets")
+    parser.add_argument("output", type=Path, help="folder of the results")
+    parser.add_argument("paper", choices=CONTESTS)
+    parser.add_argument(
+        "--method", action="append", default=[], help="run those whose name begins with this; may be repeated"
+    )
+    parser.add_argument("--data", action="append", default=[], help="run on this set; may be repeated")
+    parser.add_argument("--first", action="store_true", help="run the first fold alone")
+    given = parser.parse_args()
+    run(given.folder, given.output, given.paper, given.method, given.data, first=given.first)
+
+
+if __name__ == "__main__":
+    main()

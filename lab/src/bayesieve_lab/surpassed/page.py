@@ -1,0 +1,193 @@
+"""The tables of the best methods: on the page of the ledger, and in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.evaluation.results import read_results
+from bayesieve.statistics import DIGITS, signed_rank_test
+from bayesieve_lab.blanquero2021.data import SPARSE
+from bayesieve_lab.surpassed.contests import (
+    BEST_OF_DONORS,
+    DEFAULT,
+    EBM,
+    KHIOPS,
+    N_DRAWS,
+    N_FOLDS,
+    TREES,
+    results_of,
+)
+from bayesieve_lab.surpassed.timed import FLOORED, SECONDS
+from bayesieve_lab.tables import TextTable, document, number_text, p_range
+
+RATES = (("accuracy", "Accuracy", 3), ("auc", "AUC", 3), (FLOORED, "CR, floored", 3))
+_OF_DONORS = (("mse test", "MSE", 5), ("profit test", "Profit, $", 0))
+_OF_SERIES = (("accuracy", "Accuracy", 4), ("auc", "AUC", 4))
+Rows = Mapping[tuple[str, str, int, int], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table of means: ``name`` of the results, the paper's ``best`` method, ``of`` how many data sets or draws, what
+    is measured, and on what.
+    """
+
+    name: str
+    best: str
+    of: int
+    measures: tuple[tuple[str, str, int], ...] = RATES
+    sets: str = "sets"
+
+
+TABLES = {
+    "boulle2007": (Shown("boulle2007", "SNB(CMA)", 37),),
+    "abellan2017": (Shown("abellan2017", "NB after IIG", 57),),
+    "rabenoro2015": (Shown("rabenoro2015", "Backward-forward, probability", N_DRAWS, _OF_SERIES, "draws"),),
+    "blanquero2021": (Shown("blanquero2021", SPARSE, 10),),
+    "gidofalvi": (
+        Shown("gidofalvi", BEST_OF_DONORS, N_DRAWS, _OF_DONORS, "draws of simulated donors"),
+        Shown("gidofalvi-pva97nk", BEST_OF_DONORS, N_FOLDS, _OF_DONORS, "draws of pva97nk"),
+    ),
+}
+"""By paper."""
+
+
+def _rows(folder: Path, name: str, *, first: bool) -> dict[tuple[str, str, int, int], dict[str, Any]]:
+    path = folder / results_of(name, first=first)
+    rows = read_results(path) if path.is_file() else {}
+    # Options that differ between sets are part of a method's name in the results.
+    return {
+        (data, SPARSE if method.startswith(SPARSE) else method, repeat, fold): row
+        for (data, method, repeat, fold), row in rows.items()
+    }
+
+
+def _value(row: Mapping[str, Any], measure: str) -> float:
+    value = row[measure] if measure in row else (row["figures"] or {}).get(measure)
+    return float("nan") if value is None else float(value)
+
+
+def means(rows: Rows, methods: Sequence[str], measures: Sequence[str]) -> tuple[int, int, np.ndarray]:
+    """The number of data sets and folds on which all methods have results, and the means over the folds of each set,
+    (n_sets, n_methods, n_measures).
+    """
+    places = {(data, repeat, fold) for data, _, repeat, fold in rows}
+    shared = sorted(
+        place for place in places if all(_ended(rows.get((place[0], method, *place[1:]))) for method in methods)
+    )
+    if not shared:
+        return 0, 0, np.full((0, len(methods), len(measures)), np.nan)
+    by_set: dict[str, list[np.ndarray]] = {}
+    for data, repeat, fold in shared:
+        values = [[_value(rows[data, method, repeat, fold], one) for one in measures] for method in methods]
+        by_set.setdefault(data, []).append(np.array(values))
+    return len(by_set), len(shared), np.array([np.mean(values, axis=0) for values in by_set.values()])
+
+
+def _ended(row: Mapping[str, Any] | None) -> bool:
+    return row is not None and row["error"] is None
+
+
+def lines(shown: Shown, rows: Rows, methods: Sequence[str], over: str = "") -> list[tuple[str, ...]]:
+    """Rows of a table, of the methods on what all of them have."""
+    known = [method for method in methods if any(key[1] == method for key in rows)]
+    measures = [measure for measure, *_ in shown.measures]
+    n_sets, n_folds, by_set = means(rows, known, [*measures, "n_features", SECONDS])
+    if not n_sets:
+        return []
+    values, first = by_set.mean(axis=0), by_set[:, :, 0] * (-1.0 if measures[0].startswith("mse") else 1.0)
+    each = f"{n_folds // n_sets} fold{'s' * (n_folds > n_sets)} each"
+    per_set = f", {each if n_folds % n_sets == 0 else f'{n_folds} folds'}" if shown.measures is RATES else ""
+    on = f"{n_sets} of {shown.of} {shown.sets}{per_set}{over}"
+    found = []
+    for k, (method, row) in enumerate(zip(known, values.tolist(), strict=True)):
+        told = (number_text(v, f".{digits}f") for v, (*_, digits) in zip(row, shown.measures, strict=False))
+        features = "all" if method == TREES else number_text(row[-2], ".1f")
+        lead = _lead(first[:, known.index(DEFAULT)] - first[:, k]) if DEFAULT in known and method != DEFAULT else ""
+        found.append((on if k == 0 else "", method, *told, lead, features, number_text(row[-1], ".2f")))
+    return found
+
+
+def _lead(differences: np.ndarray) -> str:
+    """On how many sets the default is better and worse than another method, and the p-value of the signed-rank test."""
+    if differences.size < 2:
+        return ""
+    away = differences.round(DIGITS)
+    return f"{int((away > 0).sum())} / {int((away < 0).sum())}, {p_range([signed_rank_test(away)])}"
+
+
+def _titled(shown: Shown, found: Sequence[tuple[str, ...]]) -> TextTable | None:
+    """A table of such rows; None without any."""
+    titles = [f">{title}" for _, title, _ in shown.measures]
+    columns = ("On", "Method", *titles, ">bayesieve better / worse", ">Features", ">CPU seconds")
+    return TextTable.of(columns, found) if found else None
+
+
+def table(folder: Path, shown: Shown) -> TextTable | None:
+    """The paper's best method, our default, Khiops and gradient boosting; below, with EBM where it was run, or only
+    that if it was run everywhere. None without results.
+    """
+    rows = _rows(folder, shown.name, first=False)
+    main = (shown.best, DEFAULT, KHIOPS, TREES)
+    found = lines(shown, rows, main)
+    first = _rows(folder, shown.name, first=True)
+    if first:
+        found += lines(shown, {**rows, **first}, (*main, EBM), " (the first)")
+    elif any(key[1] == EBM for key in rows):
+        with_ebm = lines(shown, rows, (*main, EBM))
+        found = with_ebm if with_ebm and with_ebm[0][0] == found[0][0] else found + with_ebm
+    return _titled(shown, found)
+
+
+def successors(folder: Path) -> TextTable | None:
+    """Later selective naive Bayes classifiers on the UCI sets of Boullé (2007)."""
+    from bayesieve_lab.surpassed.successors import SUCCESSORS
+
+    (shown,) = TABLES["boulle2007"]
+    found = lines(shown, _rows(folder, shown.name, first=False), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
+    return _titled(shown, found)
+
+
+def tables(folder: Path) -> dict[str, list[TextTable]]:
+    """The tables by paper."""
+    return {
+        paper: [made for one in shown if (made := table(folder, one)) is not None] for paper, shown in TABLES.items()
+    }
+
+
+def files(folder: Path, paper: str) -> list[str]:
+    """The files of results in the tables of a paper."""
+    names = [results_of(one.name, first=first) for one in TABLES[paper] for first in (False, True)]
+    return [name for name in names if (folder / name).is_file()]
+
+
+def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
+    """Means of a measure on every data set, by method; a dash where a method has no results."""
+    rows = {**_rows(folder, shown.name, first=False)}
+    methods = dict.fromkeys(key[1] for key in rows)
+    found = []
+    for data in dict.fromkeys(key[0] for key in rows):
+        cells = []
+        for method in methods:
+            own = [_value(row, measure) for key, row in rows.items() if key[:2] == (data, method) and _ended(row)]
+            cells.append(number_text(float(np.mean(own)) if own else float("nan"), f".{digits}f"))
+        found.append((data, *cells))
+    return TextTable.of(("Data set", *(f">{method}" for method in methods)), found)
+
+
+def surpassed_page(folder: Path) -> str:
+    """The page with all tables, and the accuracy on every set."""
+    full = {
+        one.name: every_set(folder, one, *one.measures[0][::2])
+        for shown in TABLES.values()
+        for one in shown
+        if (folder / results_of(one.name)).is_file()
+    }
+    return document(
+        Path(__file__).with_name("page.md"), tables=tables(folder), successors=successors(folder), full=full
+    )

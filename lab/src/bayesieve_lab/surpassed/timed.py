@@ -1,0 +1,117 @@
+"""Classifiers that measure the processor seconds of a fit, and what a paper measures besides."""
+
+from __future__ import annotations
+
+import resource
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LinearRegression
+
+from bayesieve.evaluation.folds import log_probabilities
+from bayesieve_lab.boulle2007.study import floored_compression_rate
+from bayesieve_lab.data_sets.cup98 import AMOUNT, LETTER
+
+FLOORED, SECONDS = "compression_rate_floored", "cpu seconds"
+
+
+class Timed(ClassifierMixin, BaseEstimator):
+    """A classifier whose fits are timed in seconds of processor, those of its child processes included.
+
+    Class labels must be whole numbers from 0.
+
+    Parameters
+    ----------
+    model : a classifier.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: np.ndarray) -> Timed:
+        """Learn from rows with classes ``y``."""
+        began = _processor_seconds()
+        self.model_ = clone(self.model).fit(self._features(X), y)
+        self.seconds_ = _processor_seconds() - began
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.log_prior_, self.n_rows_ = np.log(counts / y.size), y.size
+        self.n_features_selected_ = getattr(self.model_, "n_features_selected_", None)
+        return self
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probabilities (n_rows, n_classes)."""
+        log_proba: np.ndarray = self.model_.predict_log_proba(self._features(X))
+        return log_proba
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
+        """Seconds of the fit, and the compression rate with probabilities of at least 1 / test rows."""
+        classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
+        log_proba = log_probabilities(self, rows, classes, self.n_rows_)
+        prior = np.full(classes.size, np.log(0.5 / self.n_rows_))
+        prior[self.classes_] = self.log_prior_
+        return {
+            FLOORED: floored_compression_rate(log_proba, codes, prior),
+            SECONDS: round(self.seconds_, 4),
+        }
+
+    def _features(self, X: Any) -> Any:
+        return X
+
+
+class TimedLetters(Timed):
+    """A classifier of donors (polars, with the dollars that they gave), and the profit of its letters.
+
+    Parameters
+    ----------
+    model : a classifier of two classes.
+    gifts : columns from which a linear regression on the training rows that gave estimates the gift.
+    response : share of the population that gives; None if it is that of the rows.
+    """
+
+    def __init__(self, model: Any, gifts: tuple[str, ...] = (), response: float | None = None) -> None:
+        super().__init__(model)
+        self.gifts = gifts
+        self.response = response
+
+    def fit(self, X: Any, y: np.ndarray) -> TimedLetters:
+        """Learn from donors, of whom those of class 1 gave."""
+        super().fit(X, y)
+        self.regression_ = LinearRegression().fit(self._gifts(X)[y == 1], X[AMOUNT].to_numpy()[y == 1])
+        return self
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
+        """Those of the base, the squared error of both classes, and the dollars that the letters earn."""
+        response = codes.mean() if self.response is None else self.response
+        weights = np.where(codes == 1, response / codes.mean(), (1 - response) / (1 - codes.mean()))
+        log_proba = self.predict_log_proba(rows)
+        shift = 0.0
+        if self.response is not None:
+            shift = np.log(response / (1 - response)) + self.log_prior_[0] - self.log_prior_[1]
+        proba = 1.0 / (1.0 + np.exp(log_proba[:, 0] - log_proba[:, 1] - shift))
+        mailed = proba * self.regression_.predict(self._gifts(rows)) > LETTER
+        earned = weights * (rows[AMOUNT].to_numpy() - LETTER)
+        error = 2.0 * float(np.average((proba - codes) ** 2, weights=weights))
+        return super().fold_figures(rows, codes) | {"mse test": error, "profit test": float(earned[mailed].sum())}
+
+    def _features(self, X: Any) -> Any:
+        return X.drop(AMOUNT)
+
+    def _gifts(self, X: Any) -> np.ndarray:
+        gifts: np.ndarray = X.select(self.gifts).cast(float).fill_null(0.0).to_numpy()
+        return gifts
+
+
+class TimedCampaign(Timed):
+    """A `CampaignNB`, which measures its squared error and profit itself."""
+
+    def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
+        """Those of the base and of the model, without those after each feature."""
+        own = self.model_.fold_figures(self.model_.encoder_.transform_coded(rows), codes)
+        return super().fold_figures(rows, codes) | {name: own[name] for name in ("mse test", "profit test")}
+
+
+def _processor_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime

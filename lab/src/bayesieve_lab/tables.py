@@ -1,0 +1,128 @@
+"""Markdown documents, their tables, and numbers as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts import Smoothing
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of texts.
+
+    Attributes
+    ----------
+    titles : titles of the columns.
+    numbers : which columns hold numbers, aligned to the right.
+    rows : texts, one for each column.
+    """
+
+    titles: tuple[str, ...]
+    numbers: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
+        """Build a table from the titles of its columns, of numbers with a ">" in front, and its rows."""
+        for row in rows:
+            if len(row) != len(columns):
+                raise ValueError(f"A row of {len(row)} texts does not fit a table of {len(columns)} columns: {row!r}.")
+        numbers = tuple(title.startswith(">") for title in columns)
+        return cls(tuple(title.removeprefix(">") for title in columns), numbers, tuple(map(tuple, rows)))
+
+    @classmethod
+    def of_data_sets(cls, names: Sequence[str], methods: Iterable[str], matrix: np.ndarray, digits: int) -> TextTable:
+        """The numbers (n_data, n_methods) of every data set."""
+        lines = zip(names, matrix.tolist(), strict=True)
+        rows = [(name, *(number_text(value, f".{digits}f") for value in line)) for name, line in lines]
+        return cls.of(("Data set", *(f">{method}" for method in methods)), rows)
+
+    def to_markdown(self) -> str:
+        """The table in Markdown, padded so that it reads well as plain text too.
+
+        Examples
+        --------
+        >>> from bayesieve_lab.tables import TextTable
+        >>> print(TextTable.of(("method", ">error"), [["MI filter", ".1"]]).to_markdown())
+        | method    | error |
+        |:----------|------:|
+        | MI filter |    .1 |
+        """
+        cells = [[text.replace("|", "\\|") for text in row] for row in (self.titles, *self.rows)]
+        widths = [max(3, *(len(row[k]) for row in cells)) for k in range(len(self.titles))]
+        marks = [">" if number else "<" for number in self.numbers]
+        lines = [
+            " | ".join(f"{text:{mark}{width}}" for text, mark, width in zip(row, marks, widths, strict=True))
+            for row in cells
+        ]
+        rules = ["-" * (width + 1) for width in widths]
+        rule = "|".join(
+            f"{dashes}:" if number else f":{dashes}" for dashes, number in zip(rules, self.numbers, strict=True)
+        )
+        return "\n".join([f"| {lines[0]} |", f"|{rule}|", *(f"| {line} |" for line in lines[1:])])
+
+
+def document(template: Path, **context: Any) -> str:
+    """A Markdown document from a Jinja template, which may hold tables and tuples of sentences."""
+    import jinja2
+
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, finalize=_markdown)
+    text = environment.from_string(template.read_text(encoding="utf-8")).render(**context)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _markdown(part: Any) -> Any:
+    if isinstance(part, TextTable):
+        return part.to_markdown()
+    return "\n".join(f"- {sentence}" for sentence in part) if isinstance(part, tuple) else part
+
+
+def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
+    """Mean ± standard deviation; the mean alone of one value; a dash if any is NaN."""
+    if np.isnan(values).any():
+        return "–"
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
+
+
+def signed(value: float, digits: int) -> str:
+    """A difference, with its sign."""
+    return f"{value:+.{digits}f}"
+
+
+def number_text(value: float, form: str) -> str:
+    """A number in a format of Python, or in points if the format ends in "pt"; a dash for NaN.
+
+    Examples
+    --------
+    >>> from bayesieve_lab.tables import number_text
+    >>> number_text(-0.0448, "+.2pt"), number_text(1033, ",.0f")
+    ('-4.48 points', '1,033')
+    """
+    if value != value:
+        return "–"
+    return f"{100 * value:{form.removesuffix('pt')}f} points" if form.endswith("pt") else f"{value:{form}}"
+
+
+def p_text(p_value: float) -> str:
+    """A p-value."""
+    return "< 0.0001" if p_value < 0.0001 else f"{p_value:.2g}" if p_value < 0.1 else f"{p_value:.2f}"
+
+
+def p_range(p_values: Iterable[float]) -> str:
+    """The least and the largest of some p-values, such as "p = 0.01 to 0.20"; empty without any."""
+    known = sorted(p_values)
+    ends = dict.fromkeys(p_text(known[k]) for k in (0, -1)) if known else {}
+    return f"p = {' to '.join(ends)}".replace("= <", "<") if ends else ""
+
+
+def smoothing_text(smoothing: Smoothing, m_estimate: str) -> str:
+    """Smoothing in words, where ``m_estimate`` are those for the m-estimate."""
+    return m_estimate if smoothing == "m-estimate" else f"Laplace's alpha = {smoothing:g}"

@@ -1,0 +1,181 @@
+"""Contests and successors: objectives against differences, seconds, means over what all methods have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.naive_bayes import GaussianNB
+
+from bayesieve import DiscreteNB, InformationGainSelector, TableEncoder
+from bayesieve.evaluation import RepeatedFolds
+from bayesieve.evaluation.folds import Splits
+from bayesieve_lab.boulle2007.study import MeasuredNB
+from bayesieve_lab.data_sets.cup98 import AMOUNT
+from bayesieve_lab.simulate import donations
+from bayesieve_lab.surpassed import contests, page
+from bayesieve_lab.surpassed.contests import DEFAULT, EBM, TREES, FirstFold, OnIndicators
+from bayesieve_lab.surpassed.page import RATES, Shown, means, surpassed_page, table
+from bayesieve_lab.surpassed.successors import LIKELIHOOD, SQUARES, SUCCESSORS, WeightedNB, evidence_of, loss
+from bayesieve_lab.surpassed.timed import FLOORED, SECONDS, Timed, TimedLetters
+
+
+@pytest.mark.parametrize("objective", [LIKELIHOOD, SQUARES])
+def test_the_gradient_is_that_of_the_objective(objective: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    coded = TableEncoder(prior="published").fit_transform_coded(X, y)
+    prior, evidence = evidence_of(coded, np.arange(4))
+    weights = np.array([0.2, 0.7, 0.4, 0.9])
+    value, slope = loss(prior, evidence, y, objective, weights)
+    proba = DiscreteNB(feature_weights=weights).fit(coded).predict_proba(coded)
+    expected = -np.log(proba[np.arange(150), y]).sum()
+    if objective == SQUARES:
+        expected = 0.5 * ((proba - np.eye(3)[y]) ** 2).sum()
+    assert value == pytest.approx(expected, rel=1e-9)
+    for k in range(4):
+        step = 1e-6 * np.eye(4)[k]
+        both = [loss(prior, evidence, y, objective, weights + sign * step)[0] for sign in (1, -1)]
+        assert slope[k] == pytest.approx((both[0] - both[1]) / 2e-6, rel=1e-4, abs=1e-4)
+
+
+def test_weights_beat_plain_naive_bayes_on_their_objective() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    for objective in (LIKELIHOOD, SQUARES):
+        model = WeightedNB(objective).fit(X, y)
+        assert 1 < model.n_features_selected_ < X.shape[1]
+        assert (model.weights_ >= 0).all()
+        assert (model.weights_ <= 1).all()
+        coded = model.encoder_.transform_coded(X)
+        varied = np.flatnonzero(model.encoder_.fit_transform_coded(X, y).n_levels > 1)
+        prior, evidence = evidence_of(model.encoder_.fit_transform_coded(X, y), varied)
+        plain = loss(prior, evidence, y, objective, np.ones(varied.size))[0]
+        assert loss(prior, evidence, y, objective, model.weights_[varied])[0] < 0.5 * plain
+        np.testing.assert_array_equal(model.predict_log_proba(coded), model.predict_log_proba(X))
+
+
+def test_the_ranked_models_are_nested() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SUCCESSORS["one pass, leave-one-out squares"]().fit(X, y)
+    ranking = InformationGainSelector(encoder=TableEncoder(prior="published")).fit(X, y).ranking_
+    selected = np.flatnonzero(model.selector_.support_)
+    assert sorted(ranking[: selected.size].tolist()) == selected.tolist()
+    assert 1 < selected.size < X.shape[1]
+
+
+def test_a_timed_classifier_measures_what_the_study_measures() -> None:
+    X, y = load_iris(return_X_y=True)
+    rows = np.arange(0, 150, 7)
+    timed = clone(Timed(MeasuredNB("all", n_jobs=1))).fit(X, y)
+    figures = timed.fold_figures(X[rows], y[rows])
+    assert figures[FLOORED] == pytest.approx(timed.model_.fold_figures(X[rows], y[rows])[FLOORED])
+    assert figures[SECONDS] is not None
+    assert figures[SECONDS] > 0
+    assert timed.n_features_selected_ == timed.model_.n_features_selected_
+
+
+def test_letters_of_any_classifier_earn_what_a_loop_adds_up() -> None:
+    table, amounts = donations(2000, 40, response=0.3, random_state=0)
+    X = table.with_columns(pl.Series(AMOUNT, amounts)).select(AMOUNT, "last_gift", "average_gift")
+    y = (amounts > 0).astype(int)
+    model = TimedLetters(GaussianNB(), ("last_gift", "average_gift"), 0.05).fit(X, y)
+    figures = model.fold_figures(X, y)
+    gifts = model.regression_.predict(X.select("last_gift", "average_gift").to_numpy())
+    errors = profit = total = 0.0
+    share = y.mean()
+    for p, gift, amount, gave in zip(GaussianNB().fit(X.drop(AMOUNT), y).predict_proba(X.drop(AMOUNT))[:, 1], gifts,
+                                     amounts, y, strict=True):  # fmt: skip
+        odds = p / (1 - p) * (0.05 / 0.95) / (share / (1 - share))
+        p = odds / (1 + odds)
+        weight = 0.05 / share if gave else 0.95 / (1 - share)
+        errors, total = errors + weight * 2 * (gave - p) ** 2, total + weight
+        profit += weight * (amount - 0.68) if p * gift > 0.68 else 0.0
+    assert figures["mse test"] == pytest.approx(errors / total)
+    assert figures["profit test"] == pytest.approx(profit)
+
+
+def test_the_first_fold_is_that_of_the_cross_validation() -> None:
+    y = np.repeat([0, 1], 50)
+    (split,) = Splits(FirstFold()).split(y)
+    fold = RepeatedFolds(10, 1, 0).split(y)[0]
+    np.testing.assert_array_equal(split.train, fold.train)
+    np.testing.assert_array_equal(split.test, fold.test)
+
+
+def row(data: str, method: str, fold: int, accuracy: float | None) -> tuple[Any, dict[str, Any]]:
+    figures = {FLOORED: 0.5, SECONDS: 1.0 + fold}
+    values = {"accuracy": accuracy, "auc": 0.9, "n_features": 3, "figures": figures}
+    return (data, method, 0, fold), values | {"error": "failed" if accuracy is None else None}
+
+
+def test_means_are_over_what_all_methods_have() -> None:
+    rows = dict(
+        [
+            *(row("a", "one", k, 0.5 + 0.1 * k) for k in range(2)),
+            *(row("a", "two", k, 0.9) for k in range(2)),
+            *(row("b", "one", k, 0.2) for k in range(2)),
+            row("b", "two", 0, 0.4),
+            row("b", "two", 1, None),
+            row("c", "one", 0, 0.0),
+        ]
+    )
+    n_sets, n_folds, by_set = means(rows, ("one", "two"), ("accuracy", SECONDS))
+    values = by_set.mean(axis=0)
+    assert (n_sets, n_folds) == (2, 3)
+    np.testing.assert_allclose(values, [[(0.55 + 0.2) / 2, (1.5 + 1.0) / 2], [(0.9 + 0.4) / 2, (1.5 + 1.0) / 2]])
+    assert means(rows, ("one", "three"), ("accuracy",))[0] == 0
+
+
+def test_a_contest_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    made = {"best": Timed(GaussianNB()), DEFAULT: Timed(MeasuredNB("map", n_jobs=1)), TREES: Timed(GaussianNB())}
+    contest = contests.Contest("p", "best", {"iris": lambda: (X, y.to_numpy())}, RepeatedFolds(3, 1, 0), lambda _: made)
+    monkeypatch.setattr(contests, "CONTESTS", {"p": lambda folder: contest})
+    contests.run(tmp_path, tmp_path, "p", ("best",), (), first=False)
+    contests.run(tmp_path, tmp_path, "p", (), (), first=False)
+    contests.run(tmp_path, tmp_path, "p", (TREES,), ("iris",), first=True)
+    shown = table(tmp_path, Shown("p", "best", 2))
+    assert shown is not None
+    assert [cells[:2] for cells in shown.rows[:3]] == [
+        ("1 of 2 sets, 3 folds each", "best"),
+        ("", DEFAULT),
+        ("", TREES),
+    ]
+    assert float(shown.rows[0][2]) > 0.9
+    monkeypatch.setattr(
+        page, "TABLES", {"p": (Shown("p", "best", 2),), "boulle2007": (Shown("boulle2007", "best", 2),)}
+    )
+    text = surpassed_page(tmp_path)
+    assert "| iris" in text
+    assert text.count("Not measured yet.") == 2
+
+
+@pytest.mark.parametrize(("sets", "blocks"), [((), [4]), (("iris",), [3, 4])])
+def test_ebm_has_a_block_unless_it_was_run_everywhere(
+    sets: tuple[str, ...], blocks: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = load_iris(return_X_y=True)
+    made = {name: Timed(GaussianNB()) for name in ("best", DEFAULT, TREES, EBM)}
+    data = {name: lambda: (X, y) for name in ("iris", "again")}
+    contest = contests.Contest("p", "best", data, RepeatedFolds(2, 1, 0), lambda _: made)
+    monkeypatch.setattr(contests, "CONTESTS", {"p": lambda folder: contest})
+    contests.run(tmp_path, tmp_path, "p", ("best", DEFAULT, TREES), (), first=False)
+    contests.run(tmp_path, tmp_path, "p", (EBM,), sets, first=False)
+    shown = table(tmp_path, Shown("p", "best", 2))
+    assert shown is not None
+    starts = [k for k, cells in enumerate(shown.rows) if cells[0]]
+    assert np.diff([*starts, len(shown.rows)]).tolist() == blocks
+
+
+def test_classifiers_on_indicators() -> None:
+    table = pl.DataFrame({f"score{k}": np.random.default_rng(k).normal(size=60) for k in range(2)})
+    coded = TableEncoder().fit_transform_coded(table, np.arange(60) % 2)
+    frame = contests._frame(coded)
+    assert frame.columns == list(coded.names)
+    np.testing.assert_array_equal(frame[:, 0], coded.codes_of([0])[0])
+    assert OnIndicators(GaussianNB()).get_params()["model"] is not None
+    assert RATES[0][0] == "accuracy"
