@@ -217,7 +217,7 @@ VALUES: dict[str, list[Any]] = {
     "verbose": [0, False, np.int64(0)],
 }
 """What options of these names take, in whatever part."""
-NOT_SAVED = {"scores", "encoder", "selector", "engine", "cache", "memory_limit", "resume"}  # or given below
+NOT_SAVED = {"scores", "encoder", "selector", "engine", "memory_limit", "resume"}  # or given below
 
 
 def built(kind: Any, labels: Any, most: int = 5) -> st.SearchStrategy[Any]:

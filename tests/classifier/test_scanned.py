@@ -1,9 +1,8 @@
-"""Fits from scanned tables: the model of the same rows in memory, whatever the blocks, also after a kill."""
+"""Fits from scanned tables: the model of the same rows in memory, whatever the blocks."""
 
 from __future__ import annotations
 
 import importlib.util
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,14 +26,11 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.criteria import Benefit
-from bayesieve.discretize import row_blocks, value_sums
-from bayesieve.discretize.row_blocks import ScannedBlocks
-from bayesieve.engine import Cache, Mapped
+from bayesieve.engine import Mapped
 from bayesieve.engine.files import bytes_of
-from bayesieve.search import greedy
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import ClassRuns
-from tests.classifier.processes import dies_at, exit_code
+from tests.classifier.processes import exit_code
 
 
 def claims(n_rows: int = 3000, seed: int = 0) -> pl.DataFrame:
@@ -170,10 +166,9 @@ def test_too_many_categories_count_as_never_seen(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("bayesieve.discretize.row_blocks.EXACT_ROWS", 100)
     monkeypatch.setattr("bayesieve.discretize.row_blocks.MOST_CATEGORIES", 20)
     source = written(frame, tmp_path, 4)
-    for _ in range(2):  # the second fit finds the codes
-        with pytest.warns(UserWarning, match="Only the most frequent 20 different values count in 'town'"):
-            model = SelectiveNB(cache=tmp_path / "codes").fit(bayesieve.scan(source), "paid")
-        assert model.cautions_[0].columns == ("town",)
+    with pytest.warns(UserWarning, match="Only the most frequent 20 different values count in 'town'"):
+        model = SelectiveNB().fit(bayesieve.scan(source), "paid")
+    assert model.cautions_[0].columns == ("town",)
     assert sum(map(len, model.encoder_.levels_[0].groups or ())) == 20
     known = model.encoder_.levels_[0].counts.sum()
     rows = frame.group_by("town").len().sort(["len", "town"], descending=[True, False]).head(20)
@@ -223,33 +218,16 @@ def test_pairs_of_a_model_read_rows_without_names() -> None:
     np.testing.assert_allclose(explained, model.predict_joint_log_proba(frame.drop("paid")), rtol=0, atol=1e-12)
 
 
-def test_max_seconds_reads_pieces_spread_over_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rare = pl.when(pl.arange(3000) == 77).then(pl.lit("rare")).otherwise("paid")
-    frame = claims(3000).select("amount", "town", "noise", "left", paid=rare)
-    for number in range(30):
-        frame[100 * number : 100 * number + 100].write_parquet(tmp_path / f"{number:02d}.parquet")
-    whole = SelectiveNB("all", calibrate=False).fit(bayesieve.scan(tmp_path), "paid")
-    model = SelectiveNB("all", calibrate=False, max_seconds=60.0).fit(bayesieve.scan(tmp_path), "paid")
-    assert_same(model, whole, frame.drop("paid"))
-    assert model.n_rows_ == 3000
+def test_max_seconds_that_is_over_before_the_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = claims(300).select("amount", "town", "paid")
+    source = bayesieve.scan(written(frame, tmp_path, 3))
+    model = SelectiveNB("all", calibrate=False, max_seconds=60.0).fit(source, "paid")
+    assert_same(model, SelectiveNB("all", calibrate=False).fit(source, "paid"), frame.drop("paid"))
     monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 100)
-    now = [0.0]
-    monkeypatch.setattr("bayesieve.discretize.row_blocks.time.perf_counter", lambda: now[0])
-    count = value_sums.count_values
-
-    def slow(*arguments: Any) -> Any:
-        now[0] += 0.375  # seconds for each of four columns and a hundred rows, and as many to code them
-        return count(*arguments)
-
-    monkeypatch.setattr(value_sums, "count_values", slow)
-    with pytest.warns(
-        UserWarning, match=r"The model is learnt from 1,600 of 3,000 rows, in pieces spread over the scan"
-    ):
-        model.fit(bayesieve.scan(tmp_path), "paid")
-    assert model.n_rows_ == 1600
-    assert model.cautions_[0].kind == "time"
-    assert "rare" in model.classes_
-    assert model.scorecard_.class_counts.min() == 1
+    monkeypatch.setattr("bayesieve.engine.progress.Clock.is_up", property(lambda clock: next(looks)))
+    looks = iter([False, False, True])
+    with pytest.raises(TimeoutError, match="max_seconds is over, and only 200 of 300 rows have been read; allow more"):
+        model.fit(source, "paid")
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.DataFrame.to_pandas])
@@ -273,98 +251,6 @@ def test_target_and_weights_by_name_are_the_same_in_memory(convert: Callable[[pl
     assert MODLDiscretizer().fit(convert(frame[["x", "paid"]]), "paid").feature_names_in_.tolist() == ["x"]
     with pytest.raises(ValueError, match="There is no column 'gone'; the columns are 'x'"):
         TableEncoder().fit(convert(frame), "gone")
-
-
-def dies_while(phase: str, source: str, folder: Path, values: int = 0, cells: int = 0) -> None:
-    """A fit that is killed: nothing is cleaned up."""
-    if phase == "counting":
-        value_sums.count_values = dies_at(2, value_sums.count_values)
-    if phase == "reading":
-        read_in_small_blocks(setattr)
-        value_sums.count_values = dies_at(values, value_sums.count_values)
-        value_sums.count_cells = dies_at(cells, value_sums.count_cells)
-    if phase == "coding":
-        Cache._checksums = dies_at(1, Cache._checksums)  # type: ignore[method-assign]
-    if phase == "searching":
-        greedy._Waves.run = dies_at(3, greedy._Waves.run)  # type: ignore[method-assign]
-    encoder = TableEncoder(n_quantiles=100) if phase == "reading" else "modl"
-    options = {"encoder": encoder, "pairs": 0, "calibrate": phase == "reading", "n_jobs": 1}
-    SelectiveNB(CompressionAveraging(exhaustive=False), cache=folder, **options).fit(bayesieve.scan(source), "paid")
-
-
-@pytest.mark.parametrize("phase", ["counting", "coding", "searching"])
-def test_a_fit_goes_on_after_it_was_killed(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, folder = tmp_path / "table", tmp_path / "codes"
-    table.mkdir()
-    source = written(claims(1200).drop("weight", "agent"), table, 7)
-    assert exit_code(dies_while, phase, source, folder) == -9
-    n_waves, n_read = [], []
-    run_wave, read = greedy._Waves.run, ScannedBlocks._read
-    monkeypatch.setattr(greedy._Waves, "run", lambda *a: n_waves.append(1) or run_wave(*a))
-    monkeypatch.setattr(ScannedBlocks, "_read", lambda *a: n_read.append(1) or read(*a))
-    options = {"pairs": 0, "calibrate": False}
-    selector = CompressionAveraging(exhaustive=False)
-    model = SelectiveNB(selector, cache=folder, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
-    waves_left, passes = len(n_waves), len(n_read)
-    expected = SelectiveNB(selector, **options).fit(bayesieve.scan(source), "paid")  # type: ignore[arg-type]
-    np.testing.assert_array_equal(model.feature_weights_, expected.feature_weights_)
-    assert model.trace_.n_models == expected.trace_.n_models
-    n_all = len(n_waves) - waves_left
-    assert (passes, waves_left) == ((0, n_all - 2) if phase == "searching" else (2, n_all))
-    assert len(list(folder.iterdir())) == 3
-
-
-def test_damaged_notes_are_not_used(tmp_path: Path) -> None:
-    source = written(claims(500).select("age", "town", "paid"), tmp_path, 8)
-    folder = tmp_path / "codes"
-    selector = CompressionAveraging(exhaustive=False)
-    model = SelectiveNB(selector, cache=folder).fit(source, "paid")
-    note = next(folder.glob("search-*.bin"))
-    note.write_bytes(note.read_bytes()[:-7])
-    again = SelectiveNB(selector, cache=Cache(folder)).fit(source, "paid")
-    np.testing.assert_array_equal(model.feature_weights_, again.feature_weights_)
-
-
-def read_in_small_blocks(setattr: Callable[..., None]) -> None:
-    """Notes after each block of 300 rows, few values that are counted one by one, and all arrays in files."""
-
-    from bayesieve.engine import files
-
-    setattr(ScannedTable, "block_rows", 300)
-    setattr(files, "_IN_MEMORY_BYTES", 0)
-    limits = {"EXACT_ROWS": 100, "MOST_NUMBERS": 400, "MOST_CATEGORIES": 20, "MOST_TEXTS": 30}
-    for name, value in {**limits, "_SECONDS_BETWEEN_NOTES": 0.0, "_PAUSE": 0.0}.items():
-        setattr(row_blocks, name, value)
-
-
-@pytest.mark.parametrize(("values", "cells"), [(26, 999), (999, 3)])
-def test_reading_goes_on_where_it_was_killed(
-    values: int, cells: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table, folder = tmp_path / "table", tmp_path / "codes"
-    table.mkdir()
-    frame = claims(1700).drop("weight", "agent").with_columns(paid=pl.when(pl.arange(1700) % 97 > 0).then("paid"))
-    source = written(frame, table, 7)
-    assert exit_code(dies_while, "reading", source, folder, values, cells) == -9
-    read_in_small_blocks(monkeypatch.setattr)
-    for name in ("_MOST_ROWS", "_MOST_LAST_ROWS"):
-        monkeypatch.setattr(f"bayesieve.evidence.calibration.{name}", 300)
-    n_blocks: list[int] = []
-    note = ScannedBlocks._note
-    monkeypatch.setattr(ScannedBlocks, "_note", lambda *a: n_blocks.append(1) or note(*a))
-
-    def fit(cache: Path) -> str:
-        selector = CompressionAveraging(exhaustive=False)
-        options = {"encoder": TableEncoder(n_quantiles=100), "pairs": 0, "calibrate": True}
-        model = SelectiveNB(selector, cache=cache, **options).fit(bayesieve.scan(source), "paid")
-        model.set_params(cache=None).save(tmp_path / "model.json")
-        times = r'seconds": (\[[^]]*\]|[^,]*)|"sha256": "\w+"'
-        return re.sub(times, "", (tmp_path / "model.json").read_text())
-
-    model, n_left = fit(folder), len(n_blocks)
-    n_blocks.clear()
-    assert model == fit(tmp_path / "others")
-    assert len(n_blocks) - n_left == {26: 3, 999: 13}[values]
 
 
 def fit_within(limit: str, path: Path) -> None:

@@ -81,20 +81,6 @@ def test_help_names_every_selector(succeeds: Run) -> None:
     assert all(name in text for name in SELECTORS)
 
 
-def test_a_cache_folder_changes_nothing(succeeds: Run, fails: Run, toy: Path) -> None:
-    for folder, options in (("one", []), ("two", ["--cache", "codes"]), ("three", ["--cache", "codes"])):
-        succeeds("fit", toy, "-t", "ziel", "-o", folder, *options, "--folds", 2)
-    models = [json.loads(Path(folder, "model.json").read_text("utf-8")) for folder in ("one", "two", "three")]
-    for model in models:
-        del model["sha256"], model["search"]["seconds"], model["search"]["move_seconds"]
-    assert models[0] == models[1] == models[2]
-    kinds = sorted(name.partition("-")[0] for name in os.listdir("codes"))
-    assert kinds == ["bayesieve", "codes", "search"]  # the manifest, and one file each
-    line = fails("fit", toy, "-t", "ziel", "-o", "four", "--cache", "one")
-    assert "one holds other files than a cache of bayesieve (features.csv); give a new or an empty folder" in line
-    assert not Path("four").exists()
-
-
 def test_columns_left_out_and_kinds(succeeds: Run, toy: Path) -> None:
     options = ("--ignore", "id", "--ignore", "weight", "--categorical", "noise", "--no-report")
     succeeds("fit", toy, "-t", "ziel", *options)

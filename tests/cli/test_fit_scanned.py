@@ -36,8 +36,6 @@ def test_a_pattern_or_folder_just_works(succeeds: Run, table: tuple[pl.DataFrame
         "--no-report",
         "--memory-limit",
         "1GiB",
-        "--cache",
-        "codes",
         "--engine",
         "disk",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from bayesieve.criteria import (
     Scorer,
     make_criterion,
 )
-from bayesieve.engine import InMemory, Mapped, Parts
+from bayesieve.engine import Engine, Mapped
 from bayesieve.search import Objective, ScoredRows, SearchState, SubsetProblem, evaluate_subsets
 from tests.criteria.coded_tables import coded_table
 from tests.reference import wrapper
@@ -131,7 +130,7 @@ def test_what_changes_nothing(name: str, n_classes: int, monkeypatch: pytest.Mon
     for subset, value in zip(subsets, values, strict=True):
         state.go_to(subset)
         np.testing.assert_allclose(state.problem.sign * state.cost, value, rtol=1e-12, atol=1e-12)
-    for engine in (InMemory(512), Mapped(tmp_path, block_rows=700)):
+    for engine in (Engine(512), Mapped(tmp_path, block_rows=700)):
         np.testing.assert_array_equal(walk(state_of(name, coded.on(engine))), expected)
     shuffled = coded.take(np.random.default_rng(2).permutation(coded.n_rows))
     np.testing.assert_allclose(walk(state_of(name, shuffled)), expected, rtol=1e-12, atol=1e-12)
@@ -149,23 +148,3 @@ def test_weights_repeat_rows(name: str, n_classes: int) -> None:
     repeated = weighted.with_rows(weights=None).take(np.repeat(np.arange(times.size), times))
     one, other = (walk(state_of(name, coded)) for coded in (weighted, repeated))
     np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-
-
-class Cut(InMemory):
-    """An engine whose rows are in three parts."""
-
-    def parts(self, start: Any, blocks: Any, *arguments: Any) -> Parts[Any]:
-        (block,) = blocks
-        rows = np.array_split(np.arange(block.n_rows), 3)
-        return Parts(start(replace(block.take(part), engine=InMemory()), *arguments) for part in rows)
-
-
-@every_criterion
-@two_or_three_classes
-def test_parts_of_the_rows_add_up(name: str, n_classes: int) -> None:
-    coded = table(n_classes, weighted=True)
-    if not state_of(name, coded).problem.criterion.additive:
-        pytest.skip("needs all rows")
-    rows = ScoredRows.training(coded, coded.counts, 1.0)
-    apart = replace(rows, block=replace(rows.block, engine=Cut()))
-    np.testing.assert_allclose(walk(state_of(name, coded, apart)), walk(state_of(name, coded)), rtol=1e-11)

@@ -268,18 +268,6 @@ def test_parts_of_a_summed_table() -> None:
     assert table.kinds()[5:] == ["numeric", "numeric"]
 
 
-def test_the_cache_tells_sums_apart(tmp_path: Any) -> None:
-    frame, y = mixed()
-    plain = SelectiveNB(cache=tmp_path, pairs=0).fit(frame, y)
-    for _ in range(2):
-        model = SelectiveNB(encoder=TableEncoder(sums=RandomSums(6)), cache=tmp_path, pairs=0).fit(frame, y)
-        assert model.selected_features_[0] == "a + d"
-    other = SelectiveNB(encoder=TableEncoder(sums=RandomSums(1, random_state=4)), cache=tmp_path, pairs=0).fit(frame, y)
-    without = SelectiveNB(encoder=TableEncoder(sums=RandomSums(1, random_state=4)), pairs=0).fit(frame, y)
-    np.testing.assert_array_equal(other.predict_proba(frame), without.predict_proba(frame))
-    assert len(plain.encoder_.levels_) == 5
-
-
 def test_numbers_that_are_read_as_categories_take_no_part() -> None:
     frame, y = mixed()
     encoder = TableEncoder(sums=RandomSums(6), kinds={"a": "categorical"}).fit(frame, y)

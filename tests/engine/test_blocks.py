@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from hypothesis import given, settings, strategies as st
 from bayesieve import DiscreteNB
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import RowLoss, make_criterion
-from bayesieve.engine import InMemory, Mapped, Parts
+from bayesieve.engine import Engine, Mapped
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table
 
 
-class CutAt(InMemory):
+class CutAt(Engine):
     """Blocks that end at given rows."""
 
     def __init__(self, *ends: int) -> None:
@@ -25,15 +26,18 @@ class CutAt(InMemory):
         self._ends = ends
         self.n_blocks = 0
 
-    def ends(self, offsets: np.ndarray) -> np.ndarray:
+    def is_one_block(self, n_rows: int) -> bool:
+        return not self._ends or n_rows <= min(self._ends)
+
+    def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
         inside = [end for end in sorted(self._ends) if offsets[0] < end < offsets[-1]]
-        return np.array([*inside, offsets[-1]])
+        return self._cut(offsets, np.array(inside, dtype=np.int64), row_bytes) if inside else (offsets,)
 
     def visited(self, n_bytes: int) -> None:
         self.n_blocks += 1
 
 
-def moved_to(coded: CodedTable, engine: InMemory) -> CodedTable:
+def moved_to(coded: CodedTable, engine: Engine) -> CodedTable:
     return CodedTable(coded.stored, coded.n_levels, coded.names, rows=coded.rows, engine=engine)
 
 
@@ -114,8 +118,8 @@ def test_blocks_end_at_the_grain_of_the_kernels() -> None:
     offsets = np.array([0, 700, 700, 3000])
     cut = [bounds.tolist() for bounds in CutAt(600, 1300, 2900).blocks(offsets)]
     assert cut == [[0, 512, 512, 512], [512, 700, 700, 1212], [1212, 1212, 1212, 2748], [2748, 2748, 2748, 3000]]
-    assert next(bounds.tolist() for bounds in InMemory(1000).blocks(offsets)) == [0, 700, 700, 700]
-    assert next(iter(InMemory().blocks(offsets))) is offsets
+    assert next(bounds.tolist() for bounds in Engine(1000).blocks(offsets)) == [0, 700, 700, 700]
+    assert next(iter(Engine().blocks(offsets))) is offsets
 
 
 @pytest.mark.parametrize("n_used", [5, 2])
@@ -164,24 +168,3 @@ def test_rows_left_out_and_ratios_out_of_range(
         assert other.candidates(every[:1]) == one.candidates(every[:1])
     np.testing.assert_array_equal(table.counts.counts, coded.counts.counts)
     assert mapped or engine.n_blocks > (5 if criterion == "auc" else n_features)
-
-
-def parts(n_parts: int) -> Parts[np.ndarray]:
-    return Parts(part.copy() for part in np.array_split(np.arange(10.0), n_parts))
-
-
-@pytest.mark.parametrize("n_parts", [1, 2, 3, 10])
-def test_parts_are_summed_and_changed(n_parts: int) -> None:
-    rows = parts(n_parts)
-    found = rows.reduce(lambda part, power: np.array([part.sum(), (part**power).sum()]), 2)
-    np.testing.assert_array_equal(found, [45.0, 285.0])
-    rows.reduce(lambda part: part.sum(keepdims=True))
-    rows.update(lambda part, by: part.__imul__(by), -1.0)
-    np.testing.assert_array_equal(np.concatenate(rows.states), -np.arange(10))
-
-
-def test_sums_are_taken_in_the_order_of_the_parts() -> None:
-    # 1e16 + 1 - 1e16 is 0 in this order and 1 in another: results must not depend on who computes them.
-    rows = Parts([np.array([1e16]), np.array([1.0]), np.array([-1e16])])
-    assert rows.reduce(lambda part: part)[0] == 0.0
-    assert rows.states[0][0] == 1e16  # the state of the first part stays

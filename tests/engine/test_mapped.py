@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bayesieve import TableEncoder
-from bayesieve.engine import InMemory, Mapped
+from bayesieve.engine import Engine, Mapped
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_columns_are_coded_into_files(engine: Mapped) -> None:
         assert is_mapped(coded.by_class.stored)
         assert coded.by_class.engine is engine
         loaded = pickle.loads(pickle.dumps(coded))
-        assert type(loaded.engine) is InMemory
+        assert type(loaded.engine) is Engine
         np.testing.assert_array_equal(loaded.codes, coded.codes)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ import pyarrow as pa
 
 import bayesieve
 from bayesieve import SelectiveNB
-from bayesieve.engine import Mapped
+from bayesieve.engine import Engine, Mapped
 
 Rng = np.random.Generator
 
@@ -44,6 +46,7 @@ class Relation:
     change: Callable[[Example, Rng], Example] | None = None
     base: Callable[[Example], Example] | None = None
     options: Callable[[str], dict[str, Any]] = lambda folder: {}
+    engine: Callable[[str], Engine] | None = None
     of_model: Callable[[SelectiveNB, str], SelectiveNB] | None = None
     within: float = 1e-9
 
@@ -94,11 +97,20 @@ def difference(example: Example, name: str, rng: Rng, model: SelectiveNB) -> flo
         elif changed.X is example.X and changed.y is example.y and relation.change is not None:
             other = model  # only what is asked has changed
         else:
-            more = relation.options(folder)
-            other = SelectiveNB(**{**options, **more}).fit(changed.X, changed.y, changed.weights)
+            other = SelectiveNB(**{**options, **relation.options(folder)})
+            with _engine(relation, folder):
+                other.fit(changed.X, changed.y, changed.weights)
     expected = model.predict_proba(example.asked)
     found: np.ndarray = other.predict_proba(changed.asked)[:, changed.classes]
     return float(np.abs(found - expected).max())
+
+
+def _engine(relation: Relation, folder: str) -> Any:
+    """Let fits keep their rows in the engine of a relation, if it has one."""
+    if relation.engine is None:
+        return nullcontext()
+    engine = relation.engine(folder)
+    return patch("bayesieve.classifier.fit_steps.open_engine", lambda *_: engine)
 
 
 def _both(example: Example, change: Callable[[pd.DataFrame], Any]) -> Example:
@@ -271,8 +283,7 @@ RELATIONS = {
     "lazy_frame": Relation(_lazy_frame),
     "again": Relation(),
     "two_threads": Relation(options=lambda folder: {"n_jobs": 2}),
-    "blocks_on_disk": Relation(options=lambda folder: {"engine": Mapped(folder, block_rows=100)}),
-    "cache": Relation(options=lambda folder: {"cache": folder}),
+    "blocks_on_disk": Relation(engine=lambda folder: Mapped(folder, block_rows=100)),
     "saved": Relation(of_model=_saved),
     "pickled": Relation(of_model=_pickled),
     "weight_2_is_a_row_repeated": Relation(_distinct_rows, base=_some_twice, within=ROUNDING),

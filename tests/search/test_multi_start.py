@@ -18,10 +18,8 @@ from bayesieve.search import (
     SearchState,
     SearchTrace,
     SubsetProblem,
-    TraceRecorder,
     greedy,
 )
-from bayesieve.search.trace import joined, walks_from_bytes, walks_to_bytes
 from tests.criteria.coded_tables import coded_table
 
 PROBLEM = SubsetProblem.of(coded_table(11, n_rows=150, n_features=30, n_classes=3, strength=0.9))
@@ -114,19 +112,3 @@ def test_the_memory_of_all_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert MultiStart(n_jobs=3)._workers(PROBLEM) == 2
     monkeypatch.setattr(Engine, "most_state_bytes", 1)
     assert MultiStart(n_jobs=3)._workers(PROBLEM) == 1
-
-
-def test_walks_are_kept_exactly() -> None:
-    walks = [TraceRecorder(1 / 3), TraceRecorder(0.5, (), 0.25, 0.125)]
-    one = np.ones(1, dtype=bool)
-    for walk, shift in zip(walks, (0.0, 1e-17), strict=True):
-        walk.record(np.array([2]), one, np.array([0.1 + shift]), one, np.array([2**63], dtype=np.uint64), 0.1, 0.3, 0.2)
-        walk.record(
-            np.array([1, 0]), ~np.ones(2, bool), np.array([7.0, np.pi]), np.array([False, True]), WIDE_KEYS, 0.2
-        )
-    again, known = walks_from_bytes(walks_to_bytes(walks, {2**63: 0.1, 5: np.pi}))
-    assert known == {2**63: 0.1, 5: np.pi}
-    for walk, other in zip(walks, again, strict=True):
-        assert repr(walk.start) == repr(other.start)
-        for name, column in vars(joined([walk])[0]).items():
-            np.testing.assert_array_equal(vars(joined([other])[0])[name], column)

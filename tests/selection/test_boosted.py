@@ -11,7 +11,6 @@ from sklearn.datasets import load_breast_cancer
 
 from bayesieve import BoostedSelector, DiscreteNB, SelectiveNB
 from bayesieve.counts import CodedTable
-from bayesieve.engine import Parts
 from bayesieve.selection import boosted as boosting
 from tests.reference.boosting import boost
 
@@ -93,7 +92,7 @@ def test_weights_of_rows_equal_those_of_the_paper(seed: int, smoothing: Any, wei
     given_weights = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], 50) if weighted else None
     coded = coded_table(codes, y, weights=given_weights)
     rows = boosting._Weights(coded, [1])
-    walk = boosting._AgainstRest(coded, Parts([rows]), 0, 1, smoothing)
+    walk = boosting._AgainstRest(coded, rows, 0, 1, smoothing)
     expected = boost(
         codes.T.tolist(), (2 * y - 1).tolist(), (codes.max(axis=0) + 1).tolist(), 8, smoothing, given_weights
     )

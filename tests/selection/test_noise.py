@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,10 +33,3 @@ def test_columns_that_say_something_stay_among_columns_of_noise() -> None:
     X[:, :5] += y[:, None]
     model = SelectiveNB(pairs=0).fit(X, y)
     assert set(range(5)) <= set(np.flatnonzero(model.selector_.weights_).tolist())
-
-
-@pytest.mark.filterwarnings("ignore:No feature is kept")
-def test_a_search_without_candidates_is_noted_in_a_cache(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    model = SelectiveNB(cache=tmp_path).fit(rng.normal(size=(60, 3)), rng.integers(0, 2, 60))
-    assert not model.feature_weights_.any()

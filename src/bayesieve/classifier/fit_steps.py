@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,9 +14,8 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
-from bayesieve.discretize.row_blocks import ReadingTooSlow
 from bayesieve.discretize.rules import TableRules
-from bayesieve.engine import IN_MEMORY, Cache, Cluster, Engine, Mapped
+from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import OFFSET, intercept_for, rows_to_keep
@@ -27,22 +25,22 @@ from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sig
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
-from bayesieve.table.cautions import Caution, warn_caller
+from bayesieve.table.cautions import warn_caller
 from bayesieve.table.frames import apart_by_name, as_table, is_scan
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import Target, as_target, class_position, normalized_weights
+from bayesieve.table.target import as_target, class_position, normalized_weights
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 
 MEMORY, DISK = "memory", "disk"
-_SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "inproc://")
 _MOST_SURFACES = 60
 _ALLOWED = {
     "calibrate": Allowed.choice(True, False, "auto", "weights", "levels", "cells"),
     "normalize": Allowed.choice(True, False),
+    "engine": Allowed.choice(MEMORY, DISK),
 }
 
 
@@ -54,7 +52,6 @@ def check_options(model: SelectiveNB) -> None:
     check_prior(model.prior)
     check_allowed(vars(model), _ALLOWED)
     check_monotone(model)
-    check_engine(model.engine, model.cache)
     if model.memory_limit is not None:
         bytes_of(model.memory_limit)
 
@@ -193,14 +190,6 @@ class TrainingRows(NamedTuple):
     def is_scanned(self) -> bool:
         return isinstance(self.table, ScannedTable)
 
-    def part(self, n_rows: int) -> TrainingRows:
-        """The rows of evenly spread pieces of a scan, about ``n_rows``."""
-        table, kept = self.table.part(n_rows, self.target.codes)
-        target = Target(self.target.codes[kept], self.target.classes)
-        weights, groups = (None if of_rows is None else of_rows[kept] for of_rows in (self.weights, self.groups))
-        weights = normalized_weights(weights) if self.is_normalized else weights
-        return self._replace(table=table, target=target, weights=weights, groups=groups)
-
 
 def read_rows(
     X: Any, y: Any, weights: Any, groups: Any, *, as_columns: bool, normalize: bool, positive: Any = None
@@ -219,20 +208,11 @@ def read_rows(
     return TrainingRows(as_table(X) if as_columns else X, y, weights, groups, normalize)
 
 
-@contextmanager
-def place(rows: TrainingRows, engine: Any, cache: Any, memory_limit: Any) -> Iterator[Engine]:
-    """Where a fit keeps the rows, those of a scan in files; a cluster forgets them at the end, whatever ends it."""
-    in_files = rows.is_scanned or memory_limit is not None or is_choice(engine, (DISK,))
-    limits = mapped_options(memory_limit) if in_files else {}
-    if cache is not None:
-        yield cache if isinstance(cache, Engine) else Cache(cache, **limits)
-    elif is_cluster(engine):
-        with Cluster(engine) as cluster:
-            yield cluster
-    elif isinstance(engine, Engine):
-        yield engine
-    else:
-        yield Mapped(tempfile.gettempdir(), **limits) if limits else IN_MEMORY
+def open_engine(rows: TrainingRows, engine: str, memory_limit: Any) -> Engine:
+    """Return the storage for the rows of a fit: files for those of a scan, or if the options ask for it."""
+    if rows.is_scanned or memory_limit is not None or engine == DISK:
+        return Mapped(tempfile.gettempdir(), **mapped_options(memory_limit))
+    return IN_MEMORY
 
 
 def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector, engine: Engine) -> dict[str, Any]:
@@ -242,33 +222,9 @@ def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector,
         options |= {"by_class": not selector._rows_in_order, "verbose": model.verbose}
         if model.monotone:
             options["single"] = tuple(model.monotone)
-        if model.max_seconds is not None:
-            clock, limit = Clock(None), model.max_seconds
-            options["seconds_left"] = lambda: limit - clock.seconds
+        options["clock"] = Clock(model.max_seconds)
         options["rows_kept"] = rows_to_keep
     return options
-
-
-def code(rows: TrainingRows, encoder: Any, options: dict[str, Any]) -> tuple[TrainingRows, CodedTable]:
-    """Learn levels from the rows and code them, in one go: all rows or, if reading them would take longer than
-    ``max_seconds``, evenly spread pieces of the scan.
-    """
-    n_all = rows.table.n_rows if rows.is_scanned else 0
-    while True:
-        try:
-            coded = encoder.fit_transform_coded(rows.table, rows.target, rows.weights, **options)
-            break
-        except ReadingTooSlow as slow:
-            n_before, rows = rows.table.n_rows, rows.part(slow.n_rows)
-            if rows.table.n_rows == n_before:
-                options = {**options, "seconds_left": None}
-    if rows.is_scanned and rows.table.n_rows < n_all:
-        sentence = (
-            f"The model is learnt from {rows.table.n_rows:,} of {n_all:,} rows, in pieces spread over the scan: "
-            "max_seconds is too short to read them all."
-        )
-        encoder.scan_cautions_ = [Caution("time", (), sentence), *encoder.scan_cautions_]
-    return rows, coded
 
 
 def with_offset(model: SelectiveNB, coded: CodedTable, offset: Any) -> tuple[CodedTable, np.ndarray]:
@@ -461,22 +417,3 @@ def _with_options(part: Any, options: dict[str, Any]) -> Any:
 
 def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and value == default
-
-
-def is_cluster(engine: Any) -> bool:
-    """Whether this names a Dask cluster: the address of a scheduler, or a client."""
-    if isinstance(engine, str):
-        return engine.startswith(_SCHEMES)
-    kinds = type(engine).__mro__
-    return any(kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in kinds)
-
-
-def check_engine(engine: Any, cache: Any) -> None:
-    """Raise ValueError unless ``engine`` is one, and the only place to keep rows."""
-    if not (isinstance(engine, Engine) or is_choice(engine, (MEMORY, DISK)) or is_cluster(engine)):
-        raise ValueError(
-            "engine must be 'memory', 'disk', a Dask client, the address of its scheduler such as 'dask://host:8786', "
-            f"or an Engine, got {engine!r:.80}."
-        )
-    if cache is not None and not is_choice(engine, (MEMORY, DISK)):
-        raise ValueError("engine and cache are two places to keep the rows; give one of them only.")

@@ -376,7 +376,7 @@ def _parameters_to_json(model: SelectiveNB) -> dict[str, Any]:
         )
     by_name = isinstance(model.selector, str)
     options = options_of(model)
-    unsaved = ("selector", "encoder", "engine", "cache", "memory_limit", *["positive"] * (model.positive is None))
+    unsaved = ("selector", "encoder", "engine", "memory_limit", *["positive"] * (model.positive is None))
     options = _with_rules({name: value for name, value in options.items() if name not in unsaved}, model.encoder_)
     return {
         "selector": kind.name,

@@ -65,7 +65,7 @@ _DTYPES: dict[type, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64, bo
 class Predicting(ClassifierMixin, BaseEstimator):
     """Predictions of a fitted model; ``X`` may be whatever `bayesieve.scan` takes, which is read block by block.
 
-    Clones share a cluster that is the option ``engine``, pickles go without.
+    Clones share the executor that is the option ``engine``; pickles go without it.
     """
 
     engine: Any

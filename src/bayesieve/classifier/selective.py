@@ -85,16 +85,14 @@ class SelectiveNB(Predicting):
         other rows.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
-        If reading a scan would take longer than that, pieces spread over it are read in its place, as many as the
-        time allows. Like the options below it also holds for a selector object that leaves it at its default.
+        If they are over before the rows of a scan are read, ``fit`` raises TimeoutError. Like the options below it
+        also holds for a selector object that leaves it at its default.
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
         of repeated rows, such as shares or survey weights.
-    engine : "memory", "disk", distributed.Client, str or Engine, default="memory"
-        Where rows live during the fit. "disk": in files of ``cache`` or, without it, of the folder for temporary files.
-        A Dask client, or an address such as ``"dask://host:8786"``: with its workers.
-    cache : str, path, Engine or None, default=None
-        Folder for codes and the numbers of the search, which then take no memory; codes stay there for later fits.
+    engine : {"memory", "disk"}, default="memory"
+        Storage of codes and of the numbers of the search. "disk": files in the folder for temporary files, as for
+        scans.
     memory_limit : int, str or None, default=None
         Memory for a fit from files, such as "4GiB", at least 512 MiB; None: 4 GiB, or half the machine's if that is
         less. A frame that is in memory already does not count; given a limit, its codes and the numbers of the search
@@ -168,8 +166,7 @@ class SelectiveNB(Predicting):
         n_jobs: int | None = -1,
         verbose: int = 0,
         normalize: bool = False,
-        engine: Any = "memory",
-        cache: Any = None,
+        engine: Literal["memory", "disk"] = "memory",
         memory_limit: int | str | None = None,
     ) -> None:
         self.selector = selector
@@ -187,7 +184,6 @@ class SelectiveNB(Predicting):
         self.verbose = verbose
         self.normalize = normalize
         self.engine = engine
-        self.cache = cache
         self.memory_limit = memory_limit
 
     @with_shared_docs
@@ -239,17 +235,17 @@ class SelectiveNB(Predicting):
             normalize=self.normalize,
             positive=self.positive,
         )
-        with steps.place(rows, self.engine, self.cache, self.memory_limit) as engine:
-            options = steps.coding_options_of(self, encoder, selector, engine)
-            with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
-                rows, coded = steps.code(rows, encoder, options)
-            seen, groups = table_cautions(rows.table, coded, encoder), rows.groups
-            encoder._library = library_of(X)
-            del rows, X  # the columns of the table may be copies
-            coded, moved = steps.with_offset(self, with_benefit(coded, benefit, selector), offset)
-            more = {"seen": seen, "groups": groups, "moved": moved}
-            self._learn(coded, encoder, selector, target_name=steps.name_of(y), **more)
-            self.cautions_ += tuple(order_cautions(coded, self.scorecard_, getattr(encoder, "marks_", {})))
+        engine = steps.open_engine(rows, self.engine, self.memory_limit)
+        options = steps.coding_options_of(self, encoder, selector, engine)
+        with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
+            coded = encoder.fit_transform_coded(rows.table, rows.target, rows.weights, **options)
+        seen, groups = table_cautions(rows.table, coded, encoder), rows.groups
+        encoder._library = library_of(X)
+        del rows, X  # the columns of the table may be copies
+        coded, moved = steps.with_offset(self, with_benefit(coded, benefit, selector), offset)
+        more = {"seen": seen, "groups": groups, "moved": moved}
+        self._learn(coded, encoder, selector, target_name=steps.name_of(y), **more)
+        self.cautions_ += tuple(order_cautions(coded, self.scorecard_, getattr(encoder, "marks_", {})))
         issue(self.cautions_)
         return self
 

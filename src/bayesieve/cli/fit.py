@@ -79,7 +79,7 @@ def fit(given: Any) -> None:
             screen.warn(unknown)  # of this fit; it is too late to stop
         model.scorecard_ = labelled(model, labels).scorecard_
     model.target_name_, model.benefit_rule_, model.id_columns_ = given.target, rule, columns.ids
-    model.set_params(verbose=0, engine="memory", cache=None, memory_limit=None)
+    model.set_params(verbose=0, engine="memory", memory_limit=None)
     with files.opened_folder(output):
         written = [("model", output / "model.json"), ("features", output / "features.csv")]
         model.save(output / "model.json", min_count=given.min_count)
@@ -167,7 +167,6 @@ def _model(given: Any, data: Any) -> Any:
         n_jobs=given.jobs,
         verbose=0 if given.quiet else 1,
         engine=given.engine,
-        cache=given.cache,
         memory_limit=given.memory_limit,
     )
 
@@ -562,7 +561,7 @@ class ScannedTraining:
             ("more", f"columns of over 100,000 distinct numbers, if any, once to thrice: {quantiles:,} quantiles"),
             ("last pass", "all columns: codes are written to disk, class after class"),
             ("then", "the search reads the codes"),
-            ("on disk", f"up to {_size(n_bytes)} while it runs, in {model.cache or 'the folder for temporary files'}"),
+            ("on disk", f"up to {_size(n_bytes)} while it runs, in the folder for temporary files"),
             ("memory", f"up to {_size(bytes_of(model.memory_limit))}"),
             ("time", f"about {seconds}, judged by {format_count(_TRIED_ROWS[-1])} rows at most"),
         ]
@@ -578,7 +577,7 @@ class ScannedTraining:
             for n_rows in _TRIED_ROWS:
                 part = replace(self, source=scan(frame.head(n_rows)))
                 began = time.perf_counter()
-                part.fit(clone(model).set_params(cache=None, verbose=0))
+                part.fit(clone(model).set_params(verbose=0))
                 taken.append((part.n_rows, time.perf_counter() - began))
         (some, short), (more, long) = taken[-2:]
         per_row = max(long - short, 0.1 * long) / (more - some) if more > some else long / more

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.counts.contingency import ContingencyCounts, count_features
 from bayesieve.counts.row_content import RowSamples, keys_of
-from bayesieve.engine import IN_MEMORY, Engine, Parts
+from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.target import Rows
 from bayesieve.words import ShortRepr
@@ -180,10 +180,6 @@ class CodedTable(ShortRepr):
     def codes_of(self, features: Any) -> np.ndarray:
         """The codes of these features only (positions, a slice or a boolean mask), shape (n, n_rows)."""
         return self.stored[features] if self.families is None else self.families.codes_of(self.stored, features)
-
-    def parts(self, start: Callable[..., Any], *arguments: Any) -> Parts[Any]:
-        """Parts of the rows, each with its own state, ``start(table, *arguments)``: here one part, of all rows."""
-        return Parts([start(self, *arguments)])
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
         """The codes of these features (positions) in some rows (ascending positions, or a slice), (n, n_rows)."""

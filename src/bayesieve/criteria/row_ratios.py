@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import HeldRows, RemoteTable
 from bayesieve.engine import IN_MEMORY, Engine
-from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.target import count_classes
 
 if TYPE_CHECKING:
     from bayesieve.criteria.scored_rows import RatioTables
-    from bayesieve.engine.cluster import Held
 
 VERY_MANY_CLASSES = 500
 """From how many on work is cut into parts, so that Python hears signals in between."""
@@ -75,8 +72,6 @@ class ClassBlock:
         Where the rows live.
     row_columns : mapping of str to array, each of shape (n_rows, ...)
         Further columns of the rows, as `Rows` has them.
-    held, gather_here : a `ClassBlock` for each block of a cluster, and a function that gathers their rows, or None
-        Workers then keep the codes; those here have no rows.
     """
 
     codes: np.ndarray
@@ -90,20 +85,12 @@ class ClassBlock:
     n_codes: np.ndarray
     engine: Engine = IN_MEMORY
     row_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
-    held: Held | None = field(default=None, init=False)  # not of other rows made of these
-    gather_here: Callable[[], ClassBlock] | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, coded: CodedTable) -> ClassBlock:
         """One segment per class; the codes are not copied if the rows are listed by class already."""
         classes = _classes(coded)
         offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
-        if isinstance(coded, RemoteTable):
-            weights = coded.weights
-            if weights is not None and not coded.is_sorted_by_class:
-                weights = weights[coded.rows.class_order()]
-            parts = (weights, offsets, np.arange(coded.n_classes))
-            return cls._kept(coded, coded.remote.held.make(_by_class), *parts, lambda: cls.of(coded.here))
         if not coded.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
         block = cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
@@ -112,32 +99,10 @@ class ClassBlock:
     @classmethod
     def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
         """The given rows, already in the order of the segments; a row may come several times."""
-        if isinstance(coded, RemoteTable):
-            return cls._gathered(coded, rows, offsets, classes)
         codes = coded.engine.take(coded.stored, rows)
         weights = None if coded.weights is None else coded.weights[rows]
         block = cls._of(coded, codes, weights, offsets, classes)
         return replace(block, row_columns={name: column[rows] for name, column in coded.rows.columns.items()})
-
-    @classmethod
-    def _gathered(cls, coded: RemoteTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
-        """As `gather`; rows that come several times are gathered in this process."""
-        n_segments = len(classes)
-        segments = np.full(coded.n_rows, n_segments, dtype=smallest_unsigned(n_segments))
-        segments[rows] = np.repeat(np.arange(n_segments), np.diff(offsets))
-        if np.count_nonzero(segments < n_segments) < len(rows):
-            return cls.gather(coded.here, rows, offsets, classes)
-        held = coded.remote.held.make(_in_segments, segments, classes)
-        parts = (None if coded.weights is None else coded.weights[rows], offsets, classes)
-        return cls._kept(coded, held, *parts, lambda: cls.gather(coded.here, rows, offsets, classes))
-
-    @classmethod
-    def _kept(
-        cls, coded: RemoteTable, held: Held, weights: Any, offsets: Any, classes: Any, gather_here: Callable[[], Any]
-    ) -> ClassBlock:
-        block = cls._of(coded, np.zeros((coded.n_features, 0), coded.remote.dtype), weights, offsets, classes)
-        vars(block).update(held=held, gather_here=gather_here)
-        return block
 
     @classmethod
     def _of(
@@ -181,17 +146,6 @@ class ClassBlock:
         )
 
     @property
-    def here(self) -> ClassBlock:
-        """The same rows with their codes in this process."""
-        return self if self.gather_here is None else self.gather_here()
-
-    def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function returns for the rows; for rows elsewhere, the sum over their blocks."""
-        if self.gather_here is None or self.held is None:
-            return function(self, *arguments)
-        return self.held.total(function, *arguments)
-
-    @property
     def n_rows(self) -> int:
         return int(self.offsets[-1])
 
@@ -217,7 +171,7 @@ class ClassBlock:
     @cached_property
     def is_whole(self) -> bool:
         """Whether the engine has all rows in one block."""
-        return len(self.engine.ends(self.offsets)) <= 1
+        return self.engine.is_one_block(self.n_rows)
 
     def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
         """Levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
@@ -245,18 +199,6 @@ class ClassBlock:
         weights = self.weights[rows] if self.weights.size else self.weights
         columns = {name: column[rows] for name, column in self.row_columns.items()}
         return replace(self, codes=codes, offsets=offsets, weights=weights, row_columns=columns)
-
-
-def _by_class(rows: HeldRows) -> ClassBlock:
-    return ClassBlock.of(rows.tables[0])
-
-
-def _in_segments(rows: HeldRows, segments: np.ndarray, classes: np.ndarray) -> ClassBlock:
-    """The rows of a block that are in a segment."""
-    own = np.concatenate([segments[a:b] for a, b in rows.bounds.T.tolist()])
-    order = np.argsort(own, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(classes) + 1)[:-1])])
-    return ClassBlock.gather(rows.tables[0], order[: offsets[-1]], offsets, classes)
 
 
 def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:

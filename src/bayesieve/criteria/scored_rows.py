@@ -148,7 +148,7 @@ class ScoredRows:
 
     def without_impossible(self) -> ScoredRows:
         """The same, rows of classes that their tables know no row of with weight 0."""
-        block = self.block.here
+        block = self.block
         weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
         for segment in np.flatnonzero(self._unlearnt):
             weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
@@ -210,7 +210,7 @@ def _counts_without(
     others: then the test rows of all splits are counted in one pass.
     """
     n_classes = coded.n_classes
-    every: ContingencyCounts = block.total(_counts_by_segment, coded.n_levels, coded.names, coded.families)
+    every = _counts_by_segment(block, coded.n_levels, coded.names, coded.families)
     learnt = []
     for number, (train, test) in enumerate(splits):
         met = np.zeros(coded.n_rows, dtype=bool)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import RemoteCodes, RemoteTable
 from bayesieve.discretize import row_blocks
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
@@ -24,19 +22,16 @@ from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import RowPrints, TableRecoder
 from bayesieve.discretize.row_blocks import (
     QUANTILES,
-    Blocks,
     CountedColumns,
-    RemoteBlocks,
-    RemotePairFinder,
     ScannedBlocks,
     TableBlocks,
 )
 from bayesieve.discretize.ruled_coders import AS_LEARNT, as_learnt, free, ruled_coders
 from bayesieve.discretize.rules import TableRules
 from bayesieve.discretize.value_counts import ClassOrder
-from bayesieve.engine import IN_MEMORY, Cluster, Engine, Mapped
-from bayesieve.engine.base import OF_CODES
+from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.engine.files import mapped_options
+from bayesieve.engine.progress import Clock
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, Mark, marks
@@ -158,7 +153,7 @@ class TableEncoder(TableCoder):
         single: Collection[str] = (),
         by_class: bool = False,
         verbose: int = 0,
-        seconds_left: Callable[[], float] | None = None,
+        clock: Clock | None = None,
         rows_kept: Callable[[int, int], int] | None = None,
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
@@ -170,7 +165,7 @@ class TableEncoder(TableCoder):
         single : columns that are in no pair unless it is named.
         by_class : whether to list the rows of a scanned table class after class.
         verbose : 1 shows the progress of reading a scanned table.
-        seconds_left : `ReadingTooSlow` is raised if reading would take longer than it returns.
+        clock : TimeoutError is raised if it is up before all rows of a scanned table are read.
         rows_kept : how many rows of a scanned table to draw, by the numbers of columns and classes; they stay in
             memory for later steps of a fit.
         """
@@ -188,18 +183,14 @@ class TableEncoder(TableCoder):
             engine = Mapped(tempfile.gettempdir(), **mapped_options(None))
         single = single if self.rules_ is None else {*single, *self.rules_.single}
         fit = _EncoderFit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
-        fit.reading = {"verbose": verbose, "seconds_left": seconds_left}
+        fit.reading = {"verbose": verbose, "clock": clock}
         if rows_kept is not None:
             fit.n_kept = max(fit.n_kept, rows_kept(table.n_columns, target.n_classes))
-        levels, codes = engine.remembered(fit.facts, fit.code)
-        if isinstance(table, ScannedTable) and fit.values is None:
-            fit.keep_rows(table)
-            for _ in table.blocks():  # codes came from a cache: reading all blocks keeps the rows
-                pass
-        self.scan_cautions_ = _noted_cautions(engine, fit.cautions)
+        levels, codes = fit.code()
+        self.scan_cautions_ = fit.cautions
         learnt = {name for caution in self.scan_cautions_ if caution.kind == AS_LEARNT for name in caution.columns}
         fit.coders = [free(coder) if name in learnt else coder for name, coder in zip(table.names, coders, strict=True)]
-        self.marks_ = fit.marks_of(levels) if fit.marked is None else fit.marked
+        self.marks_ = fit.marked
         self._remember(levels, target.classes)
         summed = with_sums(table, levels.sums) if len(levels.sums) else table
         coders = fit.with_coders_of(levels.sums)
@@ -207,9 +198,8 @@ class TableEncoder(TableCoder):
             summed = table.by_class(rows.runs)
         prints, n_jobs = fit.prints, self.n_jobs
         recoder = TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, n_jobs, prints)
-        kind = RemoteTable if isinstance(codes, RemoteCodes) else CodedTable
         facts: dict[str, Any] = {"rows": rows, "levels": self.levels_, "recoder": recoder, "engine": engine}
-        return kind(codes, levels.n_levels, levels.names, **facts)
+        return CodedTable(codes, levels.n_levels, levels.names, **facts)
 
     def _side(self, y: Any, sample_weight: Any) -> int:
         """As `side_of`, of the classes of these rows."""
@@ -299,11 +289,11 @@ class _EncoderFit:
     rows : the rows as they are coded.
     engine : where the codes live.
     single : columns that are in no pair unless it is named.
-    reading : the options ``verbose`` and ``seconds_left`` of `TableEncoder.fit_transform_coded`.
+    reading : the options ``verbose`` and ``clock`` of `TableEncoder.fit_transform_coded`.
 
     Attributes
     ----------
-    cautions, marked : of the columns, once they are read and fitted; None if the engine had kept their codes.
+    cautions, marked : of the columns, once they are read and fitted.
     values : counts of the values of a scanned table, once it is read; None for other tables.
     n_kept : how many rows of a scanned table later steps need.
     prints : fingerprints of the rows, by which samples are drawn.
@@ -322,8 +312,8 @@ class _EncoderFit:
     engine: Engine
     single: Collection[str]
     reading: dict[str, Any] = field(default_factory=dict)
-    cautions: list[Caution] | None = None
-    marked: dict[str, Mark] | None = None
+    cautions: list[Caution] = field(default_factory=list)
+    marked: dict[str, Mark] = field(default_factory=dict)
     values: CountedColumns | None = None
     n_kept: int = MOST_JUDGED_ROWS
 
@@ -333,24 +323,6 @@ class _EncoderFit:
         self.blocks = [slice(*block.tolist()) for block in bounds]
         self.weighing = None if self.weights is None else np.flatnonzero(self.weights > 0)
 
-    def facts(self) -> Iterator[Any]:
-        """Everything that the codes depend on, as bytes: a cached table with the same facts is used again."""
-        encoder = self.encoder
-        yield repr(
-            [encoder.missing, encoder.pairs, *self.single, encoder._numbers_apart is not None, encoder.n_quantiles]
-            + [(type(coder).__name__, coder.price, _options(coder)) for coder in self.coders]
-        ).encode()
-        yield from (self.sums.data,) if len(self.sums) else ()
-        if isinstance(self.table, ScannedTable):
-            by_class = self.rows.runs is not None
-            scan = (self.table.source.fingerprint(), self.table.kinds(), by_class)
-            yield repr(scan).encode()
-        else:
-            for block in self.blocks:
-                yield from _contents(self.table.take(block))
-        yield repr(self.target.classes.tolist()).encode()
-        yield from (self.target.codes.data, b"" if self.weights is None else self.weights.data)
-
     def code(self) -> tuple[TableLevels, np.ndarray]:
         """Levels, and codes of the rows, (n_features, n_rows)."""
         if isinstance(self.table, ScannedTable):
@@ -359,16 +331,15 @@ class _EncoderFit:
         fitted, codes = self.fit(summed, self.with_coders_of(summed.sums), known)
         self.marked = self.marks_of(fitted.levels)
         if self.encoder.rules_ is not None and (learnt := as_learnt(self.table.names, self.coders)):
-            self.cautions = [*(self.cautions or ()), learnt]
+            self.cautions = [*self.cautions, learnt]
         if all(getattr(coder, "prior", None) == "sizes" for coder in self.coders):
             saved = fitted.null_costs - fitted.costs
             fitted.levels.doubtful = doubtful(saved, float(self.order.total), fitted.levels.n_constant)
         pairs, is_apart = self.encoder.pairs, self.encoder._numbers_apart
         if not pairs:
             return fitted.levels, codes
-        finder = (RemotePairFinder if isinstance(codes, RemoteCodes) else PairFinder)(
-            summed.kinds(), self.grouper, self.order, self.rows, self.prints.samples, self.encoder.n_jobs
-        )
+        samples, n_jobs = self.prints.samples, self.encoder.n_jobs
+        finder = PairFinder(summed.kinds(), self.grouper, self.order, self.rows, samples, n_jobs)
         apart = is_apart is not None and is_apart(fitted.levels, self.rows.n_classes)
         alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked)}
 
@@ -394,7 +365,7 @@ class _EncoderFit:
         else:
             blocks = TableBlocks(table, self.target, self.weights, self.engine, n_jobs, self.blocks)
             values, positions = CountedColumns(blocks, n_jobs, self.encoder.n_quantiles), list(range(table.n_columns))
-            self.cautions = _noted_cautions(self.engine, values.cautions()) if self.cautions is None else self.cautions
+            self.cautions = self.cautions or values.cautions()
         fitted = values.fit(positions, coders, missing, table.sums)
         return fitted, values.codes(positions, fitted.levels) if coded else None
 
@@ -422,16 +393,10 @@ class _EncoderFit:
         return next((getattr(coder, "base", coder) for coder in self.coders if coder.kind == "numeric"), None)
 
     def _read(self, table: ScannedTable) -> CountedColumns:
-        encoder, verbose = self.encoder, self.reading["verbose"]
-        known, runs = (table, self.target, self.weights), self.rows.runs
-        blocks: Blocks
-        if isinstance(self.engine, Cluster) and table.can_be_read_elsewhere:
-            blocks = RemoteBlocks(*known, self.engine, runs, verbose)
-        else:
-            seconds_left = self.reading["seconds_left"]
-            blocks = ScannedBlocks(*known, self.engine, encoder.n_jobs, runs, verbose, seconds_left)
-        values = CountedColumns(blocks, encoder.n_jobs, encoder.n_quantiles)
-        self.cautions = _noted_cautions(self.engine, values.cautions())  # before the codes count as whole
+        n_jobs, rows = self.encoder.n_jobs, (self.target, self.weights)
+        blocks = ScannedBlocks(table, *rows, self.engine, n_jobs, self.rows.runs, **self.reading)
+        values = CountedColumns(blocks, n_jobs, self.encoder.n_quantiles)
+        self.cautions = values.cautions()
         self.prints.known = blocks.prints
         self.keep_rows(table)
         return values
@@ -453,22 +418,6 @@ def _listed(target: Target, weights: np.ndarray | None, by_class: bool) -> Rows:
     return Rows(runs.sorted_codes, target.classes, weights, runs=runs)
 
 
-def _contents(table: Table) -> Iterator[Any]:
-    """Everything in a table that its levels depend on, as bytes."""
-    for i, (name, kind, type_) in enumerate(zip(table.names, table.kinds(), table.types(), strict=True)):
-        yield repr((name, kind, type_)).encode()
-        if kind == "numeric":
-            yield np.ascontiguousarray(table.column(i).numbers()).data
-        else:
-            categories = table.column(i).categories()
-            yield np.ascontiguousarray(categories.codes).data
-            yield repr(categories.values).encode()
-
-
-def _options(coder: ColumnCoder) -> dict[str, Any]:
-    return {name: value for name, value in sorted(coder.get_params().items()) if name != "n_jobs"}
-
-
 def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str, prior: Prior) -> ColumnCoder:
     if isinstance(choice, ColumnCoder):
         if choice.kind != kind:
@@ -478,12 +427,3 @@ def _coder(choice: str | ColumnCoder, known: dict[str, Any], kind: str, prior: P
     if not is_choice(choice, known):
         raise ValueError(f"{kind} must be one of {', '.join(map(repr, known))} or a coder, got {choice!r}.")
     return known[str(choice)](**{"prior": prior} if choice in ("modl", "auto") else {})
-
-
-def _noted_cautions(engine: Engine, cautions: list[Caution] | None = None) -> list[Caution]:
-    """The cautions about a table that was read just now or, None, about that whose codes the engine kept."""
-    if cautions is None:
-        return msgspec.json.decode(engine.noted(OF_CODES) or b"[]", type=list[Caution])
-    if cautions:
-        engine.note(OF_CODES, msgspec.json.encode(cautions))
-    return cautions

@@ -1,40 +1,28 @@
-"""The columns of many rows counted and coded block by block, wherever the blocks live: in memory, in a source that is
-read one block after another, or with the workers of a cluster.
+"""The columns of many rows counted and coded block by block, in memory or in a source that is read one block after
+another.
 """
 
 from __future__ import annotations
 
-import io
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from bayesieve.compiling import compile_seconds
-from bayesieve.counts import CodedTable
-from bayesieve.counts.remote import RemoteCodes, RemoteColumn, gather, put
 from bayesieve.counts.row_content import fingerprints
 from bayesieve.discretize import value_sums
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.fitted_columns import FittedColumns, code_in_blocks, fit_counts
-from bayesieve.discretize.pairs import PairFinder, cells_of_pair, with_pairs
 from bayesieve.discretize.value_counts import ValueCounts
-from bayesieve.engine import IN_MEMORY, Cluster, Engine, map_in_threads
-from bayesieve.engine.progress import SearchProgress, bytes_and_time_left
+from bayesieve.engine import Engine, map_in_threads
+from bayesieve.engine.progress import Clock, SearchProgress, bytes_and_time_left
 from bayesieve.table import Table, Target
 from bayesieve.table.cautions import Caution
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import TableLevels, smallest_unsigned
-from bayesieve.table.scanned import ScannedTable, TablePart
-from bayesieve.table.target import ClassRuns, Rows
+from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.target import ClassRuns
 from bayesieve.words import named
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 EXACT_ROWS = 1 << 20
 """Rows up to which every value is counted, however many there are."""
@@ -53,23 +41,10 @@ _BYTES_PER_TEXT = 100  # besides 12
 _NO_LIMIT = 1 << 62
 _FEWEST_CELLS = 1 << 10
 _FEWEST_TEXTS = 1 << 14
-_SECONDS_BETWEEN_NOTES = 10.0
-_PAUSE = 20  # times the seconds that a note takes, at least
-_VALUES_AT_ONCE = 1 << 26  # read by all workers for one question
-_SHARE_TO_JUDGE = 0.05  # of the time for reading: first blocks are slow
-_SHARE_TO_USE = 0.8  # of the time that is left
-
-
-class ReadingTooSlow(Exception):
-    """All rows cannot be read in time, but about ``n_rows`` of them."""
-
-    def __init__(self, n_rows: int) -> None:
-        super().__init__(n_rows)
-        self.n_rows = n_rows
 
 
 class Blocks(Protocol):
-    """Columns whose rows come in blocks: read from a source one after another, held by workers, or in memory.
+    """Columns whose rows come in blocks: read from a source one after another, or in memory.
 
     table : names, kinds and types of the columns, and the number of rows; n_classes : of the rows; reading_bytes : what
     counts of all columns may take; or None; prints : of all rows, once all columns were read in one go; or None.
@@ -89,7 +64,7 @@ class Blocks(Protocol):
         ``count(column, rows, before, option)``: `BlockRows`, and the sum of the blocks before if it is at hand.
         """
 
-    def codes(self, positions: Sequence[int], levels: TableLevels) -> Any:
+    def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
         """The codes of all rows by these levels of some columns, (n, n_rows)."""
 
 
@@ -162,7 +137,7 @@ class CountedColumns:
         named_, typed = [names[i] for i in positions], [types[i] for i in positions]
         return fit_counts(named_, typed, counts, coders, missing, self._n_jobs, sums)
 
-    def codes(self, positions: Sequence[int], levels: TableLevels) -> Any:
+    def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
         """The codes of all rows, (n, n_rows), by levels of these columns."""
         return self._blocks.codes(positions, levels)
 
@@ -231,11 +206,11 @@ class ScannedBlocks:
     Parameters
     ----------
     table, target, weights : of the rows.
-    engine : where the codes live, and what keeps how far counting has come.
+    engine : storage of the codes.
     n_jobs : threads.
     runs : codes are listed class after class; None: as in the source.
     verbose : 1 shows progress on the error stream.
-    seconds_left : how much longer reading may take; `ReadingTooSlow` is raised as soon as it shows to take longer.
+    clock : if it is up before all rows are read, TimeoutError is raised.
     """
 
     def __init__(
@@ -247,27 +222,23 @@ class ScannedBlocks:
         n_jobs: int | None,
         runs: ClassRuns | None = None,
         verbose: int = 0,
-        seconds_left: Callable[[], float] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.table, self.n_classes, self.reading_bytes = table, target.n_classes, engine.reading_bytes
         if engine.reading_bytes is not None:
             table.read_within(engine.reading_bytes)
         self._target, self._weights, self._engine, self._runs = target, weights, engine, runs
-        self._n_jobs, self._verbose, self._seconds_left = n_jobs, verbose, seconds_left
-        self._n_totals = 0
+        self._n_jobs, self._verbose, self._clock = n_jobs, verbose, clock
         self.prints: np.ndarray | None = None
-        self._next_note = time.perf_counter() + _SECONDS_BETWEEN_NOTES
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         table = self.table if len(positions) == self.table.n_columns else self.table.select(positions)
-        self._n_totals += 1
         sums = [value_sums.RunningSum(add, option) for option in options]
-        n_blocks = self._go_on(table, sums)
         prints = None
-        if self._n_totals == 1 and n_blocks == 0:
+        if self.prints is None:
             prints = self.prints = self._engine.array((table.n_rows,), np.uint64)
         with self._reading():
-            for rows, block in self._read(table, n_blocks):
+            for rows, block in self._read(table):
                 weights = None if self._weights is None else self._weights[rows]
                 known = value_sums.BlockRows(self._target.codes[rows], self.n_classes, weights)
 
@@ -278,20 +249,20 @@ class ScannedBlocks:
                 if prints is not None:
                     Places(self._runs, rows).put(fingerprints(block, self._n_jobs), prints)
                     self._engine.visited(prints[rows].nbytes)
-                n_blocks += 1
-                self._note(table, n_blocks, sums)
         return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
 
-    def _read(self, table: ScannedTable, n_before: int) -> Iterator[tuple[slice, Table]]:
-        """The rows and the columns of each block, but for the first ones."""
-        began, first = time.perf_counter() - compile_seconds(), -1
+    def _read(self, table: ScannedTable) -> Iterator[tuple[slice, Table]]:
+        """Yield the rows and the columns of each block."""
         with SearchProgress("Reading rows", self._verbose, bytes_and_time_left(table.source.n_bytes)) as progress:
-            for rows, block in table.blocks(n_before):
+            for rows, block in table.blocks():
+                if self._clock is not None and self._clock.is_up:
+                    raise TimeoutError(
+                        f"max_seconds is over, and only {rows.start:,} of {table.n_rows:,} rows have been read; allow "
+                        "more time, or fit fewer rows."
+                    )
                 yield rows, block
                 if progress is not None:
                     progress(rows.stop, table.n_rows, rows.stop / table.n_rows)
-                first = rows.start if first < 0 else first
-                self._check_time(time.perf_counter() - compile_seconds() - began, rows.stop - first, rows.stop)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -299,57 +270,13 @@ class ScannedBlocks:
         try:
             yield
         except KeyboardInterrupt:
-            kept = "the same fit goes on from its cache" if self._engine.keeps_notes else "with a cache it could go on"
-            raise KeyboardInterrupt(f"the fit was still reading; {kept}") from None
-
-    def _check_time(self, seconds: float, n_read: int, end: int) -> None:
-        """Raise `ReadingTooSlow` if the rows from ``end`` on, and coding all, take too long, judged by those read."""
-        n_rows = self.table.n_rows
-        if self._seconds_left is None or self._n_totals != 1 or len(self.table.source.pieces) == 1:
-            return
-        left = self._seconds_left()
-        if seconds >= _SHARE_TO_JUDGE * (seconds + left) and seconds * (2 * n_rows - end) > left * n_read:
-            raise ReadingTooSlow(int(_SHARE_TO_USE * max(0.0, left) * n_read / seconds / 2))
-
-    def _key(self) -> str:
-        return f"counts {self._n_totals}"
-
-    def _note(self, table: ScannedTable, n_blocks: int, sums: Sequence[value_sums.RunningSum]) -> None:
-        """Keep what these first blocks have come to, every few seconds, for a process that goes on from there."""
-        began = time.perf_counter()
-        if not self._engine.keeps_notes or began < self._next_note:
-            return
-        state = {"read": np.array([n_blocks, table.block_rows])}
-        for at, running in enumerate(sums):
-            state |= {f"{at} {name}": array for name, array in value_sums.state_of(running.parts).items()}
-        stream = io.BytesIO()
-        np.savez(stream, allow_pickle=False, **state)
-        self._engine.note(self._key(), stream.getvalue())
-        now = time.perf_counter()
-        self._next_note = now + max(_SECONDS_BETWEEN_NOTES, _PAUSE * (now - began))
-
-    def _go_on(self, table: ScannedTable, sums: Sequence[value_sums.RunningSum]) -> int:
-        """Take over what a process that was ended noted of the same sums; of how many blocks they are."""
-        note = self._engine.noted(self._key())
-        if note is None:
-            return 0
-        states: list[Any] = [{} for _ in sums]
-        with np.load(io.BytesIO(note), allow_pickle=False) as noted:
-            n_blocks, block_rows = noted["read"].tolist()
-            for key in noted.files[1:]:
-                at, name = key.split(maxsplit=1)
-                states[int(at)][name] = noted[key]
-        if block_rows != table.block_rows:  # by another limit of memory
-            return 0
-        for running, state in zip(sums, states, strict=True):
-            running.parts = value_sums.parts_of(state)
-        return int(n_blocks)
+            raise KeyboardInterrupt("the fit was still reading the rows") from None
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
         n_rows, dtype = self.table.n_rows, smallest_unsigned(int(levels.n_levels.max()))
         codes = self._engine.array((len(positions), n_rows), dtype)
         with self._reading():
-            for rows, block in self._read(self.table.select(positions), 0):
+            for rows, block in self._read(self.table.select(positions)):
                 into = Places(self._runs, rows)
 
                 def code(at: int, block: Table = block, into: Places = into) -> None:
@@ -379,179 +306,3 @@ class Places:
         for start, size in zip(self._starts, self._sizes, strict=True):
             into[start : start + size] = codes[first : first + size]
             first += size
-
-
-class RemoteBlocks:
-    """`Blocks` of a scanned table whose pieces the workers of a cluster read, whenever they are asked; they keep the
-    codes.
-
-    Parameters
-    ----------
-    table, target, weights, runs, verbose
-        As of `ScannedBlocks`.
-    engine : Cluster
-        Its workers read.
-    """
-
-    reading_bytes = None
-
-    def __init__(
-        self,
-        table: ScannedTable,
-        target: Target,
-        weights: np.ndarray | None,
-        engine: Cluster,
-        runs: ClassRuns | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.table, self.n_classes, self._verbose, self._n_coded = table, target.n_classes, verbose, 0
-        parts = list(table.parts(engine.most_rows))
-        begins = [*(rows.start for rows, _ in parts), table.n_rows]
-        self._bounds = np.array([[begin] if runs is None else runs.starts(begin) for begin in begins])
-
-        self.prints: np.ndarray | None = None
-        self._engine = engine
-
-        def item(part: TablePart, rows: slice, bounds: np.ndarray) -> Any:
-            known = Rows(target.codes[rows], target.classes, None if weights is None else weights[rows])
-            return lambda: _Block(part, known, rows.start, bounds, runs is not None)
-
-        items = [item(part, rows, self._bounds[at : at + 2]) for at, (rows, part) in enumerate(parts)]
-        self._held = engine.hold(items)
-
-    def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        totals: list[Any] = []
-        first = self.prints is None and len(positions) == self.table.n_columns
-        prints: list[Any] = []
-        at_once = max(1, _VALUES_AT_ONCE // max(1, self.table.n_rows))  # for the memory of workers and of answers
-        with SearchProgress("Reading columns", self._verbose, bytes_and_time_left(self.table.source.n_bytes)) as show:
-            for at in range(0, len(positions), at_once):
-                some, own = list(positions[at : at + at_once]), list(options[at : at + at_once])
-                of_blocks = self._held.ask(_count, some, count, own, first)
-                for k, option in enumerate(own):
-                    running = value_sums.RunningSum(add, option)
-                    for counted, _ in of_blocks:
-                        running.push(counted[k])
-                    totals.append(running.total())
-                if first:
-                    added = [own for _, own in of_blocks]
-                    prints = [one + other for one, other in zip(prints, added, strict=True)] if prints else added
-                if show is not None:
-                    show(len(totals), len(positions), len(totals) / len(positions))
-        if first:
-            self.prints = self._engine.array((self.table.n_rows,), np.uint64)
-            put(self._bounds, [own[None, :] for own in prints], None, self.prints[None, :])
-        return totals
-
-    def codes(self, positions: Sequence[int], levels: TableLevels) -> RemoteCodes:
-        dtype = smallest_unsigned(int(levels.n_levels.max()))
-        wanted = self.table.wanted if len(positions) == self.table.n_columns else np.zeros(0, np.int64)
-        self._held.update(_code, list(positions), levels, dtype, wanted)
-        if wanted.size:
-            self.table.take_over(self._held.ask(_kept))
-        self._n_coded += 1
-        return RemoteCodes(self._held, self._n_coded - 1, self._bounds, len(positions), dtype)
-
-
-class RemotePairFinder(PairFinder):
-    """As `PairFinder`; workers count the cells of pairs, and code them."""
-
-    def _codes_at(self, parts: Sequence[Any], rows: Any) -> np.ndarray:
-        columns: list[RemoteColumn] = [part.codes for part in parts]
-        positions = None if isinstance(rows, slice) else rows
-        n_rows = columns[0].codes.shape[1] if positions is None else len(positions)
-        codes = np.empty((len(parts), n_rows), max(column.dtype for column in columns))
-        gather(columns, positions, codes)
-        return codes
-
-    def _cells(self, pairs: Sequence[tuple[Any, Any]], engine: Engine, n_jobs: int | None) -> Sequence[np.ndarray]:
-        places = [(one.codes.place, other.codes.place, (one.n_levels, other.n_levels)) for one, other in pairs]
-        cells = pairs[0][0].codes.codes.held.total(_count_pairs, places)
-        counts = np.split(cells.astype(self.order.count_type), np.cumsum([a * b for *_, (a, b) in places])[:-1])
-        return [own.reshape(*size, -1) for own, (*_, size) in zip(counts, places, strict=True)]
-
-    def _with_pairs(self, codes: Any, coded: Sequence[tuple[PairLevels, Any, Any]], engine: Engine) -> Any:
-        dtype = max(codes.dtype, *(pair.code_dtype for pair, *_ in coded))
-        codes.held.update(_add_pairs, [(pair, one.place, other.place) for pair, one, other in coded], dtype)
-        return RemoteCodes(codes.held, 0, codes.bounds, codes.shape[0] + len(coded), dtype)
-
-
-@dataclass
-class _Block:
-    """Neighbouring pieces of a source, their rows, the first of which is at ``first`` of the source, and their codes:
-    `HeldRows`; and rows that the client will ask for.
-    """
-
-    part: TablePart
-    rows: Rows
-    first: int
-    bounds: np.ndarray
-    by_class: bool
-    tables: list[CodedTable] = field(default_factory=list)
-    kept: pl.DataFrame | None = None
-
-    @property
-    def order(self) -> np.ndarray:
-        """The rows of the source as they are listed."""
-        return self.rows.class_order() if self.by_class else np.arange(len(np.asarray(self.rows.class_codes)))
-
-
-def _count(
-    block: _Block, positions: list[int], count: Any, options: list[Any], with_prints: bool
-) -> tuple[list[Any], np.ndarray | None]:
-    """The counts of some columns of a block and, if asked for, `fingerprints` of the rows by these columns."""
-    table = block.part.table(block.part.frame(positions))
-    rows = value_sums.BlockRows(np.asarray(block.rows.class_codes), block.rows.n_classes, block.rows.weights)
-    counted = [count(table.column(at), rows, None, option) for at, option in enumerate(options)]
-    return counted, fingerprints(table)[block.order] if with_prints else None
-
-
-def _code(block: _Block, positions: list[int], levels: TableLevels, dtype: np.dtype[Any], wanted: np.ndarray) -> None:
-    """Keep the codes of some columns as one more table, and those of the wanted rows of the source that are here."""
-    import polars as pl
-
-    order = block.order
-    first, last = np.searchsorted(wanted, (block.first, block.first + order.size))
-    codes = np.empty((len(positions), order.size), dtype)
-    kept = []
-    at_once = max(1, _VALUES_AT_ONCE // 8 // max(1, order.size))
-    for at in range(0, len(positions), at_once):
-        some = slice(at, at + at_once)
-        frame = block.part.frame(positions[some])
-        table = block.part.table(frame)
-        for k in range(len(positions))[some]:
-            codes[k] = levels[k].code(table.column(k - at))[order]
-        if wanted.size:
-            kept.append(frame[wanted[first:last] - block.first])
-    block.kept = pl.concat(kept, how="horizontal") if kept else block.kept
-    rows = block.rows.take(order)
-    block.tables.append(CodedTable(codes, levels.n_levels, levels.names, rows=rows))
-
-
-def _kept(block: _Block) -> pl.DataFrame | None:
-    """The rows that were kept, once."""
-    kept, block.kept = block.kept, None
-    return kept
-
-
-def _codes(block: _Block, place: tuple[int, int]) -> np.ndarray:
-    at, k = place
-    return block.tables[at].stored[k]
-
-
-def _count_pairs(block: _Block, places: list[tuple[Any, Any, tuple[int, int]]]) -> np.ndarray:
-    """Cells of several pairs, one after another, by class."""
-    rows = block.tables[0].rows
-    cells = [cells_of_pair(_codes(block, one), _codes(block, other), size, rows) for one, other, size in places]
-    return np.concatenate([own.reshape(-1, rows.n_classes) for own in cells])
-
-
-def _add_pairs(block: _Block, places: list[tuple[PairLevels, Any, Any]], dtype: np.dtype[Any]) -> None:
-    """Keep the codes of columns and pairs as the only table."""
-    table = block.tables[0]
-    coded = [(pair, _codes(block, one), _codes(block, other)) for pair, one, other in places]
-    into = np.empty((table.n_features + len(coded), table.n_rows), dtype)
-    levels = [*table.n_levels, *(pair.n_levels for pair, *_ in coded)]
-    names = [*table.names, *(pair.name for pair, *_ in coded)]
-    codes = with_pairs(table.stored, coded, into, IN_MEMORY)
-    block.tables[:] = [CodedTable(codes, levels, names, rows=table.rows)]

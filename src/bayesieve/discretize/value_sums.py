@@ -4,7 +4,6 @@ cut into blocks, nor on their order.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
@@ -26,7 +25,6 @@ _TOP_BITS = 14  # of a number: its sign, its exponent and two more, which say in
 _TOO_FULL = 64  # times as many rows as a cell should have
 MOST_ROUNDS = 2
 """How often cells that are too full are split."""
-State = dict[str, np.ndarray]
 
 
 class BlockRows:
@@ -317,48 +315,3 @@ def most_frequent(counts: ValueCounts, most: int) -> ValueCounts:
     rows = np.round(counts.counts.sum(axis=1, dtype=float), 6)
     chosen = np.sort(np.argsort(-rows, kind="stable")[:most])
     return _only(counts, chosen)
-
-
-def state_of(parts: Sequence[tuple[int, Any]]) -> State:
-    """The sums of a column as arrays, for `parts_of`."""
-    state: State = {}
-    for i, (n, part) in enumerate(parts):
-        if isinstance(part, ValueCounts):
-            kind, values = "numbers", part.values
-            if not isinstance(values, np.ndarray):
-                kind = "values" if isinstance(values, list) else "texts"
-                values = np.frombuffer(json.dumps(list(values)).encode(), np.uint8)
-            arrays = {kind: values, "counts": part.counts, "missing": part.missing}
-        elif isinstance(part, Grid):
-            arrays = {"cuts": part.cuts, "counts": part.counts, "ends": part.ends}
-        elif isinstance(part, NumberSketch):
-            arrays = {"counts": part.grid.counts, "ends": part.grid.ends, "smallest": part.distinct.smallest}
-        else:
-            arrays = {"rows": part.rows, "smallest": part.distinct.smallest}
-        state |= {f"{i} {name}": array for name, array in arrays.items()} | {f"{i} n": np.array(n)}
-    return state
-
-
-def parts_of(state: State) -> list[tuple[int, Any]]:
-    """The sums with this `state_of`."""
-    of: dict[int, State] = {}
-    for key, array in state.items():
-        i, name = key.split()
-        of.setdefault(int(i), {})[name] = array
-    return [(int(part["n"]), _part_of(part)) for _, part in sorted(of.items())]
-
-
-def _part_of(state: State) -> Any:
-    if "missing" in state:
-        import polars as pl
-
-        known = next(state[kind] for kind in ("numbers", "values", "texts") if kind in state)
-        values = known if "numbers" in state else json.loads(known.tobytes())
-        values = pl.Series(values, dtype=pl.String) if "texts" in state else values
-        return ValueCounts(values, state["counts"], state["missing"])
-    distinct = Distinct(state.get("smallest", np.zeros(0, np.uint64)))
-    if "rows" in state:
-        return TextSketch(state["rows"], distinct)
-    grid = Grid(state.get("cuts", _octaves()), state["counts"].shape[1])
-    grid.counts, grid.ends = state["counts"], state["ends"]
-    return grid if "cuts" in state else NumberSketch(grid, distinct)

@@ -1,5 +1,5 @@
-"""`Engine`: where arrays of a table and of a search live, and in which blocks of rows they are read; in memory;
-and threads for work whose heavy parts release the interpreter lock.
+"""`Engine`: storage of the arrays of a table and of a search, and the blocks in which their rows are read; and threads
+for work whose heavy parts release the interpreter lock.
 """
 
 from __future__ import annotations
@@ -7,22 +7,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from functools import cache, reduce
+from contextlib import AbstractContextManager
+from functools import cache
 from itertools import pairwise
 from multiprocessing import TimeoutError
 from multiprocessing.pool import IMapIterator, ThreadPool
 from numbers import Integral
-from operator import add
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
-
-from bayesieve.table.levels import TableLevels
 
 _MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE = 1 << 14, 1 << 17  # summed over in one go, whatever the threads
 GRAIN = 512
@@ -31,53 +27,51 @@ sums are taken in the same order however rows are cut."""
 
 _POLL = 0.1  # seconds
 _PATIENCE = 1.0  # seconds a running call may take to end after an error or Ctrl-C before it is abandoned
-_AHEAD_WORK = 20_000  # rows evaluated ahead before waste outweighs the calls saved
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-State = TypeVar("State")
-Total = TypeVar("Total", float, np.ndarray)
-
-OF_CODES = "cautions"
-"""Key of the `Engine.note` that belongs to the codes of a table."""
 
 
-class Engine(ABC):
-    """Where the codes of rows and the numbers of a search live, and in which blocks of rows they are read.
+class Engine:
+    """Storage of the codes of rows and of the numbers of a search: in memory, or in files (`Mapped`).
 
     Kernels read and write whole arrays, one block of rows after another, and add to the same sums: results do not
     depend on the engine nor on its blocks, to the last bit.
 
+    Parameters
+    ----------
+    block_rows : int or None, default=None
+        Rows of a block; None: all rows are one block.
+
     Attributes
     ----------
-    is_remote : whether rows live in other processes, so that questions are asked of many candidates at once.
-    keeps_notes : whether `note` keeps anything.
-    most_state_bytes : what the states of searches that run at the same time may take together.
-    reading_bytes : what the values of scanned columns may take while they are counted, and blocks of rows as much.
+    most_state_bytes : limit on the states of searches that run at the same time, together.
+    reading_bytes : limit on the values of scanned columns while they are counted, and on the blocks of rows that are
+        read; None: no limit.
     """
 
-    is_remote: ClassVar[bool] = False
-    keeps_notes: bool = False
     most_state_bytes: ClassVar[int] = 512 << 20
     reading_bytes: int | None = None
 
-    @abstractmethod
+    def __init__(self, block_rows: int | None = None) -> None:
+        self.block_rows = block_rows
+
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """A C-contiguous array to be filled; its last axis are rows."""
+        """Return a C-contiguous array to be filled; its last axis are rows."""
+        return np.empty(shape, dtype)
 
-    def ends(self, offsets: np.ndarray) -> np.ndarray:
-        """Where blocks end: ascending rows, the last of which is ``offsets[-1]``. Unless overridden, one block.
+    def visited(self, n_bytes: int) -> None:
+        """Take note that ``n_bytes`` of the arrays were read or written; those in files may then leave the memory."""
 
-        ``offsets`` (n_segments + 1,) is the start of each segment of rows. A block may end inside a segment; `blocks`
-        moves its end down to a multiple of `GRAIN` from the start of that segment.
-        """
-        return offsets[-1:]
-
-    def visited(self, n_bytes: int) -> None:  # noqa: B027  # most engines keep everything at hand
-        """Note that ``n_bytes`` of the arrays were read or written; the engine may let them go from memory."""
+    def is_one_block(self, n_rows: int) -> bool:
+        """Return whether so many rows are worked on in one block."""
+        return self.block_rows is None or n_rows <= self.block_rows
 
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
-        """The same segments, cut to the rows of each block in turn.
+        """Yield segments of rows cut to the rows of each block in turn.
+
+        A block may end inside a segment; its end is then moved down to a multiple of `GRAIN` from the start of that
+        segment.
 
         Parameters
         ----------
@@ -88,105 +82,25 @@ class Engine(ABC):
         ------
         (n_segments + 1,) offsets of a block; segments without rows in it are empty.
         """
-        ends = self.ends(offsets)
-        return (offsets,) if len(ends) <= 1 else self._walk(offsets, ends, row_bytes)
+        if self.block_rows is None or self.is_one_block(int(offsets[-1] - offsets[0])):
+            return (offsets,)
+        return self._cut(offsets, np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), row_bytes)
 
-    def _walk(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
+    def _cut(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
+        """Yield the segments of the blocks that end at these rows, and at the last one."""
         first = offsets[np.searchsorted(offsets, ends, side="right") - 1]  # of the segment that each block ends in
-        ends = np.unique(np.append(first[:-1] + (ends[:-1] - first[:-1]) // GRAIN * GRAIN, offsets[[0, -1]]))
-        for begin, end in pairwise(ends.tolist()):
+        bounds = np.unique(np.append(first + (ends - first) // GRAIN * GRAIN, offsets[[0, -1]]))
+        for begin, end in pairwise(bounds.tolist()):
             yield np.clip(offsets, begin, end)
             self.visited((end - begin) * row_bytes)
 
     def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
-        """Some rows of an array, (n, n_rows): positions, in any order."""
-        taken = self.array((len(array), len(rows)), array.dtype)
-        for from_, to in zip(array, taken, strict=True):
-            to[:] = from_[rows]
-            self.visited(from_.nbytes + to.nbytes)
-        return taken
-
-    def note(self, key: str, state: bytes) -> None:  # noqa: B027  # most engines end with the process
-        """Keep what a search has come to, for one that goes on after this process was ended.
-
-        What is noted as `OF_CODES` stays as long as the codes that `remembered` keeps.
-        """
-
-    def noted(self, key: str) -> bytes | None:
-        """The last `note` with this key; or None."""
-        return None
-
-    def remembered(
-        self, facts: Callable[[], Iterable[Any]], make: Callable[[], tuple[TableLevels, np.ndarray]]
-    ) -> tuple[TableLevels, np.ndarray]:
-        """The levels and codes of ``make()``, or those kept by the engine for the same ``facts``."""
-        return make()
-
-    def parts(self, start: Callable[..., State], blocks: Sequence[Any], *arguments: Any) -> Parts[State]:
-        """Parts of rows, each with its state ``start(block, *arguments)``, which never meets the others."""
-        return Parts(start(block, *arguments) for block in blocks)
-
-    def ahead(self, n_rows: int) -> int:
-        """How many moves a walk on ``n_rows`` rows evaluates, at least, before it makes the first that pays."""
-        return max(1, min(256, _AHEAD_WORK // max(1, n_rows)))
-
-    @contextmanager
-    def together(self, n_walks: int) -> Iterator[Callable[[], None]]:
-        """Let walks in ``n_walks`` threads share their questions; each calls the function returned when it ends."""
-        yield lambda: None
-
-
-class Parts(Generic[State]):
-    """Parts of rows that searches only *reduce* a function over, or *update*.
-
-    An engine whose rows are in other processes has the same two methods. Sums are taken in the order of the parts, so
-    that results are reproducible.
-    """
-
-    def __init__(self, states: Iterable[State]) -> None:
-        self.states = tuple(states)
-
-    def reduce(self, function: Callable[..., Total], *arguments: Any) -> Total:
-        """Sum of ``function(state, *arguments)`` over the parts."""
-        total: Total = reduce(add, self._each(function, *arguments))
-        return total
-
-    def _each(self, function: Callable[..., Total], *arguments: Any) -> Iterable[Total]:
-        """The terms of the sum, in the order of the parts."""
-        return (function(state, *arguments) for state in self.states)
-
-    def update(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Call ``function(state, *arguments)`` for its effect on the state of each part."""
-        for state in self.states:
-            function(state, *arguments)
-
-
-class InMemory(Engine):
-    """Rows in memory, in one block unless ``block_rows`` are given.
-
-    Parameters
-    ----------
-    block_rows : int or None, default=None
-        Rows of a block.
-    """
-
-    def __init__(self, block_rows: int | None = None) -> None:
-        self.block_rows = block_rows
-
-    def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        return np.empty(shape, dtype)
-
-    def ends(self, offsets: np.ndarray) -> np.ndarray:
-        if self.block_rows is None:
-            return offsets[-1:]
-        return np.append(np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), offsets[-1])
-
-    def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
+        """Return some rows of an array, (n, n_rows): positions, in any order."""
         return np.take(array, rows, axis=1)
 
 
-IN_MEMORY = InMemory()
-"""The engine of tables that were given none."""
+IN_MEMORY = Engine()
+"""The engine of tables unless another one is given."""
 
 
 def effective_jobs(n_jobs: int | None) -> int:

@@ -155,7 +155,7 @@ def evaluate_every_subset(
     if obstacle is not None:
         raise ValueError(obstacle)
     clock = Clock(None) if clock is None else clock
-    block, depth = problem.rows.block.here, k - _cut(problem)
+    block, depth = problem.rows.block, k - _cut(problem)
     factors = row_factors(problem, block)
     start = np.repeat(problem.rows.priors.T, np.diff(block.offsets), axis=1)
     losses, sizes = np.full(1 << k, np.nan), _bit_counts(k)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -14,11 +13,10 @@ import numpy as np
 
 from bayesieve.counts.information import class_information
 from bayesieve.counts.row_content import listed_by_counts
-from bayesieve.criteria import MAPCost
-from bayesieve.engine import IN_MEMORY, effective_jobs
+from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.problem import Search, SearchState, SubsetProblem, first_record
-from bayesieve.search.trace import Point, SearchTrace, StepRecorder, TraceRecorder, walks_from_bytes, walks_to_bytes
+from bayesieve.search.trace import Point, SearchTrace, StepRecorder, TraceRecorder
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 
@@ -27,6 +25,7 @@ _MOST_PASSES = 50  # of the fast search; it stops by itself when a round changes
 _WAVE = 4  # starts that run without knowing of each other: fixed, so that threads do not change results
 _QUICK_WORK = 2_000_000  # rows x candidates x other classes below which threads cost more than they bring
 _THOROUGH = 4  # times as many starts
+_AHEAD_WORK, _MOST_AHEAD = 20_000, 256  # rows, and moves, evaluated ahead before waste outweighs the calls saved
 
 
 @dataclass(frozen=True)
@@ -389,7 +388,8 @@ class MultiStart(Search):
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         """Search, and return all evaluated subsets; Ctrl-C or the end of ``max_seconds`` keeps those so far."""
-        rows, clock = problem.rows_for(self), Clock(self.max_seconds, progress)
+        problem.rows_for(self)
+        clock = Clock(self.max_seconds, progress)
         n_starts = int(self.n_starts or 0) or self._usual_starts(problem)
         rng = np.random.default_rng(self.seed)
         candidates = problem.candidates
@@ -397,16 +397,11 @@ class MultiStart(Search):
             candidates = listed_by_counts(problem.learnt.counts, candidates)
         zobrist = np.zeros(problem.n_features, dtype=np.uint64)
         zobrist[candidates] = rng.integers(1, 2**63, size=problem.n_varied, dtype=np.uint64)[: candidates.size]
-        key = self._key(problem, n_starts)
-        plain = isinstance(problem.criterion, MAPCost) and not (problem.constrained or problem.validated)
-        notes = rows.engine if plain else IN_MEMORY
-        note = notes.noted(key)
-        walks, known = ([], {}) if note is None else walks_from_bytes(note)
+        walks: list[TraceRecorder] = []
+        known: dict[int, float] = {}
         waves = _Waves(self, problem, candidates, zobrist, known, clock)
         for first in range(0, n_starts, _WAVE):
             seeds = rng.integers(0, 2**63, size=min(_WAVE, n_starts - first)).tolist()
-            if first + len(seeds) <= len(walks):
-                continue  # of a process that was ended
             with clock:
                 for walk in waves.run(seeds, self._workers(problem)):
                     known.update(walk.known)
@@ -414,8 +409,6 @@ class MultiStart(Search):
                 clock.show(len(walks), n_starts, problem.sign * min(known.values(), default=np.inf))
             if clock.is_up or not clock.complete:
                 break
-            if notes.keeps_notes and candidates.size:  # there is nothing to note without
-                notes.note(key, walks_to_bytes(walks, known))
         complete = clock.complete and len(walks) == n_starts
         with clock.ended_by_interrupt():  # the walks are not lost while they are put together
             return problem.trace(walks, complete=complete, seconds=clock.seconds)
@@ -424,18 +417,8 @@ class MultiStart(Search):
         n_starts = max(1, math.ceil(math.log2(max(2.0, problem.n_varied * problem.objective.total))))
         return _THOROUGH * n_starts if self.thorough and _is_quick(problem) else n_starts
 
-    def _key(self, problem: SubsetProblem, n_starts: int) -> str:
-        """A digest of all that decides what a search of the same rows finds."""
-        options = ("walks", n_starts, self.max_iter, self.seed, self.tol, problem.criterion.name, problem.evaluation)
-        digest = hashlib.sha256(repr((options, problem.names, problem.objective.total)).encode())
-        for array in (problem.candidates, problem.rows.priors, problem.rows.tables.bounds, problem.rows.class_totals):
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
-
     def _workers(self, problem: SubsetProblem) -> int:
         rows = problem.rows
-        if rows.engine.is_remote:
-            return _WAVE  # threads that wait together
         n_ratios = rows.n_rows * max(1, rows.n_classes - 1)
         if _is_quick(problem):
             return 1
@@ -471,15 +454,8 @@ class _Waves:
                     if not self.clock.complete:
                         break
             return finished
-        with self.problem.rows.engine.together(len(seeds)) as leave, ThreadPoolExecutor(workers) as pool:
-
-            def walk_along(seed: int) -> _Walk:
-                try:
-                    return self._walk(seed)
-                finally:
-                    leave()
-
-            futures = [pool.submit(walk_along, seed) for seed in seeds]
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(self._walk, seed) for seed in seeds]
             pending = set(futures)
             while pending:
                 with self.clock:  # a wait without limit could not be interrupted on every platform
@@ -507,8 +483,7 @@ class _Walk:
         self._candidates, self._zobrist = waves.candidates, waves.zobrist
         self._tol, self._sign = waves.options.tol, waves.problem.sign
         self._key = np.uint64(0)
-        rows = waves.problem.rows
-        self._batch = rows.engine.ahead(rows.n_rows)
+        self._batch = max(1, min(_MOST_AHEAD, _AHEAD_WORK // max(1, waves.problem.rows.n_rows)))
         self.known = waves.known.copy()
         self.recorder = first_record(state)
 

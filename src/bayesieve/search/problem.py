@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from numbers import Real
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.criteria import Criterion, MAPCost, RatioTables, ScoredRows, check_criterion, make_criterion
+from bayesieve.criteria import Criterion, MAPCost, ScoredRows, check_criterion, make_criterion
 from bayesieve.criteria.row_ratios import VERY_MANY_CLASSES
-from bayesieve.engine import IN_MEMORY, Parts, effective_jobs, map_in_threads
+from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress
 from bayesieve.search.trace import SearchTrace, TraceRecorder
 
@@ -421,33 +420,30 @@ class Measured:
         self._move_work = rows.n_rows * (rows.tables.n_classes - 1)
         can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
         start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
-        engine, block = (rows.engine, rows.block) if criterion.additive else (IN_MEMORY, rows.block.here)
-        self._is_remote = engine.is_remote
-        self._state: Parts[Any] = engine.parts(start, [block], rows.tables, rows.priors)
+        self._state: Any = start(rows.block, rows.tables, rows.priors)
 
     def reset(self) -> None:
-        self._state.update(methodcaller("reset", self._rows.priors))
+        self._state.reset(self._rows.priors)
 
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        self._state.update(methodcaller("multiply", features, adding))
+        self._state.multiply(features, adding)
 
     def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
         """Costs of subsets (n_subsets, n_features), asked for together; the current one is then the last of them."""
-        sums = self._state.reduce(_sums_of_subsets, self._criterion, self._rows.tables, subsets)
+        # From the logarithms, so that the way from one subset to another makes no difference.
+        sums = np.array([self._sums_of_current() for _ in self._state.walk(subsets)])
         return self._costs(sums, subsets.sum(axis=1))
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         tables, pieces = self._rows.tables, self._pieces(features.size)
         if len(pieces) == 1:
-            sums = self._state.reduce(self._criterion.sums, tables, features, adding)
-        elif self._is_remote:
-            sums = self._state.reduce(_sums_of_pieces, self._criterion, tables, features, adding, pieces)
+            sums = self._criterion.sums(self._state, tables, features, adding)
         else:
 
             def part(chosen: slice) -> np.ndarray:
-                return self._state.reduce(self._criterion.sums, tables, features[chosen], adding[chosen])
+                return self._criterion.sums(self._state, tables, features[chosen], adding[chosen])
 
-            self._state.update(methodcaller("scan"))  # what threads share
+            self._state.scan()  # what threads share
             # Threads would not end at Ctrl-C before their piece is done.
             n_jobs = 1 if tables.n_classes > VERY_MANY_CLASSES else self._n_jobs
             sums = np.concatenate(map_in_threads(part, pieces, n_jobs))
@@ -455,12 +451,14 @@ class Measured:
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Add features one after another; the costs of the subsets on the way."""
-        sums = self._state.reduce(self._criterion.path_sums, self._rows.tables, features)  # type: ignore[attr-defined]
+        sums = self._criterion.path_sums(self._state, self._rows.tables, features)  # type: ignore[attr-defined]
         return self._costs(sums, sizes)
 
     def own(self, size: int) -> float:
-        sums = self._state.reduce(self._criterion.own_sums, self._rows.tables)
-        return float(self._costs(sums[None, :], np.array([size]))[0])
+        return float(self._costs(self._sums_of_current()[None, :], np.array([size]))[0])
+
+    def _sums_of_current(self) -> np.ndarray:
+        return self._criterion.own_sums(self._state, self._rows.tables)
 
     def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         values = self._criterion.values(sums, sizes, self._rows.class_totals)
@@ -476,19 +474,8 @@ class Measured:
         if n <= _CANDIDATES_AT_ONCE and work < _PARALLEL_WORK:
             return [slice(0, n)]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)
-        if work >= _PARALLEL_WORK and not self._is_remote:
+        if work >= _PARALLEL_WORK:
             workers = effective_jobs(self._n_jobs)
             n_pieces = min(n, max(workers, -(-n_pieces // workers) * workers))
         ends = np.linspace(0, n, max(1, n_pieces) + 1).astype(int)
         return [slice(a, b) for a, b in pairwise(ends.tolist())]
-
-
-def _sums_of_pieces(
-    block: Any, criterion: Criterion, tables: RatioTables, features: np.ndarray, adding: np.ndarray, pieces: list[slice]
-) -> np.ndarray:
-    return np.concatenate([criterion.sums(block, tables, features[piece], adding[piece]) for piece in pieces])
-
-
-def _sums_of_subsets(block: Any, criterion: Criterion, tables: RatioTables, subsets: np.ndarray) -> np.ndarray:
-    """(n_subsets, n_sums), by the logarithms: the way from one subset to another makes no difference."""
-    return np.array([criterion.own_sums(block, tables) for _ in block.walk(subsets)])

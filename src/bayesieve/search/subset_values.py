@@ -87,8 +87,7 @@ def walk_subsets(
     values, validations, violations = np.full((3, len(subsets)), np.nan)
     measured = np.full((len(subsets), len(guide.constraints)), np.nan)
     work = problem.rows.n_rows * problem.n_features
-    parallel = work * len(subsets) > _PARALLEL_WORK and not problem.rows.engine.is_remote
-    at_once = effective_jobs(n_jobs) if parallel else 1
+    at_once = effective_jobs(n_jobs) if work * len(subsets) > _PARALLEL_WORK else 1
 
     def walk(numbers: np.ndarray) -> None:
         found, of_bounds = guide.of_subsets(subsets[numbers])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -161,28 +160,6 @@ class StepRecorder:
         moves = moves[order]
         key = np.bitwise_xor.reduce(self._keys[subset], initial=np.uint64(0)) ^ self._keys[moves]
         walk.record(moves, ~subset[moves], self._sign * costs[order], accepted[order], key, *facts)
-
-
-def walks_to_bytes(walks: list[TraceRecorder], known: Mapping[int, float]) -> bytes:
-    """Walks from the empty subset, and costs of subsets by key, exact to the last bit."""
-    moves, walk_of = joined(walks)
-    starts = [(walk.start.criterion, walk.start.validation, walk.start.violation) for walk in walks]
-    keys, costs = np.array(list(known), dtype=np.uint64), np.array(list(known.values()), dtype=float)
-    buffer = io.BytesIO()
-    arrays = {"known": keys, "costs": costs, "starts": np.array(starts), "walk_of": walk_of, **vars(moves)}
-    np.savez(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
-
-
-def walks_from_bytes(state: bytes) -> tuple[list[TraceRecorder], dict[int, float]]:
-    """What `walks_to_bytes` was given."""
-    with np.load(io.BytesIO(state), allow_pickle=False) as arrays:
-        known = dict(zip(arrays["known"].tolist(), arrays["costs"].tolist(), strict=True))
-        moves, walk_of = Moves(*(arrays[field.name] for field in fields(Moves))), arrays["walk_of"]
-        walks = [TraceRecorder(criterion, (), *facts) for criterion, *facts in arrays["starts"].tolist()]
-    for own, walk in enumerate(walks):
-        walk.parts.append(moves.at(walk_of == own))
-    return walks, known
 
 
 def joined(walks: list[TraceRecorder]) -> tuple[Moves, np.ndarray]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import ContingencyCounts, JointCodes, left_over, log_probabilities_of_all
-from bayesieve.engine import Parts
 from bayesieve.engine.progress import Clock, Progress, SearchProgress
 from bayesieve.parts import Allowed, Score
 from bayesieve.search import SearchTrace, TraceRecorder
@@ -127,7 +126,7 @@ class BoostedSelector(CodedSelector):
         targets = _targets(coded)
         walks = []
         if targets:
-            weights = coded.parts(_Weights, targets)
+            weights = _Weights(coded, targets)
             walks = [_AgainstRest(coded, weights, *target, self.smoothing) for target in enumerate(targets)]
         with clock:
             self._boost(walks, candidates, clock)
@@ -236,16 +235,14 @@ class _Weights:
 class _AgainstRest:
     """Boosting of one class (y = +1) against all others (y = -1); ``number`` : its position among the classes."""
 
-    def __init__(
-        self, coded: CodedTable, weights: Parts[_Weights], number: int, target: int, smoothing: Smoothing
-    ) -> None:
+    def __init__(self, coded: CodedTable, weights: _Weights, number: int, target: int, smoothing: Smoothing) -> None:
         self.target, self._number = target, number
         self.ended: str | None = None
         self.edge = 0.0
         self.idle_rounds = 0
         self._smoothing, self._names, self._weights = smoothing, coded.names, weights
-        self._total = weights.reduce(_Weights.total, number)
-        share = weights.reduce(_Weights.of_class, number) / self._total
+        self._total = weights.total(number)
+        share = weights.of_class(number) / self._total
         self.recorder = TraceRecorder((2.0 * share - 1.0) ** 2)
 
     @property
@@ -269,7 +266,7 @@ class _AgainstRest:
         if edge >= 1.0 - _TIE:
             return f"when {self._names[winner]} separated the classes without error"
         self._reweigh(winner, np.append(confidence[levels[winner] : levels[winner + 1]], confidence[-1]), edge)
-        rows = self._total**2 / self._weights.reduce(_Weights.squares, self._number)  # (sum w)^2 / sum w^2 (Kish)
+        rows = self._total**2 / self._weights.squares(self._number)  # (sum w)^2 / sum w^2 (Kish)
         if rows < min(_FEWEST_ROWS, _LEAST_SHARE * self._total):
             return f"when the weight was concentrated on {_counted(int(rows), 'row')}"
         return None
@@ -278,7 +275,7 @@ class _AgainstRest:
         """Where the levels of each feature start, the confidence h = 2 s - 1 of every level and, at the end, of unseen
         ones, and the edge r of every feature.
         """
-        counts: ContingencyCounts = self._weights.reduce(_Weights.counts, self._number)  # type: ignore[type-var]
+        counts = self._weights.counts(self._number)
         offsets, (rest, own) = counts.offsets, counts.class_counts
         logs = log_probabilities_of_all(counts.counts, offsets, self._total, self._smoothing)
         prior = np.log(own) - np.log(rest)
@@ -294,9 +291,8 @@ class _AgainstRest:
         """w <- w exp(-alpha y h), scaled to the same sum; ``confidence`` of each level of the winner."""
         alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
         factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
-        self._weights.update(_Weights.multiply, self._number, winner, factors)
-        total = self._weights.reduce(_Weights.total, self._number)
-        self._weights.update(_Weights.scale, self._number, self._total / total)
+        self._weights.multiply(self._number, winner, factors)
+        self._weights.scale(self._number, self._total / self._weights.total(self._number))
 
 
 def _targets(coded: CodedTable) -> list[int]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, Table
-from bayesieve.table.sources import CELLS_AHEAD, Piece, Source
+from bayesieve.table.sources import CELLS_AHEAD, Source
 from bayesieve.table.target import ClassRuns, Target, as_target
 
 if TYPE_CHECKING:
@@ -79,71 +77,27 @@ class ScannedTable(Table):
         self._kept.block_cells = min(_BLOCK_CELLS, n_bytes // (8 * _BLOCK_COPIES))
         self._kept.cells_ahead = min(CELLS_AHEAD, 2 * n_bytes // (8 * _BLOCK_COPIES))
 
-    def blocks(self, n_before: int = 0) -> Iterator[tuple[slice, Table]]:
-        """The rows of the source, in its order, in blocks: where they are among all, and their values; without the
-        first ``n_before`` blocks. Going through all blocks also keeps the rows that `keep` asked for.
+    def blocks(self) -> Iterator[tuple[slice, Table]]:
+        """Yield the rows of the source, in its order, in blocks: their positions among all, and their values. Going
+        through all blocks also keeps the rows that `keep` asked for.
         """
-        first_row = min(n_before * self.block_rows, self.source.n_rows)
-        begin = first_row if self.known is None else int(np.count_nonzero(self.known[:first_row]))
-        kept: list[pl.DataFrame] | None = None if n_before or self._kept.complete else []
-        wanted = self._kept.wanted
-        for frame in self.frames(first_row):
+        begin, kept, wanted = 0, list[Any](), self._kept.wanted
+        for frame in self.frames():
             end = begin + frame.height
-            if kept is not None and wanted.size:
+            if wanted.size and not self._kept.complete:
                 first, last = np.searchsorted(wanted, (begin, end))
                 kept.append(frame[wanted[first:last] - begin])
             yield slice(begin, end), self._in_memory(frame, begin)
             begin = end
         if kept:
-            self.take_over(kept)
+            self._kept.frames, self._kept.complete = kept, True
 
-    @property
-    def can_be_read_elsewhere(self) -> bool:
-        """Whether no piece is a copy among the temporary files of this machine."""
-        folders = {getattr(piece, "folder", None) for piece in self.source.pieces}
-        temporary = Path(tempfile.gettempdir()).resolve()
-        return not any(folder is not None and folder.path.resolve().is_relative_to(temporary) for folder in folders)
-
-    def parts(self, n_rows: int) -> Iterator[tuple[slice, TablePart]]:
-        """Neighbouring pieces of the source, of ``n_rows`` rows or more: the positions of their rows among all, and how
-        to read them elsewhere.
-        """
-        begin, first, last = 0, 0, 0
-        pieces: list[Piece] = []
-        for number, piece in enumerate(self.source.pieces, 1):
-            pieces.append(piece)
-            last += piece.n_rows
-            if last - first >= n_rows or number == len(self.source.pieces):
-                known = None if self.known is None else self.known[first:last]
-                end = begin + (last - first if known is None else int(np.count_nonzero(known)))
-                yield slice(begin, end), TablePart(tuple(pieces), self.names, known, self._given)
-                pieces, begin, first = [], end, last
-
-    def part(self, n_rows: int, codes: np.ndarray) -> tuple[ScannedTable, np.ndarray]:
-        """Pieces drawn evenly from the whole source, one at least and as many as ``n_rows`` rows need, and those that
-        every class needs; and whether they have each row, (n_rows,) bool. ``codes`` : classes of the rows.
-        """
-        sizes = np.array([piece.n_rows for piece in self.source.pieces])
-        known = np.ones(sizes.sum(), dtype=bool) if self.known is None else self.known
-        piece_of = np.repeat(np.arange(sizes.size), sizes)[known]
-        n = max(1, sizes.size * n_rows // max(1, self.n_rows))
-        parts = np.array_split(np.arange(sizes.size), n)
-        random = np.random.default_rng(0)
-        chosen = [int(random.choice(part)) for part in parts]
-        lacking = np.bincount(codes) * (np.bincount(codes[np.isin(piece_of, chosen)], minlength=codes.max() + 1) == 0)
-        numbers = sorted({*chosen, *(int(piece_of[np.argmax(codes == code)]) for code in np.flatnonzero(lacking))})
-        ends = np.cumsum(sizes)
-        among = np.concatenate([np.arange(ends[i] - sizes[i], ends[i]) for i in numbers])
-        source = self.source.part(numbers)
-        table = ScannedTable(source, None if self.known is None else self.known[among], None, self._given)
-        return table, np.isin(piece_of, numbers)
-
-    def frames(self, first_row: int = 0) -> Iterator[pl.DataFrame]:
-        """The rows that count, from this row of the source on, a block at a time."""
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows that count, a block at a time."""
         import polars as pl
 
-        begin = first_row
-        for frame in self.source.blocks(self.names, self.block_rows, first_row, self._kept.cells_ahead):
+        begin = 0
+        for frame in self.source.blocks(self.names, self.block_rows, 0, self._kept.cells_ahead):
             end = begin + frame.height
             yield frame if self.known is None else frame.filter(pl.Series(self.known[begin:end]))
             begin = end
@@ -157,15 +111,6 @@ class ScannedTable(Table):
     def keep(self, rows: np.ndarray) -> None:
         """Keep these ascending rows of the source in memory when all columns are next read."""
         self._kept.wanted, self._kept.frames, self._kept.complete = rows, [], False
-
-    def take_over(self, frames: list[pl.DataFrame]) -> None:
-        """Keep these frames, which hold the rows that `keep` asked for, with all columns."""
-        self._kept.frames, self._kept.complete = frames, True
-
-    @property
-    def wanted(self) -> np.ndarray:
-        """The rows of the source that `keep` asked for."""
-        return self._kept.wanted
 
     def column(self, i: int) -> Column:
         """The column at position ``i``, all of it in memory."""
@@ -236,31 +181,6 @@ class ScannedTable(Table):
 
     def read_once(self) -> ScannedTable:
         return self
-
-
-@dataclass(frozen=True)
-class TablePart:
-    """Some pieces of a `ScannedTable`, to be read by another process.
-
-    pieces : of the source; names : of the columns; known : the rows that count, None for all; kinds : how to read
-    columns.
-    """
-
-    pieces: tuple[Piece, ...]
-    names: tuple[str, ...]
-    known: np.ndarray | None
-    kinds: Mapping[str, str]
-
-    def frame(self, positions: Sequence[int]) -> pl.DataFrame:
-        """The columns at these positions, of the rows that count, as a dataframe."""
-        import polars as pl
-
-        frame = pl.concat([piece.read([self.names[i] for i in positions]) for piece in self.pieces])
-        return frame if self.known is None else frame.filter(pl.Series(self.known))
-
-    def table(self, frame: pl.DataFrame) -> Table:
-        """Columns that were read, as a table in memory."""
-        return _table_of(frame, self.kinds)
 
 
 def _table_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> Table:

@@ -76,17 +76,16 @@ def refuse_other_format(path: object, format: str, ending: str) -> None:
         raise ValueError(f"{path} ends in {suffix}, but would hold {format}; end the name in {ending}.")
 
 
-def lock(file: IO[bytes] | int) -> bool:
-    """Lock an open file or folder until it is closed or the process ends; False on systems that cannot.
+def _lock(file: IO[bytes]) -> None:
+    """Lock an open file until it is closed or the process ends, on systems that can.
 
-    OSError if another process has locked it, or the file system cannot.
+    OSError if another process has locked it, or the file system has no locks.
     """
     try:
         import fcntl
     except ImportError:  # Windows, where an open file cannot be deleted
-        return False
+        return
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return True
 
 
 class _NewFile:
@@ -112,7 +111,7 @@ class _NewFile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         file = os.fdopen(os.open(self._temporary, flags, mode), "wb")
         with contextlib.suppress(OSError):
-            lock(file)
+            _lock(file)
         return file
 
     def put(self, file: IO[bytes]) -> None:
@@ -139,7 +138,7 @@ class _NewFile:
         """Delete the temporary files of processes that were killed; those of others are locked."""
         for path in self._target.parent.glob(f"{glob.escape(self._prefix)}{'?' * 12}.tmp"):
             with contextlib.suppress(OSError), path.open("r+b") as file:
-                lock(file)
+                _lock(file)
                 path.unlink()
 
     @contextlib.contextmanager
