@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import gc
+import os
 import shutil
+import signal
 import sqlite3
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB, scan
+from bayesieve.classifier.predicting import levels_of_columns
 from bayesieve.table.reading import read_header, read_table
 from tests.cli.conftest import GERMAN
 
@@ -96,7 +100,8 @@ def test_values_of_sqlite_have_a_type_each() -> None:
         "mixed": [1, 2.5, None],
         "dirty": [1, "unknown", 2.5],
         "day": ["2024-02-29", None, "1969-07-20"],
-        "moment": ["2024-02-29 10:00", "1969-07-20T20:17:40.25", "2024-03-01"],
+        "moment": ["2024-02-29 10:00", "1969-07-20T20:17:40.250001", "2024-03-01"],
+        "offset": ["2024-02-29 10:00:00+02:00", "2024-02-29T08:00:00Z", "29.02.2024 08:00"],
         "no_day": ["2024-02-30", "2024-02-29", "2024-02-28"],
         "bytes": [b"\xff", b"", 1],
         "nothing": [None, None, None],
@@ -105,18 +110,87 @@ def test_values_of_sqlite_have_a_type_each() -> None:
     sqlite("types.sqlite", t=pl.DataFrame({name: pl.Series(values, dtype=pl.Object) for name, values in rows.items()}))
     with closing(sqlite3.connect("types.sqlite")) as connection, connection:
         connection.execute("UPDATE t SET wrong = CAST(X'4dfc6e' AS TEXT) WHERE mixed = 1")  # not UTF-8
-    moments = [dt.datetime(2024, 2, 29, 10), dt.datetime(1969, 7, 20, 20, 17, 40, 250_000), dt.datetime(2024, 3, 1)]
+    moments = [dt.datetime(2024, 2, 29, 10), dt.datetime(1969, 7, 20, 20, 17, 40, 250_001), dt.datetime(2024, 3, 1)]
     assert read_table("types.sqlite").to_dict(as_series=False) == {
         "blank": [1, None, 3],
         "mixed": [1.0, 2.5, None],
         "dirty": ["1", "unknown", "2.5"],
         "day": [dt.date(2024, 2, 29), None, dt.date(1969, 7, 20)],
         "moment": moments,
+        "offset": [dt.datetime(2024, 2, 29, 8)] * 3,
         "no_day": rows["no_day"],
-        "bytes": [b"\xff", b"", b"1"],
+        "bytes": ["\\xff", "", "1"],
         "nothing": [None] * 3,
         "wrong": ["M\ufffdn", "ok", "ok"],
     }
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_model_reads_each_value_of_sqlite_alone() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    training = pl.DataFrame(
+        {
+            "number": rng.normal(size=600).round(3) + y,
+            "text": [f"{v}.0" for v in rng.integers(0, 3, 600) + y],
+            "whole": pl.Series([f"{v}" for v in rng.integers(0, 3, 600) + y], dtype=pl.Categorical),
+            "flag": (rng.random(600) < 0.3 + 0.4 * y).tolist(),
+            "day": [dt.date(2024, 1, 1) + dt.timedelta(int(v)) for v in rng.integers(0, 90, 600) + 30 * y],
+        }
+    )
+    model = SelectiveNB(pairs=0).fit(training, y)
+    rows = [(0.1 + 0.2, "2.0", 2, 1, "2024-03-01"), ("1e-3", "1.0", 1.0, "TRUE", "2024-03-01 00:00")]
+    others = [("n/a", 7, "x", None, "soon"), (b"1", None, b"2", 2.5, 20_000)]
+    scores = []
+    for k, tables in enumerate((rows[:1], rows[1:], [*rows, *others], [*others, *rows[::-1]])):
+        with closing(sqlite3.connect(f"{k}.db")) as connection, connection:
+            connection.execute("CREATE TABLE t (number, text, whole, flag, day)")
+            connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", tables)
+        scores.append(model.predict_proba(f"{k}.db")[:, 1].tolist())
+        assert read_table(f"{k}.db", levels_of_columns(model)).height == len(tables)
+    alone = [*scores[0], *scores[1]]
+    typed = pl.DataFrame(
+        {
+            "number": [0.1 + 0.2, 1e-3],
+            "text": ["2.0", "1.0"],
+            "whole": [2, 1],
+            "flag": [True, True],
+            "day": ["2024-03-01"] * 2,
+        }
+    )
+    assert np.allclose(alone, model.predict_proba(typed)[:, 1], atol=1e-12)
+    assert scores[2][:2] == alone
+    assert scores[3][2:] == alone[::-1]
+
+
+def test_views_of_a_file_read_nothing_else(tmp_path: Path) -> None:
+    library = pytest.importorskip("duckdb")
+    Path("secret.txt").write_text("api key\n")
+    secret = pl.DataFrame({"note": ["api key"]})
+    with library.connect("evil.duckdb") as connection:
+        connection.execute(f"CREATE VIEW reads AS SELECT content FROM read_text('{tmp_path}/secret.txt')")
+    with pytest.raises(ValueError, match=r"reads other files, which is refused\. If you trust it, connect with DuckDB"):
+        scan("evil.duckdb::reads")
+    with pytest.raises(ValueError, match="reads other files"):
+        scan(f"evil.duckdb::SELECT * FROM read_text('{tmp_path}/secret.txt')")
+    with pytest.raises(ValueError, match="secret does not exist"):
+        scan("evil.duckdb::SELECT * FROM secret")
+    with library.connect("evil.duckdb", read_only=True) as connection:  # the file was closed
+        rows = pl.concat(scan("SELECT * FROM reads", connection=connection).blocks())
+    assert rows.rows() == [("api key\n",)]
+    assert secret.height == 1
+    with closing(sqlite3.connect("evil.sqlite")) as connection:
+        connection.execute("CREATE VIEW v AS SELECT file FROM pragma_database_list")
+    with pytest.raises(ValueError, match="unsafe use of virtual table"):
+        scan("evil.sqlite")
+
+
+def test_an_interrupt_stops_a_query_of_sqlite() -> None:
+    sqlite("one.db", t=pl.DataFrame({"a": [1]}))
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) AS n FROM c"
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        scan(f"one.db::{endless}")
 
 
 def test_files_that_are_no_databases(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,28 +12,11 @@ import narwhals as nw
 import polars as pl
 
 from bayesieve.table.backends import refuse_duplicates
-from bayesieve.table.column_files import scan_files, unified
-from bayesieve.table.reading import checked_path
-from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Source, digest, relation_of, write_blocks, writing
+from bayesieve.table.column_files import FileSource, scan_files, unified
+from bayesieve.table.sources import BLOCK_ROWS, Folder, Piece, Source, digest, write_blocks, writing
 from bayesieve.table.values import canonical_text
-from bayesieve.words import named
 
 _BYTES_PER_CELL = 8  # of a Dask dataframe
-_DUCKDB_TABLES = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
-_SQLITE_TABLES = "SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*'"
-# What a value of SQLite, where every value has a type, is read as; there, blanks and dates are texts.
-_KIND = """CASE WHEN coalesce({0}, '') = '' THEN NULL WHEN {0} IS date(julianday({0})) THEN 'date'
-WHEN {0} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9][ T]*' AND julianday({0}) NOT NULL THEN 'moment'
-ELSE typeof({0}) END"""
-_SECONDS, _OF_SECOND = "CAST(strftime('%s', {0}) AS INTEGER)", "CAST(substr(strftime('%f', {0}), 4) AS INTEGER)"
-_TYPES: tuple[tuple[set[str], Any, str], ...] = (  # the first that holds all kinds of a column, and how to get there
-    ({"integer"}, pl.Int64(), "NULLIF({0}, '')"),
-    ({"integer", "real"}, pl.Float64(), "CAST(NULLIF({0}, '') AS REAL)"),
-    ({"date"}, pl.Date(), "CAST(julianday({0}) - 2440587.5 AS INTEGER)"),
-    ({"date", "moment"}, pl.Datetime("ms"), f"{_SECONDS} * 1000 + {_OF_SECOND}"),
-    ({"integer", "real", "date", "moment", "text"}, pl.String(), "CAST({0} AS TEXT)"),
-    ({"integer", "real", "date", "moment", "text", "blob"}, pl.Binary(), "CAST({0} AS BLOB)"),
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,9 +200,7 @@ class LazySource(Source):
         """The rows on disk."""
         folder = Folder(self.parent)
         if nw.dependencies.is_duckdb_relation(self.query):
-            paths = [folder.path / "rows.parquet"]
-            with writing(folder.path):
-                self.query.write_parquet(str(paths[0]), compression="lz4", row_group_size=BLOCK_ROWS)
+            paths = [_write_relation(self.query, folder)]
         elif _is_polars(self.query):
             blocks = self.query.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True, engine="streaming")
             paths = write_blocks(blocks, folder.path)
@@ -266,79 +244,29 @@ def scan_query(query: Any, parent: str | Path | None) -> LazySource:
         empty = nw.from_native(query).head(0).collect("polars").to_native()
         return LazySource(empty.schema, query=query, parent=parent)
     relation = _readable(query)
+    return LazySource(_schema_of_relation(relation), query=relation, parent=parent)
+
+
+def copy_relation(relation: Any, folder: Folder) -> FileSource:
+    """Copy the rows of a DuckDB relation into a folder."""
+    readable = _readable(relation)
+    schema = _schema_of_relation(readable)
+    return scan_files([_write_relation(readable, folder)], schema, folder)
+
+
+def _schema_of_relation(relation: Any) -> pl.Schema:
     none = relation.limit(0)
     try:
-        schema = none.pl().schema
+        return none.pl().schema
     except ImportError:  # of pyarrow; without it, DuckDB complains of leaks when Python ends
-        schema = pl.DataFrame(none).schema
-    return LazySource(schema, query=relation, parent=parent)
+        return pl.DataFrame(none).schema
 
 
-def scan_database(file: Path, inside: str, parent: Path | None) -> Source:
-    """The rows of a table, a view or a query, ``inside`` a file of SQLite or DuckDB.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is no database or cannot be read, if there is no such table, or none is named among several.
-    """
-    if not checked_path(file).is_file():
-        raise FileNotFoundError(f"There is no file {file}; check its name and folder.")
-    try:
-        with file.open("rb") as opened:
-            begin = opened.read(16)
-        if begin.startswith(b"SQLite format 3"):
-            with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                query = _query_of(file, inside, connection.execute(_SQLITE_TABLES).fetchall())
-                return _scan_sqlite(connection, query, parent)
-        if begin[8:12] == b"DUCK":
-            import duckdb
-
-            database = duckdb.connect(str(file), read_only=True)
-            query = _query_of(file, inside, database.execute(_DUCKDB_TABLES).fetchall())
-            return scan_query(relation_of(database, query), parent)
-    except ModuleNotFoundError:
-        raise ValueError(f"{file} is read by DuckDB; run pip install 'bayesieve[scale]'.") from None
-    except Exception as error:
-        if isinstance(error, ValueError):
-            raise
-        raise ValueError(
-            f"{file} cannot be read ({str(error).splitlines()[0]}); check the file and the query."
-        ) from error
-    raise ValueError(f"{file} is neither a SQLite nor a DuckDB database; it is damaged or has a wrong file extension.")
-
-
-def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str:
-    """The query for what is named, from the schemas and names of all tables."""
-    known = {n if s == "main" else f"{s}.{n}": f"SELECT * FROM {_quoted(s)}.{_quoted(n)}" for s, n in tables}
-    if inside in known or re.match(r"(SELECT|WITH)\s", inside, re.IGNORECASE):
-        return known.get(inside, inside)
-    if inside or len(known) != 1:
-        problem = f"has no table {inside!r}; it has" if inside or not known else "holds several tables,"
-        asked = f"; name one, as in {file}::{next(iter(known))}" if known else ""
-        raise ValueError(f"{file} {problem} {named(known) or 'none'}{asked}.")
-    return next(iter(known.values()))
-
-
-def _scan_sqlite(connection: sqlite3.Connection, query: str, parent: Path | None) -> Source:
-    """The rows of a query, copied in the types that all values of a column have."""
-    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-    connection.execute("BEGIN")  # of one moment
-    rows = f"FROM ({query.rstrip().rstrip(';')}\n)"
-    names = [column[0] for column in connection.execute(f"SELECT * {rows} LIMIT 0").description]
-    found = ", ".join(f"group_concat(DISTINCT {_KIND.format(_quoted(name))})" for name in names)
-    schema, columns = {}, []
-    for name, of_values in zip(names, connection.execute(f"SELECT {found} {rows}").fetchone(), strict=True):
-        kinds = set((of_values or "text").split(","))
-        schema[name], cast = next((dtype, cast) for known, dtype, cast in _TYPES if kinds <= known)
-        columns.append(cast.format(_quoted(name)))
-    cursor, folder = connection.execute(f"SELECT {', '.join(columns)} {rows}"), Folder(parent)
-    blocks = iter(partial(cursor.fetchmany, BLOCK_ROWS), [])
-    stored = {name: pl.Int64() if dtype.is_temporal() else dtype for name, dtype in schema.items()}
-    frames = (pl.DataFrame(block, stored, orient="row").cast(schema) for block in blocks)
-    return scan_files(write_blocks(frames, folder.path), pl.Schema(schema), folder)
+def _write_relation(relation: Any, folder: Folder) -> Path:
+    path = folder.path / "rows.parquet"
+    with writing(folder.path):
+        relation.write_parquet(str(path), compression="lz4", row_group_size=BLOCK_ROWS)
+    return path
 
 
 def _chosen(query: Any, names: list[str]) -> Any:
@@ -348,11 +276,12 @@ def _chosen(query: Any, names: list[str]) -> Any:
 
         return query.select(selectors.by_name(*names))
     if nw.dependencies.is_duckdb_relation(query):
-        return query.project(", ".join(map(_quoted, names)))
+        return query.project(", ".join(map(quoted_name, names)))
     return query.select(*["`" + name.replace("`", "``") + "`" for name in names])
 
 
-def _quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
+    """Return a name in quotation marks, for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -363,7 +292,7 @@ def _readable(relation: Any) -> Any:
         if dtype == "INTERVAL":
             raise ValueError(f"Column {name!r} holds intervals of DuckDB; convert it to a number, such as seconds.")
         is_text = dtype in ("UUID", "BIT")
-        columns.append(f"{_quoted(name)}::VARCHAR AS {_quoted(name)}" if is_text else _quoted(name))
+        columns.append(f"{quoted_name(name)}::VARCHAR AS {quoted_name(name)}" if is_text else quoted_name(name))
     return relation.project(", ".join(columns))
 
 

@@ -45,7 +45,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
         by their first bytes. A table of a database is named as in `scan`.
     levels : mapping from str to FeatureLevels, optional
         Levels of a model's columns by name. Rows to be scored are read with them: types are not inferred from the rows
-        of a text table, so the meaning of a value does not depend on the other rows.
+        of a text table or of SQLite, so the meaning of a value does not depend on the other rows.
 
     Returns
     -------
@@ -61,9 +61,9 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     import polars as pl
 
     if database_in(path):
-        from bayesieve.table.sources import scan
+        from bayesieve.table.sources import scan, scan_to_score
 
-        return pl.concat(scan(path).blocks())
+        return pl.concat((scan(path) if levels is None else scan_to_score(path, levels)).blocks())
     path = checked_path(path)
     if not is_stream(path) and not path.exists():
         raise FileNotFoundError(f"There is no file {path}; check its name and folder.")

@@ -380,7 +380,7 @@ def scan(
 
 
 def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels]) -> Source:
-    """As `scan`; the values of text files are read by the levels of a model, so that no types are inferred."""
+    """Scan rows whose values are read by the levels of a model: no types are inferred from the rows."""
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if _is_list_of_paths(paths):
         table = _scan_paths(paths, None, levels)
@@ -401,9 +401,9 @@ def _scan_paths(
     from bayesieve.table.column_files import files_of, scan_files
 
     if len(paths) == 1 and (database := database_in(paths[0])):
-        from bayesieve.table.queries import scan_database
+        from bayesieve.table.databases import scan_database
 
-        return scan_database(*database, parent)
+        return scan_database(*database, parent, levels)
     files = files_of(paths)
     formats = [format_of(path) for path in files]
     for path, name in zip(files, formats, strict=True):

@@ -212,8 +212,12 @@ class TextTable:
             self._empty.append(empty_rows(block))
             n_last += block[:, -1].null_count()
             present |= {column.name for column in block.get_columns() if column.null_count() < block.height}
-            learns = self._is_whole or self._levels is None  # or else only `blocks` reads the values
-            typed = {name: texts.add(block[name].alias("")) for name, texts in self._texts.items() if learns}
+            learns = self._is_whole or self._levels is None  # or else only `blocks` reads the values, except dates
+            typed = {
+                name: texts.add(block[name].alias(""))
+                for name, texts in self._texts.items()
+                if learns or (isinstance(texts, ScoredText) and texts.as_dates)
+            }
             if self._is_whole:
                 self._whole = pl.DataFrame([typed.get(name, block[name]).alias(name) for name in types])
         self._blank = blank_lines(self._text, self._empty, n_last)
@@ -233,8 +237,12 @@ class TextTable:
         decimal_comma = self._text.separator != ","
         if self._levels is None:
             return TextType(decimal_comma=decimal_comma)
-        is_number = name in self._levels and self._levels[name].type == "number"
-        return ScoredText(decimal_comma=decimal_comma and is_number, as_numbers=name in numbers)
+        type_ = self._levels[name].type if name in self._levels else "text"
+        return ScoredText(
+            decimal_comma=decimal_comma and type_ == "number",
+            as_numbers=name in numbers,
+            as_dates=type_ in ("date", "datetime"),
+        )
 
     def _blocks(self) -> Iterator[pl.DataFrame]:
         if self._is_whole:

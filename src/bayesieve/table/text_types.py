@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesieve.parts import is_number
+from bayesieve.table.text_dates import DayMonthOrder, dates, moments
 from bayesieve.table.values import Scalar, canonical_text, format_temporal, number_type, parse_number
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ class TextType:
     ----------
     decimal_comma : bool
         Whether ``1,5`` may be a number.
+    dates_only : bool
+        Whether texts of digits stay texts, as in a database, where numbers have a type.
 
     Attributes
     ----------
@@ -40,16 +44,13 @@ class TextType:
         Whether a value is more than a mark of a missing number.
     """
 
-    def __init__(self, *, decimal_comma: bool = False) -> None:
+    def __init__(self, *, decimal_comma: bool = False, dates_only: bool = False) -> None:
         commas = [lambda texts: _floats(decimal_points(texts))] if decimal_comma else []
+        self._order = DayMonthOrder()
         # Lists of readers, each of which also reads all that the one before it does.
-        self._readers: list[list[Reader]] = [
-            [_integers, _floats, *commas],
-            [_booleans],
-            [_dates],
-            [_datetimes],
-            [_times],
-        ]
+        of_dates: list[list[Reader]] = [[partial(self._in_order, dates), partial(self._in_order, moments)]]
+        others: list[list[Reader]] = [[_integers, _floats, *commas], [_booleans], [_times]]
+        self._readers = of_dates if dates_only else [*others, *of_dates]
         self.has_text = False
         self.has_values = False
 
@@ -67,14 +68,14 @@ class TextType:
             typed = _read_all(cleaned, left[0])
             if typed is not None:
                 self._readers = [left]
-                return typed
+                return typed if self._order.is_clear else trimmed
         self._readers = []
         return trimmed
 
     def read(self, column: pl.Series) -> pl.Series:
         """Some of the values in the type of all."""
         trimmed = _trimmed(column)
-        if not self.has_text or (self.has_values and not self._readers):
+        if not self.has_text or (self.has_values and not (self._readers and self._order.is_clear)):
             return trimmed
         cleaned = _without_marks(trimmed)
         return self._readers[0][0](cleaned) if self.has_values else cleaned.cast(float)
@@ -86,6 +87,14 @@ class TextType:
 
         return self.read(pl.Series(dtype=pl.String)).dtype if self.has_values else pl.Null()
 
+    def _in_order(self, reader: Reader, texts: pl.Series) -> pl.Series:
+        """Read dates; until a value proves the order of day and month, the day is taken to come first."""
+        values = reader(texts)
+        if values.null_count() == texts.null_count():
+            return values
+        self._order.add(texts)
+        return reader(self._order.to_iso(texts, default=True))
+
 
 class ScoredText:
     """A text column as the levels of a model read it: value by value, whatever else it holds.
@@ -96,17 +105,22 @@ class ScoredText:
         Whether ``1,5`` is a number.
     as_numbers : bool
         Whether `add` returns numbers if all values are some.
+    as_dates : bool
+        Whether all values together show the order of day and month.
     """
 
     has_text = has_values = True
 
-    def __init__(self, *, decimal_comma: bool, as_numbers: bool) -> None:
-        self._decimal_comma, self._as_numbers = decimal_comma, as_numbers
+    def __init__(self, *, decimal_comma: bool, as_numbers: bool, as_dates: bool) -> None:
+        self._decimal_comma, self._as_numbers, self.as_dates = decimal_comma, as_numbers, as_dates
+        self._order = DayMonthOrder()
 
     def add(self, column: pl.Series) -> pl.Series:
-        """All values."""
+        """Take note of more values; return them as far as all values so far show what they are."""
         import polars as pl
 
+        if self.as_dates:
+            self._order.add(_trimmed(column))
         texts = self.read(column)
         if not self._as_numbers:
             return texts
@@ -114,7 +128,9 @@ class ScoredText:
         return texts if unreadable.any() else pl.Series(values, nan_to_null=True)
 
     def read(self, column: pl.Series) -> pl.Series:
-        """Some of the values, as text."""
+        """Return some of the values as text, dates in ISO 8601."""
+        if self.as_dates:
+            return self._order.to_iso(_trimmed(column))
         return decimal_points(column) if self._decimal_comma else column
 
     @property
@@ -149,9 +165,17 @@ def numbers_of_texts(column: pl.Series, type_: str) -> tuple[np.ndarray, np.ndar
     cleaned = _without_marks(_trimmed(column))
     numbers = _fast_numbers(cleaned, type_)
     rest = np.flatnonzero(np.isnan(numbers) & cleaned.is_not_null().to_numpy())
+    texts = cleaned.gather(rest)
+    if type_ in _DATED and rest.size:
+        order = DayMonthOrder()
+        order.add(texts)
+        texts = order.to_iso(texts)
+        numbers[rest] = _fast_numbers(texts, type_)
     unreadable = np.zeros(len(numbers), dtype=bool)
     known: dict[str, float | None] = {}
-    for row, text in zip(rest.tolist(), cleaned.gather(rest).to_list(), strict=True):
+    for row, text in zip(rest.tolist(), texts.to_list(), strict=True):
+        if not np.isnan(numbers[row]):
+            continue
         if text not in known:
             known[text] = _number_of_text(text, type_)
         number = known[text]
@@ -223,6 +247,8 @@ def _number_of_text(text: str, type_: str) -> float | None:
     """One trimmed text that the fast readers cannot read as a number; None if it cannot be read at all."""
     if type_ == "number" and text in (*_TRUE, *_FALSE):
         return float(text in _TRUE)
+    if type_ in _DATED:
+        text = DayMonthOrder().to_iso(_series([text]))[0]
     numbers = _fast_numbers(_series([text]), type_)
     if not np.isnan(numbers[0]):
         return float(numbers[0])
@@ -281,21 +307,10 @@ def _booleans(column: pl.Series) -> pl.Series:
     return column.replace_strict(texts, default=None, return_dtype=pl.Boolean)
 
 
-def _dates(column: pl.Series) -> pl.Series:
-    return column.str.to_date("%Y-%m-%d", strict=False)
-
-
-def _datetimes(column: pl.Series) -> pl.Series:
-    utc = column.str.replace(r"(Z|\+00:?00)$", "")
-    plain = utc.str.replace("T", " ", literal=True)
-    moments = plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
-    minutes = plain.str.to_datetime("%Y-%m-%d %H:%M", strict=False, time_unit="us")
-    return moments.fill_null(minutes)
-
-
 def _times(column: pl.Series) -> pl.Series:
     return column.str.to_time("%H:%M:%S%.f", strict=False)
 
 
 _OF_TEXT = ("text", "category", "mixed")
-_READERS: dict[str, Reader] = {"number": _floats, "date": _dates, "datetime": _datetimes, "time": _times}
+_READERS: dict[str, Reader] = {"number": _floats, "date": dates, "datetime": moments, "time": _times}
+_DATED = ("date", "datetime")

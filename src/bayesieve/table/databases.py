@@ -1,0 +1,227 @@
+"""Tables, views and queries in files of SQLite and DuckDB, copied to Parquet."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from bayesieve.table.column_files import scan_files
+from bayesieve.table.queries import copy_relation, quoted_name
+from bayesieve.table.reading import checked_path
+from bayesieve.table.sources import BLOCK_ROWS, Folder, Source, relation_of, write_blocks
+from bayesieve.table.text_types import TextType
+from bayesieve.table.values import canonical_text
+from bayesieve.words import named
+
+if TYPE_CHECKING:
+    from bayesieve.table.levels import FeatureLevels
+
+_DUCKDB_TABLES = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
+_SQLITE_TABLES = "SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*'"
+# Settings that a file of DuckDB from elsewhere must not have: its views could read other files, load code that
+# accesses a network, or read variables of the calling program.
+_DUCKDB_CONFIG: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
+# SQLite calls back after this many steps of its virtual machine, about a millisecond.
+_STEPS = 10_000
+# The class of a value of SQLite, where values have types and columns do not; blanks and dates are texts.
+_CLASS = """CASE WHEN coalesce({0}, '') = '' THEN NULL WHEN typeof({0}) <> 'text' THEN typeof({0})
+WHEN {0} GLOB '*[0-9][-./][0-9]*[-./][0-9]*' THEN 'date' ELSE 'text' END"""
+
+
+def scan_database(
+    file: Path, inside: str, parent: Path | None, levels: Mapping[str, FeatureLevels] | None = None
+) -> Source:
+    """Copy the rows of a table, a view or a query of a SQLite or DuckDB file.
+
+    Parameters
+    ----------
+    file : Path
+    inside : str
+        The name of a table or view, or a query; may be empty if the file has one table.
+    parent : Path or None
+        Where to make the folder of the copy.
+    levels : mapping from the names of a model's columns to their levels, optional
+        Types of columns that have none in the file follow from them instead of the values.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no database or cannot be read, if there is no such table, or none is named among several.
+    """
+    if not checked_path(file).is_file():
+        raise FileNotFoundError(f"There is no file {file}; check its name and folder.")
+    try:
+        with file.open("rb") as opened:
+            begin = opened.read(16)
+        if begin.startswith(b"SQLite format 3"):
+            return _scan_sqlite(file, inside, parent, levels)
+        if begin[8:12] == b"DUCK":
+            return _scan_duckdb(file, inside, parent)
+    except ModuleNotFoundError:
+        raise ValueError(f"{file} is read by DuckDB; run pip install 'bayesieve[scale]'.") from None
+    except Exception as error:
+        if isinstance(error, ValueError):
+            raise
+        raise ValueError(
+            f"{file} cannot be read ({str(error).splitlines()[0]}); check the file and the query."
+        ) from error
+    raise ValueError(f"{file} is neither a SQLite nor a DuckDB database; it is damaged or has a wrong file extension.")
+
+
+def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str:
+    """Return the query for a table, a view or a query, from the schemas and names of all tables."""
+    queries = {
+        name if schema == "main" else f"{schema}.{name}": f"SELECT * FROM {quoted_name(schema)}.{quoted_name(name)}"
+        for schema, name in tables
+    }
+    if inside in queries or re.match(r"(SELECT|WITH)\s", inside, re.IGNORECASE):
+        return queries.get(inside, inside)
+    if inside or len(queries) != 1:
+        problem = f"has no table {inside!r}; it has" if inside or not queries else "holds several tables,"
+        remedy = f"; name one, as in {file}::{next(iter(queries))}" if queries else ""
+        raise ValueError(f"{file} {problem} {named(queries) or 'none'}{remedy}.")
+    return next(iter(queries.values()))
+
+
+def _scan_duckdb(file: Path, inside: str, parent: Path | None) -> Source:
+    """Copy rows of a DuckDB file that can read and write nothing but itself and the folder of the copy."""
+    import duckdb
+
+    folder = Folder(parent)
+    copies = "'" + str(folder.path.absolute()).replace("'", "''") + "'"
+    with closing(duckdb.connect(str(file), read_only=True, config=_DUCKDB_CONFIG)) as connection:
+        connection.execute(f"SET temp_directory = {copies}; SET allowed_directories = [{copies}]")
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        query = _query_of(file, inside, connection.execute(_DUCKDB_TABLES).fetchall())
+        try:
+            return copy_relation(relation_of(connection, query), folder)
+        except ValueError as error:
+            if isinstance(error.__cause__, duckdb.PermissionException):
+                raise ValueError(
+                    f"A view or query of {file} reads other files, which is refused. If you trust it, connect with "
+                    "DuckDB and scan the query with connection=."
+                ) from error
+            raise
+
+
+def _scan_sqlite(file: Path, inside: str, parent: Path | None, levels: Mapping[str, FeatureLevels] | None) -> Source:
+    """Copy rows of a SQLite file, whose columns get the types of their values, or those of a model's levels."""
+    with (
+        closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+        _stoppable(connection),
+    ):
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        connection.execute("PRAGMA trusted_schema = OFF")  # views may not call functions with side effects
+        connection.execute("BEGIN")  # all queries see the rows of one moment
+        query = _query_of(file, inside, connection.execute(_SQLITE_TABLES).fetchall())
+        rows = f"FROM ({query.rstrip().rstrip(';')}\n)"
+        columns = _sqlite_columns(connection, rows, levels)
+        schema = pl.Schema({column.name: column.dtype for column in columns})
+        folder = Folder(parent)
+        frames = (
+            pl.DataFrame([*map(_SqliteColumn.read, columns, block)])
+            for block in _sqlite_blocks(connection, rows, columns)
+        )
+        return scan_files(write_blocks(frames, folder.path), schema, folder)
+
+
+@contextmanager
+def _stoppable(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let Ctrl-C stop long queries: the handler is Python code, in which signals are delivered."""
+    connection.set_progress_handler(lambda: 0, _STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        # SQLite drops an exception that is raised in the handler, and reports that it was interrupted.
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            raise KeyboardInterrupt from None
+        raise
+
+
+class _SqliteColumn:
+    """One column of a query of SQLite, with the type that holds its values.
+
+    Parameters
+    ----------
+    name : str
+    classes : set of str
+        Storage classes of the values: integer, real, text, blob, or date for texts that look like dates.
+    level : FeatureLevels or None
+        Levels that values are to be coded by.
+    """
+
+    def __init__(self, name: str, classes: set[str], level: FeatureLevels | None) -> None:
+        self.name, self._classes = name, classes
+        # Levels of numbers read numbers alone and among texts alike; all others read the text of each value.
+        as_text = level is not None and (level.kind, level.type) != ("numeric", "number")
+        self._number: pl.DataType | None = None
+        if classes and classes <= {"integer", "real"} and not as_text:
+            self._number = pl.Int64() if classes == {"integer"} else pl.Float64()
+        self.dates = TextType(dates_only=True) if classes == {"date"} and level is None else None
+
+    @property
+    def dtype(self) -> pl.DataType:
+        """The type in which `read` returns values."""
+        if self._number is not None:
+            return self._number
+        return pl.String() if self.dates is None else self.dates.dtype
+
+    @property
+    def sql(self) -> str:
+        """The expression that selects the column."""
+        column = quoted_name(self.name)
+        if self._number is None:
+            return column
+        return f"NULLIF({column}, '')" if self._number == pl.Int64 else f"CAST(NULLIF({column}, '') AS REAL)"
+
+    def read(self, values: Sequence[Any]) -> pl.Series:
+        """Return some of the values as a series."""
+        if self._number is not None:
+            return pl.Series(self.name, values, dtype=self._number)
+        if self._classes - {"text", "date"}:
+            values = [value if value is None or type(value) is str else canonical_text(value) for value in values]
+        texts = pl.Series(self.name, values, dtype=pl.String)
+        return texts if self.dates is None else self.dates.read(texts).alias(self.name)
+
+
+def _sqlite_columns(
+    connection: sqlite3.Connection, rows: str, levels: Mapping[str, FeatureLevels] | None
+) -> list[_SqliteColumn]:
+    """Find the types of the columns of ``rows``, the FROM clause of a query."""
+    names = [column[0] for column in connection.execute(f"SELECT * {rows} LIMIT 0").description]
+    lists = ", ".join(f"group_concat(DISTINCT {_CLASS.format(quoted_name(name))})" for name in names)
+    classes = connection.execute(f"SELECT {lists} {rows}").fetchone()
+    columns = [
+        _SqliteColumn(
+            name, set(of_values.split(",")) if of_values else set(), None if levels is None else levels.get(name)
+        )
+        for name, of_values in zip(names, classes, strict=True)
+    ]
+    dated = [column for column in columns if column.dates is not None]
+    for block in _sqlite_blocks(connection, rows, dated):
+        for column, values in zip(dated, block, strict=True):
+            assert column.dates is not None
+            column.dates.add(pl.Series(values, dtype=pl.String))
+    return columns
+
+
+def _sqlite_blocks(
+    connection: sqlite3.Connection, rows: str, columns: Sequence[_SqliteColumn]
+) -> Iterator[tuple[Sequence[Any], ...]]:
+    """Yield the values of columns, block after block."""
+    if columns:
+        cursor = connection.execute(f"SELECT {', '.join(column.sql for column in columns)} {rows}")
+        yield from (tuple(zip(*block, strict=True)) for block in iter(partial(cursor.fetchmany, BLOCK_ROWS), []))

@@ -1,0 +1,131 @@
+"""Dates and times written as text: ISO 8601 and other common forms, whose order of day and month values must prove."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_TIME = r"(?:[T ,]\s*(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2}(?:\.\d{1,9})?))?\s*(?<half>[AaPp][Mm])?)?$"
+_NUMBERS = r"(?<first_number>\d{1,2})(?<mark>[./-])(?<second_number>\d{1,2})"
+_YEAR_LAST = rf"^{_NUMBERS}(?<mark_again>[./-])(?<year>\d{{4}}){_TIME}"
+_YEAR_FIRST = rf"^(?<year>\d{{4}})(?<mark_again>[./-]){_NUMBERS}{_TIME}"
+_OTHER_FORM = r"^(\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}([./]\d{1,2}[./]\d{1,2}|-\d-\d{1,2}|-\d{2}-\d))([T ,]|$)"
+
+
+class DayMonthOrder:
+    """Order of day and month in the dates of one text column, such as 31/12/2024, as far as its values prove it.
+
+    A number above 12 is a day: each value that has one proves the order for all values with the same separator. The
+    year comes first or last; if it comes first, the month follows. Points separate day, month and year, in this order.
+    """
+
+    def __init__(self) -> None:
+        self._proofs: dict[str, set[bool]] = {}  # by separator: whether the day comes first
+
+    def add(self, texts: pl.Series) -> None:
+        """Collect the proofs of more values."""
+        import polars as pl
+
+        parts = _parts(texts.filter(texts.str.contains(_OTHER_FORM)), _YEAR_LAST)
+        parts = parts.filter(pl.col("mark") == pl.col("mark_again"))
+        large = parts.group_by("mark").agg((pl.col("first_number") > 12).any(), (pl.col("second_number") > 12).any())
+        for mark, day_first, month_first in large.select("mark", "first_number", "second_number").rows():
+            proofs = self._proofs.setdefault(mark, set())
+            proofs.update([True] * day_first + [False] * month_first)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the values prove one order for each separator that occurs."""
+        return all(proofs == {True} if mark == "." else len(proofs) == 1 for mark, proofs in self._proofs.items())
+
+    def to_iso(self, texts: pl.Series, *, default: bool | None = None) -> pl.Series:
+        """Rewrite dates as ISO 8601, with the time if there is one; other texts stay as they are.
+
+        Parameters
+        ----------
+        texts : polars.Series of String
+        default : bool, optional
+            Whether the day comes first if neither the value nor others prove it; None leaves such values unchanged.
+        """
+        import polars as pl
+
+        rows = texts.str.contains(_OTHER_FORM).arg_true()
+        if not len(rows):
+            return texts
+        others = texts.gather(rows)
+        last = _parts(others, _YEAR_LAST)
+        proved = {mark: next(iter(proofs)) for mark, proofs in self._proofs.items() if len(proofs) == 1}
+        day_first = (
+            pl.when(pl.col("mark") == ".")
+            .then(True)
+            .when(pl.col("first_number") > 12)
+            .then(True)
+            .when(pl.col("second_number") > 12)
+            .then(False)
+            .otherwise(pl.col("mark").replace_strict(proved, default=default, return_dtype=pl.Boolean))
+        )
+        day, month = (
+            pl.when(day_first).then(pl.col(one)).when(~day_first).then(pl.col(other))
+            for one, other in (("first_number", "second_number"), ("second_number", "first_number"))
+        )
+        iso = last.select(_iso(month, day)).to_series()
+        iso = iso.fill_null(
+            _parts(others, _YEAR_FIRST).select(_iso(pl.col("first_number"), pl.col("second_number"))).to_series()
+        )
+        return texts.clone().scatter(rows, iso.fill_null(others))
+
+
+def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
+    """The parts of each date of a form; all are null for other texts."""
+    import polars as pl
+
+    parts = texts.str.extract_groups(pattern).struct.unnest()
+    return parts.with_columns(pl.col("first_number", "second_number", "hour").cast(pl.Int32))
+
+
+def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
+    """The text of a date and, unless it has none, its time in ISO 8601; null if a part is."""
+    import polars as pl
+
+    def padded(number: pl.Expr) -> pl.Expr:
+        return number.cast(pl.String).str.zfill(2)
+
+    half = pl.col("half").str.to_lowercase()
+    hour = pl.when(half.is_null()).then(pl.col("hour")).otherwise(pl.col("hour") % 12 + 12 * (half == "pm"))
+    time = pl.format(" {}:{}:{}", padded(hour), pl.col("minute"), pl.col("second").fill_null("00")).fill_null("")
+    return (
+        pl.when(pl.col("mark") == pl.col("mark_again"))
+        .then(pl.format("{}-{}-{}{}", pl.col("year"), padded(month), padded(day), time))
+        .alias("iso")
+    )
+
+
+def dates(column: pl.Series) -> pl.Series:
+    """ISO dates; null for other texts."""
+    return column.str.to_date("%Y-%m-%d", strict=False)
+
+
+def datetimes(column: pl.Series) -> pl.Series:
+    """ISO dates with a time, in microseconds and in UTC if they have an offset; null for other texts."""
+    import polars as pl
+
+    utc = column.str.replace(r"(Z|\+00:?00)$", "")
+    plain = utc.str.replace("T", " ", literal=True)
+    moments = plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
+    moments = moments.fill_null(plain.str.to_datetime("%Y-%m-%d %H:%M", strict=False, time_unit="us"))
+    left = moments.is_null() & plain.str.contains(r"\d\d:?\d\d$")
+    if not left.any():
+        return moments
+    zoned = plain.set(~left, None).str.to_datetime(
+        "%Y-%m-%d %H:%M:%S%.f%z", strict=False, time_unit="us", time_zone="UTC"
+    )
+    return moments.fill_null(zoned.dt.replace_time_zone(None).cast(pl.Datetime("us")))
+
+
+def moments(column: pl.Series) -> pl.Series:
+    """ISO dates with or without a time, in microseconds; null for other texts."""
+    import polars as pl
+
+    return datetimes(column).fill_null(dates(column).cast(pl.Datetime("us")))
