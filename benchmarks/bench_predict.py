@@ -1,5 +1,5 @@
 """Probabilities for 100,000 rows of a raw, mixed frame, against a Khiops classifier trained on the same rows; and from
-Parquet to Parquet, and in queries, against copying the file.
+Parquet to Parquet, and in queries of polars and DuckDB, against copying the file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 from khiops_peer import NOT_INSTALLED, as_khiops_frame, khiops_classifier, khiops_core
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 def streamed(report: Report, n_rows: int, rounds: int) -> None:
-    """Predictions of a Parquet file into another one, against polars' copy of it, and in queries of polars."""
+    """Predictions of a Parquet file into another one, against polars' copy of it, and in queries."""
     from bayesieve import SelectiveNB
 
     frame, labels, _ = mixed_table(TRAINING_ROWS + n_rows)
@@ -54,14 +55,14 @@ def streamed(report: Report, n_rows: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, other = f"{folder}/rows.parquet", f"{folder}/other.parquet"
         new.write_parquet(path, row_group_size=1 << 17)
-        scored = new.lazy().with_columns(*model.expressions(outputs="probabilities"))
+        relation = duckdb.from_arrow(new.to_arrow())
         tasks: dict[str, Callable[[], Any]] = {
             "polars copies the file": lambda: pl.scan_parquet(path).sink_parquet(other),
             "predict_to, predictions only": lambda: model.predict_to(other, path),
             "predict_to, keep='all'": lambda: model.predict_to(other, path, keep="all"),
             "predict_proba of the rows in memory": lambda: model.predict_proba(new),
             "with_predictions, query of polars": lambda: model.with_predictions(new.lazy()).collect(),
-            "expressions, query of polars": lambda: scored.collect(),
+            "with_predictions, relation of DuckDB": lambda: model.with_predictions(relation).arrow().read_all(),
         }
         alternate(tasks, 1)
         runs = alternate(tasks, rounds)

@@ -138,8 +138,8 @@ def test_files_reports_and_explanations(calibrate: Any, how: str, tmp_path: Path
     assert loaded.scorecard_.provenance == made.scorecard_.provenance
     explained = made.explanation(X[:20])
     np.testing.assert_allclose(explained.joint_log_proba(), made.predict_joint_log_proba(X[:20]))
-    expressions = made.expressions()
-    np.testing.assert_allclose(X.select(expressions).to_numpy()[:, 1:].astype(float), made.predict_proba(X), atol=1e-9)
+    queried = made.with_predictions(X.lazy()).select(pl.col("^P\\(.*$")).collect()
+    np.testing.assert_allclose(queried.to_numpy(), made.predict_proba(X), atol=1e-12)
     made.report(tmp_path / "report.html", X, y, held_out=True)
     again = loaded.update(X, y).scorecard_
     assert again.class_counts.sum() == made.n_rows_ + N

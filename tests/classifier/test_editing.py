@@ -83,8 +83,8 @@ def check(fitted: SelectiveNB) -> None:
         np.testing.assert_array_equal(fitted.predict_proba(coded), probability)
     for i in (0, 7):
         np.testing.assert_array_equal(fitted.predict_proba(frame.row(i, named=True))[0], probability[i])
-    expressed = frame.with_columns(*fitted.expressions()).select(pl.col("^P\\(.*$")).to_numpy()
-    np.testing.assert_allclose(expressed, probability, atol=1e-9)
+    queried = fitted.with_predictions(frame.lazy()).select(pl.col("^P\\(.*$")).collect()
+    np.testing.assert_allclose(queried.to_numpy(), probability, atol=1e-12)
     explained = fitted.explanation(frame)
     np.testing.assert_allclose(
         explained.contributions.sum(axis=1) + card.intercept, fitted.predict_joint_log_proba(frame), atol=1e-9

@@ -136,12 +136,10 @@ def test_names_that_are_patterns_to_polars_are_names(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.predict_proba(tmp_path / "rows.parquet"), expected)
     model.predict_to(tmp_path / "out.parquet", tmp_path / "rows.parquet", keep="all")
     whole, query = model.with_predictions(rows), model.with_predictions(rows.lazy()).collect()
-    for scored in (pl.read_parquet(tmp_path / "out.parquet"), whole, query, rows.with_columns(*model.expressions())):
+    relation = model.with_predictions(pytest.importorskip("duckdb").from_arrow(rows.to_arrow()))
+    for scored in (pl.read_parquet(tmp_path / "out.parquet"), whole, query, relation.pl()):
         np.testing.assert_allclose(scored[:, -3:].to_numpy(), expected, rtol=1e-12)
         assert scored.columns[:4] == rows.columns
-    duckdb = pytest.importorskip("duckdb")
-    with pytest.raises(ValueError, match=r"The column '\*' means all columns to duckdb; rename it before the fit\."):
-        model.with_predictions(duckdb.from_arrow(rows.to_arrow()))
 
 
 @pytest.fixture
@@ -301,8 +299,8 @@ def test_a_full_disk_leaves_nothing_half_written(by_year: Path, tmp_path: Path) 
 
 def test_memory_limit_bounds_the_rows_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, rows, heights = fitted(), frame(), []
-    in_memory = scored_files.in_memory
-    monkeypatch.setattr(scored_files, "in_memory", lambda m, block: heights.append(block.height) or in_memory(m, block))
+    of_rows = scored_files.of_rows
+    monkeypatch.setattr(scored_files, "of_rows", lambda m, block: heights.append(block.height) or of_rows(m, block))
     monkeypatch.setattr(scored_files, "_LEAST_ROWS", 7)
     model.predict_to(folder / "out.arrow", str(folder / "*.parquet"), memory_limit="512MiB")
     assert max(heights) == 7

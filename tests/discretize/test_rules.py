@@ -131,25 +131,18 @@ def test_lowest_numbers_of_all_are_numbers_unless_they_are_special(rule: Any, tm
         assert probability[0, 1] > 0.9 > 0.1 > probability[300, 1]
     model.save(tmp_path / "model.json")
     assert_array_equal(bayesieve.load(tmp_path / "model.json").predict_proba(frame), probability)
-    found = frame.with_columns(model.expressions()).select(pl.col("^P.*$")).to_numpy()
-    assert_allclose(found, probability, atol=1e-12)
+    found = model.with_predictions(frame.lazy()).select(pl.col("^P.*$")).collect()
+    assert_allclose(found.to_numpy(), probability, atol=1e-12)
 
 
-def test_special_numbers_in_expressions() -> None:
+@pytest.mark.parametrize("special", [{"refused": -1, "none": [-999]}, RULES["income"]["special"]])
+def test_special_values_in_queries(special: Any) -> None:
     frame, y = claims()
-    number = pl.col("income").replace("refused", "-1").cast(pl.Float64)
-    frame = frame.with_columns(number)
-    rules = RULES | {"income": {"special": {"refused": -1, "none": [-999]}}}
-    model = SelectiveNB(levels=rules).fit(frame, y)
-    found = (
-        frame.with_columns(**model.expressions())
-        if isinstance(model.expressions(), dict)
-        else frame.with_columns(model.expressions())
-    )
-    own = [name for name in found.columns if name.startswith("P(")]
-    assert_allclose(found.select(own).to_numpy(), model.predict_proba(frame), atol=1e-12)
-    with pytest.raises(ValueError, match=r"'income' has the special value 'refused', which no expression"):
-        SelectiveNB(levels=RULES).fit(*claims()).expressions()
+    if "refused" in special:
+        frame = frame.with_columns(pl.col("income").replace("refused", "-1").cast(pl.Float64))
+    model = SelectiveNB(levels=RULES | {"income": {"special": special}}).fit(frame, y)
+    found = model.with_predictions(frame.lazy()).select(pl.col("^P\\(.*$")).collect()
+    assert_allclose(found.to_numpy(), model.predict_proba(frame), atol=1e-12)
 
 
 def test_what_was_not_edited_gives_the_same_model(tmp_path: Path) -> None:

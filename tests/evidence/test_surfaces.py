@@ -97,7 +97,7 @@ def test_noise_gets_none_and_sums_hardly_any() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Some values were never seen")
-def test_contributions_add_up_and_expressions_predict_the_same(
+def test_contributions_add_up_and_queries_predict_the_same(
     fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray],
 ) -> None:
     model, X, _ = fitted
@@ -106,7 +106,7 @@ def test_contributions_add_up_and_expressions_predict_the_same(
     assert any(level.name in explanation.features for level in surfaces(model))
     total = explanation.contributions.sum(axis=1) + explanation.prior
     np.testing.assert_allclose(total, model.predict_joint_log_proba(X[:200]), rtol=0, atol=1e-12)
-    probabilities = X.select(model.expressions(X)).to_numpy()[:, -2:].astype(float)
+    probabilities = model.with_predictions(X.lazy()).collect()[:, -2:].to_numpy()
     np.testing.assert_allclose(probabilities, model.predict_proba(X), rtol=0, atol=1e-12)
 
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -59,7 +58,6 @@ _FEWEST_UNSEEN = 5  # rows, so that one odd row among few makes no noise
 _MANY_UNSEEN = 0.05  # of the rows
 _LOOKED_AT = 1000  # rows that show which values were never seen
 _SHOWN_VALUES = 3
-_DTYPES: dict[type, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64, bool: nw.Boolean}
 
 
 class Predicting(ClassifierMixin, BaseEstimator):
@@ -344,60 +342,22 @@ class Predicting(ClassifierMixin, BaseEstimator):
             raise ValueError(complaint)
         return labelled(self, read_in)
 
-    def expressions(
-        self: Any, frame: Any = None, *, outputs: Literal["all", "prediction", "probabilities"] = "all"
-    ) -> list[Any]:
-        """The predictions as expressions for a query of your own: the engine computes them, no Python touches rows.
-
-        They equal those of ``predict_proba`` to rounding. Where that refuses an infinite number, probabilities are NaN
-        and the prediction is missing. Each expression stands alone and repeats what it shares with the others;
-        `with_predictions` computes that once.
-
-        Parameters
-        ----------
-        frame : dataframe or query, optional
-            What the expressions are for; its columns are checked, and its first 1,000 rows for values never seen in
-            training, which a warning names. Without, they are expressions of polars, for columns
-            of the types of the training table; moments of other engines are in UTC.
-        outputs : {"all", "prediction", "probabilities"}, default="all"
-            The most probable class, the probability of each class, or both.
-
-        Returns
-        -------
-        list of polars.Expr, or of narwhals.Expr for a frame of another library
-            Named ``prediction`` and ``P(class)``, in the order of ``classes_``.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing or of another type, scores are computed by Python functions, a column holds values of
-            several types, or the model is too large for expressions of this engine.
-
-        Examples
-        --------
-        >>> import polars as pl
-        >>> from bayesieve import SelectiveNB
-        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", None, "b", "b"] * 10})
-        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
-        >>> frame.lazy().with_columns(*model.expressions()).collect()["prediction"].head(3).to_list()
-        ['no', 'no', 'yes']
-        """
-        from bayesieve.classifier.expressions import expressions_of
-
-        check_is_fitted(self, "scorecard_")
-        return expressions_of(self, frame, outputs)
-
     def with_predictions(self: Any, frame: Any) -> Any:
-        """The frame with columns ``prediction`` and ``P(class)`` added, computed where its rows are.
+        """Add the columns ``prediction`` and ``P(class)`` to a frame or query, computed where its rows are.
 
         Parameters
         ----------
         frame : dataframe or query
-            In memory (pandas, polars, pyarrow ...): predicted at once. A polars LazyFrame or DuckDB relation: the query
-            goes on with expressions, and no Python touches the rows but the first 1,000, which are read at once: a
-            warning names values among them that were never seen in training. A Dask or PySpark dataframe: workers,
-            which need this package, predict their partitions, without warnings. Columns may be in any order, and more
-            than the model needs.
+            Its columns may be in any order, and more than the model needs.
+
+            - A dataframe in memory (pandas, polars, pyarrow ...) is predicted at once.
+            - A polars LazyFrame calls the model batch by batch, also in the streaming engine.
+            - A DuckDB relation is continued by the query of ``export(to="sql")``, which needs the extra ``export``.
+              Its columns must have the types of the training table.
+            - A Dask or PySpark dataframe: workers, which need this package, predict its partitions without warnings.
+
+            The first 1,000 rows of a LazyFrame or relation are read at once: a warning names columns with values never
+            seen in training.
 
         Returns
         -------
@@ -406,7 +366,10 @@ class Predicting(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column that the model needs is missing, or as `expressions`.
+            If a column that the model needs is missing or has another type. An infinite number raises, too, for queries
+            when they are run; rows are then counted from the first one of a batch.
+        ModuleNotFoundError
+            If the frame is a DuckDB relation and the extra ``export`` is not installed.
 
         Examples
         --------
@@ -417,6 +380,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> model.with_predictions(frame.lazy()).collect().columns
         ['age', 'job', 'prediction', 'P(no)', 'P(yes)']
         """
+        from bayesieve.classifier.frame_predictions import with_predictions
+
         check_is_fitted(self, "scorecard_")
         return with_predictions(self, frame)
 
@@ -824,71 +789,9 @@ def _unseen_caution(model: SelectiveNB, unseen: _Unseen, n_rows: int, most: int 
     return Caution("unseen", tuple(counts), " ".join(sentences)) if sentences else None
 
 
-def prediction_names(model: SelectiveNB, outputs: str = "all") -> list[str]:
-    """The names of the prediction columns."""
-    probabilities = [f"P({label})" for label in model.classes_.tolist()]
-    return {"all": ["prediction", *probabilities], "prediction": ["prediction"]}.get(outputs, probabilities)
-
-
-def with_predictions(model: SelectiveNB, frame: Any) -> Any:
-    """The frame with its predictions; see `SelectiveNB.with_predictions`."""
-    native, depends = nw.to_native(frame, pass_through=True), nw.dependencies
-    if isinstance(native, (str, os.PathLike, list, Source)):
-        raise TypeError(f"with_predictions takes a dataframe or a query, got {type(native).__name__}; see predict_to.")
-    if depends.is_dask_dataframe(native):
-        return native.map_partitions(partial(_quietly, model), meta=_quietly(model, native._meta))
-    if depends.is_pyspark_dataframe(native) or depends.is_pyspark_connect_dataframe(native):
-        return _with_predictions_of_spark(model, native)
-    is_query = depends.is_polars_lazyframe(native) or depends.is_duckdb_relation(native)
-    if depends.is_into_dataframe(native) or (hasattr(native, "__arrow_c_stream__") and not is_query):
-        return in_memory(model, native)
-    from bayesieve.classifier.expressions import query_with_predictions
-
-    return query_with_predictions(model, frame)
-
-
-def _quietly(model: SelectiveNB, frame: Any) -> Any:
-    with silenced():
-        return in_memory(model, frame)
-
-
-def in_memory(model: SelectiveNB, frame: Any) -> Any:
-    """A frame with predictions; none of its rows may be there."""
-    whole = nw.from_native(whole_frame(frame), eager_only=True)
-    names = prediction_names(model)
-    probability = np.zeros((0, len(names) - 1))
-    if len(whole):
-        probability = model.predict_proba(own_columns(model, whole))
-    labels = model.classes_.tolist()
-    predicted = [labels[j] for j in probability.argmax(axis=1).tolist()]
-    columns = [predicted, *probability.T]
-    of_labels = nw.UInt64 if type(labels[0]) is int and labels[-1] >= 2**63 else _DTYPES.get(type(labels[0]))
-    dtypes = [of_labels, *[nw.Float64] * len(labels)]
-    added = [
-        nw.new_series(name, np.ascontiguousarray(column) if i else column, dtype, backend=whole.implementation)
-        for i, (name, column, dtype) in enumerate(zip(names, columns, dtypes, strict=True))
-    ]
-    return whole.with_columns(*added).to_native()
-
-
-def _with_predictions_of_spark(model: SelectiveNB, frame: Any) -> Any:
-    from pyspark.sql import types
-
-    labels = model.classes_.tolist()
-    of_label: dict[type, Any] = {str: types.StringType, int: types.LongType, float: types.DoubleType}
-    of_label[bool] = types.BooleanType
-    if type(labels[0]) not in of_label:
-        raise ValueError(f"Classes of type {type(labels[0]).__name__} cannot be a column of Spark; fit text labels.")
-    fields = [types.StructField("prediction", of_label[type(labels[0])]())]
-    fields += [types.StructField(name, types.DoubleType()) for name in prediction_names(model)[1:]]
-
-    def predict(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        for batch in batches:
-            yield from _quietly(model, pa.Table.from_batches([batch])).to_batches()
-
-    return frame.mapInArrow(predict, types.StructType([*frame.schema.fields, *fields]))
+def prediction_names(model: SelectiveNB) -> list[str]:
+    """Return the names of the prediction columns."""
+    return ["prediction", *(f"P({label})" for label in model.classes_.tolist())]
 
 
 def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:

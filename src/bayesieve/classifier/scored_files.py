@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.predicting import columns_to_read, in_memory, prediction_names, scan_for, unseen_said_once
+from bayesieve.classifier.frame_predictions import of_rows
+from bayesieve.classifier.predicting import columns_to_read, prediction_names, scan_for, unseen_said_once
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.table.cautions import silenced
@@ -114,7 +115,7 @@ class PredictedRows:
         runs = [part for piece in pieces or self.source.runs for part in piece.parts(self.piece_rows)]
         for block in replace(self.source, runs=tuple(runs)).blocks(block_rows=self.block_rows):
             with silenced(), rows_from(first):
-                scored: pl.DataFrame = in_memory(self.model, block)
+                scored: pl.DataFrame = of_rows(self.model, block)
             names = prediction_names(self.model)
             columns = scored[[*self.keep, *names]]
             if self.add is not None:

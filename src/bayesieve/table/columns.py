@@ -110,6 +110,9 @@ class ValueInRow(ValueError):
         return ValueInRow(self.before, self.after, self.column, row, self.value)
 
 
+INFINITE_REMEDY = "replace infinite values by a missing value (NaN) or by a finite limit."
+
+
 @contextmanager
 def rows_from(first: int) -> Iterator[None]:
     """Count the rows in errors from the first row of a block of a table."""
@@ -435,7 +438,7 @@ class Column:
             raise self._in_row(
                 f"Column {self.name!r} contains infinity (first in ",
                 int(np.argmax(infinite)),
-                "); replace infinite values by a missing value (NaN) or by a finite limit.",
+                f"); {INFINITE_REMEDY}",
             )
 
 

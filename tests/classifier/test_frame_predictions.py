@@ -1,4 +1,4 @@
-"""Predictions as expressions of a query equal those of `predict_proba`, for every kind of column and engine."""
+"""Predictions added to frames and queries equal those of `predict_proba`, for every kind of column and engine."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ import polars as pl
 import pytest
 
 from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
-from bayesieve.classifier import expressions
-from bayesieve.table.values import BLANKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 N = 300
 DAY = dt.date(2021, 3, 1)
 NOON = dt.datetime(2021, 3, 1, 12, 0, 0, 123)
+PREDICTIONS = "prediction, COLUMNS('^P')"  # polars does not read the durations of DuckDB
 KINDS = {"id": "categorical", "single": "categorical", "on": "categorical", "since": "categorical"}
 
 
@@ -90,17 +89,14 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("seed", range(9))
-def test_expressions_of_polars_predict_as_the_model(seed: int) -> None:
+def test_queries_predict_as_the_model(seed: int) -> None:
     model, rows = fitted(seed, **OPTIONS[seed % 3])
-    assert_same(model, rows.lazy().with_columns(*model.expressions()).collect(), rows)
-    assert_same(model, rows.lazy().with_columns(*model.expressions(rows)).collect(engine="streaming"), rows)
-    scored = model.with_predictions(rows.lazy()).collect()
-    assert_same(model, scored, rows)
-    assert scored.columns[: rows.width] == rows.columns
-    assert scored.width == rows.width + 1 + len(model.classes_)
-    if seed in (1, 3):
-        scored = model.with_predictions(in_engine(rows, "duckdb"))
-        assert_same(model, scored.select("prediction, COLUMNS('^P')").pl(), rows)
+    scored = model.with_predictions(rows.lazy())
+    assert_same(model, scored.collect(), rows)
+    assert_same(model, scored.collect(engine="streaming"), rows)
+    assert scored.collect_schema() == model.with_predictions(rows).schema
+    assert scored.collect_schema().names()[: rows.width] == rows.columns
+    assert_same(model, model.with_predictions(in_engine(rows, "duckdb")).select(PREDICTIONS).pl(), rows)
 
 
 SMALL = ["number", "whole", "text", "yes", "moment"]
@@ -115,6 +111,8 @@ def small() -> tuple[SelectiveNB, pl.DataFrame]:
 
 
 def in_engine(rows: pl.DataFrame, engine: str) -> Any:
+    if engine in ("polars", "lazy"):
+        return rows.lazy() if engine == "lazy" else rows
     if engine == "duckdb":
         return pytest.importorskip("duckdb").from_arrow(rows.to_arrow())
     if engine == "dask":
@@ -122,8 +120,15 @@ def in_engine(rows: pl.DataFrame, engine: str) -> Any:
     return rows.to_pandas() if engine == "pandas" else rows.to_arrow()
 
 
+def collected(frame: Any) -> Any:
+    """A frame or query in memory."""
+    for method in ("collect", "compute", "pl"):
+        if hasattr(frame, method):
+            return getattr(frame, method)()
+    return frame
+
+
 @pytest.mark.parametrize("engine", ["duckdb", "dask", "pandas", "pyarrow"])
-@pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals")
 def test_frames_of_any_engine_get_predictions(small: tuple[SelectiveNB, pl.DataFrame], engine: str) -> None:
     model, rows = small
     frame = in_engine(rows.with_columns(extra=1).select("extra", *reversed(rows.columns)), engine)
@@ -131,10 +136,7 @@ def test_frames_of_any_engine_get_predictions(small: tuple[SelectiveNB, pl.DataF
     assert type(scored) is type(frame)
     names = scored.column_names if engine == "pyarrow" else list(scored.columns)
     assert names[:2] == ["extra", rows.columns[-1]]
-    collected = scored.compute() if engine == "dask" else scored.pl() if engine == "duckdb" else scored
-    assert_same(model, collected, rows)
-    lazy: Any = nw.from_native(frame).with_columns(*model.expressions(frame))
-    assert_same(model, lazy.collect().to_native() if isinstance(lazy, nw.LazyFrame) else lazy.to_native(), rows)
+    assert_same(model, collected(scored), rows)
 
 
 def test_partitions_of_dask_are_predicted_lazily_also_without_rows(small: tuple[SelectiveNB, pl.DataFrame]) -> None:
@@ -166,17 +168,18 @@ def test_a_query_of_duckdb_reads_moments_pairs_and_large_groups() -> None:
     assert max(level.n_values for level in model.encoder_.levels_ if level.kind == "categorical") > 256
     rows = interacting(rng, N)[0].select(names)
     relation = in_engine(rows, "duckdb")
-    assert_same(model, model.with_predictions(relation).select("prediction, COLUMNS('^P')").pl(), rows)
+    assert_same(model, model.with_predictions(relation).select(PREDICTIONS).pl(), rows)
 
 
-def test_surfaces_of_pairs_are_expressions() -> None:
+def test_surfaces_of_pairs_are_predicted_in_queries() -> None:
     rng = np.random.default_rng(3)
     frame, y = interacting(rng, 5000)
     model = SelectiveNB().fit(frame.select("a", "b"), y)
     (surface,) = (level for level in model.encoder_.levels_ if level.name.startswith("a × b") and not level.level_score)
     assert surface.name in model.selected_features_
     rows = interacting(rng, N)[0].select("a", "b")
-    assert_same(model, rows.lazy().select(*model.expressions()).collect(), rows)
+    for frames in (rows.lazy(), in_engine(rows, "duckdb")):
+        assert_same(model, collected(model.with_predictions(frames)), rows)
 
 
 def test_spark_predicts_where_its_rows_are(
@@ -197,58 +200,58 @@ def test_spark_predicts_where_its_rows_are(
         session.stop()
 
 
-def test_infinite_numbers_get_no_prediction() -> None:
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, N)
-    encoder = TableEncoder(sums=RandomSums(3, random_state=0))
-    frame = table(rng, y).select("number", -pl.col("other"))
-    model = SelectiveNB("all", encoder=encoder, calibrate=False).fit(frame, y)
-    assert model.n_features_selected_ > 2
-    rows = pl.DataFrame({"number": [1.0, np.inf, np.inf, None, np.nan], "other": [0.0, 1.0, -np.inf, -np.inf, 2.0]})
-    scored = rows.lazy().select(*model.expressions()).collect()
-    assert scored["prediction"].is_null().to_list() == scored["P(0)"].is_nan().to_list() == [0, 1, 1, 1, 0]
-    assert_same(model, scored[[0, 4]], rows[[0, 4]])
+@pytest.mark.parametrize("engine", ["polars", "lazy", "pandas", "duckdb", "dask"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_numbers_are_refused_by_name_everywhere(
+    small: tuple[SelectiveNB, pl.DataFrame], engine: str, value: float
+) -> None:
+    model, rows = small
+    rows = rows.with_columns(number=pl.when(pl.int_range(pl.len()) == 7).then(value).otherwise("number"))
+    with pytest.raises(Exception, match=r"Column 'number' contains infinity.*; replace infinite values by a missing"):
+        collected(model.with_predictions(in_engine(rows, engine)))
 
 
-def test_indicators_compare_infinite_scores() -> None:
+@pytest.mark.parametrize("engine", ["polars", "lazy", "duckdb"])
+def test_indicators_compare_infinite_scores(engine: str) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, N)
     scores = pl.DataFrame({"p": rng.normal(y), "q": np.where(rng.random(N) < 0.2, np.nan, rng.normal(y))})
     model = SelectiveNB("all", encoder=IndicatorEncoder(5)).fit(scores, y)
     rows = pl.DataFrame({"p": [np.inf, -np.inf, 0.3, None], "q": [0.1, np.nan, np.inf, -1.0]})
-    assert_same(model, rows.lazy().select(*model.expressions()).collect(), rows)
-    computed = SelectiveNB("all", encoder=IndicatorEncoder(5, scores={"sum": lambda X: X["p"] + X["q"]})).fit(scores, y)
-    with pytest.raises(ValueError, match="Python functions"):
-        computed.expressions()
+    assert_same(model, collected(model.with_predictions(in_engine(rows, engine))), rows)
 
 
-def test_many_classes_and_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", ["polars", "lazy", "duckdb"])
+def test_many_classes_and_ties(engine: str) -> None:
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(12), 20)
     frame = pl.DataFrame({"x": rng.normal(y), "z": rng.normal(-y), "const": np.zeros(y.size)})
-    model = SelectiveNB("all", calibrate=False).fit(frame, y)
-    assert_same(model, frame.lazy().select(*model.expressions()).collect(), frame)
-    tied = SelectiveNB("all", calibrate=False).fit(frame[["const"]], y)
-    assert_same(tied, frame.lazy().select(*tied.expressions()).collect(), frame[["const"]])
-    monkeypatch.setattr(expressions, "_MOST_NODES", 100)
-    with pytest.raises(ValueError, match="use with_predictions"):
-        model.expressions(in_engine(frame, "duckdb"))
+    for names in (frame.columns, ["const"]):
+        model = SelectiveNB("all", calibrate=False).fit(frame[names], y)
+        assert_same(model, collected(model.with_predictions(in_engine(frame, engine))), frame[names])
 
 
-def test_columns_that_do_not_fit_are_named_and_outputs_chosen(small: tuple[SelectiveNB, pl.DataFrame]) -> None:
+@pytest.mark.parametrize("engine", ["polars", "lazy", "duckdb"])
+def test_columns_named_as_predictions_are_replaced_in_their_place(
+    small: tuple[SelectiveNB, pl.DataFrame], engine: str
+) -> None:
     model, rows = small
-    for frame in (rows.lazy(), rows):
+    once = in_engine(rows.with_columns(prediction=pl.lit("old"), p_0=0, predicted=1), engine)
+    twice = collected(model.with_predictions(model.with_predictions(once)))
+    assert twice.columns == [*rows.columns, "prediction", "p_0", "predicted", "P(0)", "P(1)", "P(2)"]
+    assert_same(model, twice, rows)
+
+
+def test_columns_that_do_not_fit_are_named(small: tuple[SelectiveNB, pl.DataFrame]) -> None:
+    model, rows = small
+    for engine in ("lazy", "polars", "duckdb"):
         with pytest.raises(ValueError, match="lacks 'whole'"):
-            model.with_predictions(frame.drop("whole"))
-    with pytest.raises(ValueError, match=r"Column 'whole' holds values of type text where values of type number"):
-        model.expressions(rows.with_columns(whole=pl.lit("a")))
-    with pytest.raises(ValueError, match="outputs must be one of"):
-        model.expressions(outputs="odds")  # type: ignore[arg-type]
-    named = {"prediction": ["prediction"], "probabilities": ["P(0)", "P(1)", "P(2)"]}
-    for outputs, names in named.items():
-        found = rows.lazy().select(*model.expressions(outputs=outputs))  # type: ignore[arg-type]
-        assert found.collect_schema().names() == names
-    assert sorted(BLANKS) == [character for character in map(chr, range(0x110000)) if character.isspace()]
+            model.with_predictions(in_engine(rows.drop("whole"), engine))
+    with pytest.raises(ValueError, match=r"'whole' holds values of type String where values of type number"):
+        model.with_predictions(in_engine(rows.with_columns(whole=pl.lit("a")), "duckdb"))
+    objects = rows.with_columns(whole=pl.Series([object()] * rows.height, dtype=pl.Object))
+    with pytest.raises(ValueError, match="'whole' holds Python objects"):
+        model.with_predictions(objects.lazy())
 
 
 def test_columns_without_a_type_or_rows(small: tuple[SelectiveNB, pl.DataFrame]) -> None:
@@ -256,9 +259,24 @@ def test_columns_without_a_type_or_rows(small: tuple[SelectiveNB, pl.DataFrame])
     for name in rows.columns:
         empty = rows.with_columns(pl.lit(None).alias(name))
         assert empty[name].dtype == pl.Null
-        assert_same(model, model.with_predictions(empty.lazy()).collect(), empty)
+        for engine in ("lazy", "duckdb"):
+            assert_same(model, collected(model.with_predictions(in_engine(empty, engine))), empty)
     assert model.with_predictions(rows.head(0)).schema == model.with_predictions(rows).schema
     assert isinstance(model.with_predictions(rows.head(0).to_pandas()), pd.DataFrame)
+
+
+def test_relations_need_the_extra_for_exports(
+    small: tuple[SelectiveNB, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, rows = small
+    relation = in_engine(rows, "duckdb")
+    for name in [name for name in sys.modules if name.startswith(("sqlglot", "bayesieve.scorecard.export.sql"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"needs sqlglot; install the extra: pip install 'bayesieve\[export\]'"
+    ):
+        model.with_predictions(relation)
 
 
 MARRIED = np.random.default_rng(5).choice(["yes", "no"], 400)
@@ -277,18 +295,14 @@ WAYS = {
 }
 
 
-def _cannot_be_compared(old: str, new: str) -> bool:
-    """Whether expressions would have to parse text, or to write moments as text."""
-    kind = {"boolean": "boolean", "whole": "number", "float": "number", "date": "date"}
-    before, after = kind.get(old, "text"), kind.get(new, "text")
-    return before != after and after in ("text", "date")
+def _type_of(way: str) -> str:
+    return {"boolean": "boolean", "whole": "number", "float": "number", "date": "date"}.get(way, "text")
 
 
 @pytest.mark.parametrize("new", WAYS)
 @pytest.mark.parametrize("old", WAYS)
 @pytest.mark.filterwarnings("ignore:Column 'married' holds dates")
 def test_a_column_of_another_type_is_read_as_in_memory_or_named(old: str, new: str) -> None:
-    duckdb = pytest.importorskip("duckdb")
     y = np.where(np.random.default_rng(6).random(400) < 0.8, MARRIED == "yes", MARRIED == "no")
     kinds = {"married": "categorical"}
     X, rows = (pl.DataFrame({"married": WAYS[way]()}) for way in (old, new))
@@ -299,16 +313,15 @@ def test_a_column_of_another_type_is_read_as_in_memory_or_named(old: str, new: s
     unseen = not np.allclose(expected, model.predict_proba(X))
     warned = [str(one.message) for one in said if "never seen" in str(one.message) or "seen in" in str(one.message)]
     assert bool(warned) == unseen
-    for query in (rows.lazy(), duckdb.from_arrow(rows.to_arrow())):
+    for engine in ("lazy", "duckdb"):
+        if engine == "duckdb" and _type_of(old) != _type_of(new):
+            with pytest.raises(ValueError, match=r"Column 'married' holds values of type .* expected, such as '"):
+                model.with_predictions(in_engine(rows, engine))
+            continue
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            if _cannot_be_compared(old, new):
-                with pytest.raises(ValueError, match=r"Column 'married' holds values of type .* expected, such as '"):
-                    model.with_predictions(query)
-                continue
-            found = model.with_predictions(query)
-        frame = found.collect() if isinstance(found, pl.LazyFrame) else found.pl()
-        np.testing.assert_allclose(frame["P(True)"].to_numpy(), expected[:, 1], rtol=1e-12)
+            found = collected(model.with_predictions(in_engine(rows, engine)))
+        np.testing.assert_allclose(found["P(True)"].to_numpy(), expected[:, 1], rtol=1e-12)
         assert any("'married' holds" in str(one.message) for one in said) == unseen
 
 
