@@ -409,8 +409,7 @@ def test_options_that_contradict_rules() -> None:
         ("? [a]\n: 1", r"is no YAML of columns"),
         ("a: !!python/object/apply:os.system ['true']", r"is no YAML of columns"),
         ("\0", r"is no YAML of columns"),
-        ("a: [2020-13-45]", r"levels.yaml is no YAML of columns.*month must be"),
-        (f"a: [{'9' * 5000}]", r"levels.yaml is no YAML of columns"),
+        ("a: !!set {b, c}", r"line 1 is no YAML of columns .* is no tag of plain values"),
         ("a: " + "[" * 9000 + "]" * 9000, r"is nested too deeply"),
         ("a: &a [*a]", r"line 1 is no YAML of columns"),
         (
@@ -435,7 +434,7 @@ def test_files_that_are_not_in_utf_8_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"levels.yaml .*is not in UTF-8; save it as UTF-8"):
         read_yaml(tmp_path / "levels.yaml")
     (tmp_path / "levels.yaml").write_bytes("âge: &one {cuts: [1]}\nb: *one".encode("utf-8-sig"))
-    assert read_yaml(tmp_path / "levels.yaml") == {"âge": {"cuts": [1]}, "b": {"cuts": [1]}}
+    assert read_yaml(tmp_path / "levels.yaml") == {"âge": {"cuts": ["1"]}, "b": {"cuts": ["1"]}}
 
 
 def test_groups_of_many_values_and_rules_of_many_columns_are_read_in_no_time() -> None:

@@ -26,7 +26,7 @@ from bayesieve.discretize.row_blocks import (
     ScannedBlocks,
     TableBlocks,
 )
-from bayesieve.discretize.ruled_coders import AS_LEARNT, as_learnt, free, ruled_coders
+from bayesieve.discretize.ruled_coders import AS_LEARNT, as_learnt, for_other_rows, ruled_coders
 from bayesieve.discretize.rules import TableRules
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
@@ -189,7 +189,7 @@ class TableEncoder(TableCoder):
         levels, codes = fit.code()
         self.scan_cautions_ = fit.cautions
         learnt = {name for caution in self.scan_cautions_ if caution.kind == AS_LEARNT for name in caution.columns}
-        fit.coders = [free(coder) if name in learnt else coder for name, coder in zip(table.names, coders, strict=True)]
+        fit.coders = [for_other_rows(own, levels, i, table.names[i] in learnt) for i, own in enumerate(coders)]
         self.marks_ = fit.marked
         self._remember(levels, target.classes)
         summed = with_sums(table, levels.sums) if len(levels.sums) else table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -18,7 +19,7 @@ from bayesieve.discretize.modl import LEAST_VALUES, GroupsOrValues, MODLGrouper,
 from bayesieve.discretize.rules import LevelRule, TableRules, refusal
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks, ValueCounts
 from bayesieve.parts import is_number
-from bayesieve.table import Table
+from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution
 from bayesieve.table.columns import HIGHEST_SPECIAL, special_number
 from bayesieve.table.values import canonical_text
@@ -39,11 +40,11 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
     types, result, place = table.types(), list(coders), {name: i for i, name in enumerate(table.names)}
     for name, rule in rules.rules.items():
         i = place[name]
-        coder, own = coders[i], rule.read_for(name, types[i])
+        coder = coders[i]
         if isinstance(coder, GroupCoder):
-            result[i] = RuledGroups(coder, own, name)
+            result[i] = RuledGroups(coder, rule, name, types[i])
         elif isinstance(coder, IntervalCoder):
-            result[i] = RuledIntervals(coder, own, name)
+            result[i] = RuledIntervals(coder, rule.read_for(name, types[i]), name, types[i])
     return result
 
 
@@ -58,7 +59,20 @@ def as_learnt(names: Sequence[str], coders: Sequence[ColumnCoder]) -> Caution | 
 def free(coder: Any) -> Any:
     """A coder by the same rule, without levels by hand: for other rows, if these gave the same levels."""
     rule = replace(coder.rule, cuts=None, groups=None, unseen=False)
-    return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name)
+    return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name, coder.type)
+
+
+def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, is_as_learnt: bool) -> ColumnCoder:
+    """The coder of other rows of the column at position ``i``, which these levels were fitted to: values in groups by
+    hand are those of the column, whichever of them other rows lack.
+    """
+    if is_as_learnt:
+        return free(coder)
+    if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
+        return coder
+    level = levels[i]
+    groups = tuple(tuple(None if v is None else level._category(v) for v in group) for group in coder.rule.groups)
+    return RuledGroups(coder.base, replace(coder.rule, groups=groups), coder.name, coder.type)
 
 
 class Ruled:
@@ -68,8 +82,8 @@ class Ruled:
     is_as_learnt = False
     """Whether levels by hand are those that the other coder finds in the rows."""
 
-    def __init__(self, base: Any, rule: LevelRule, name: str) -> None:
-        self.base, self.rule, self.name = base, rule, name
+    def __init__(self, base: Any, rule: LevelRule, name: str, type_: str) -> None:
+        self.base, self.rule, self.name, self.type = base, rule, name, type_
 
     supervised = property(lambda self: self.base.supervised and not self.rule.is_fixed)
     prior = property(lambda self: self.base.prior)
@@ -77,7 +91,7 @@ class Ruled:
     special = property(lambda self: self.rule.special)
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
-        return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name)
+        return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name, self.type)
 
     def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
         """The rows that each level needs; ValueError if levels by hand of these class counts have fewer."""
@@ -192,11 +206,24 @@ class RuledGroups(Ruled, GroupCoder):
     """Groups of the values of one categorical column."""
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        known = set(map(canonical_text, table.values))
-        given = (value for group in self.rule.groups or () for value in group if value is not None)
-        more = [value for value in given if canonical_text(value) not in known]
+        known = {None, *map(canonical_text, table.values)}
+        more = [text for group in self._texts(table) for text in group if text not in known]
         nothing = np.zeros((len(more), table.counts.shape[1]), dtype=table.counts.dtype)
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
+
+    def _texts(self, table: ValueCounts) -> list[list[str | None]]:
+        """The groups by hand, each value as the text of the category of the column that it stands for, as values of a
+        file do; None for missing values, and a value that is no category as it is.
+        """
+        levels = FeatureLevels(self.name, "categorical", self.type, None, ((*table.values, None),), 0)
+        texts = [
+            list(dict.fromkeys(None if value is None else levels._category(value) for value in group))
+            for group in self.rule.groups or ()
+        ]
+        twice = [text for text, n in Counter(text for group in texts for text in group).items() if n > 1]
+        if twice:
+            raise refusal(self.name, f"has the value {twice[0]!r} in two groups")
+        return texts
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
         groups = self._by_rule(table, apart)
@@ -217,8 +244,7 @@ class RuledGroups(Ruled, GroupCoder):
         elif rule.groups is None:
             groups = list(self.base.fit_values(table, apart=apart).groups)
         else:
-            texts = [[None if value is None else canonical_text(value) for value in group] for group in rule.groups]
-            groups = [np.array([position[text] for text in group]) for group in texts]
+            groups = [np.array([position[text] for text in group]) for group in self._texts(table)]
             if not rule.unseen:
                 rest = np.setdiff1d(np.flatnonzero(counts.any(axis=1)), np.concatenate(groups))
                 alone = rest[rest == position[None]] if apart else rest[:0]
@@ -229,7 +255,7 @@ class RuledGroups(Ruled, GroupCoder):
             present = np.flatnonzero(counts.any(axis=1))
             often = present[np.argsort(-counts[present].sum(axis=1, dtype=float), kind="stable")][: 2 * _FORCED_BINS]
             groups = [*often[:, None], *([np.setdiff1d(present, often)] if present.size > often.size else [])]
-        groups = self._kept(groups, counts, position)
+        groups = self._kept(groups, counts, position, table.values)
         sums = _class_counts(groups, counts)
         n_values = int(np.count_nonzero(counts.any(axis=1)))
         null = math.log(max(1, n_values)) + float(part_cost(sums.sum(axis=0)[None])[0])
@@ -244,7 +270,7 @@ class RuledGroups(Ruled, GroupCoder):
         return [np.concatenate([found[0], left]), *found[1:], *alone]
 
     def _kept(
-        self, groups: list[np.ndarray], counts: np.ndarray, position: Mapping[str | None, int]
+        self, groups: list[np.ndarray], counts: np.ndarray, position: Mapping[str | None, int], values: Sequence[Any]
     ) -> list[np.ndarray]:
         """The groups with as many rows and as few as the rule asks for, missing values joined to others if it does."""
         rule, missing = self.rule, position[None]
@@ -252,7 +278,8 @@ class RuledGroups(Ruled, GroupCoder):
         if joins or rule.missing == "unseen":
             groups = [known for group in groups if (known := group[group != missing]).size]
         if joins:
-            target = position.get(str(canonical_text(rule.missing)))
+            levels = FeatureLevels(self.name, "categorical", self.type, None, ((*values, None),), 0)
+            target = position.get(levels._category(rule.missing))
             if target is None:
                 raise refusal(self.name, f"has no value {rule.missing!r} that missing values could join")
             groups = [np.append(group, missing) if target in group else group for group in groups]

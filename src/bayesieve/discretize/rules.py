@@ -17,10 +17,13 @@ from bayesieve.parts import is_number
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import WithSpecial
 from bayesieve.table.levels import columns_of
+from bayesieve.table.text_types import number_of
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type, parse_number
-from bayesieve.table.yaml_files import read_yaml
+from bayesieve.table.yaml_files import read_yaml, write_yaml
 from bayesieve.words import listed
 
+_BOOLEANS = ("coarsen", "exclude", "include", "unseen")
+_SPELT = {text: text.lower() == "true" for text in ("true", "True", "TRUE", "false", "False", "FALSE")}
 _OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
 
 
@@ -80,7 +83,7 @@ class LevelRule:
         return rule
 
     def _check(self, name: str) -> None:
-        for option in ("coarsen", "exclude", "include", "unseen"):
+        for option in _BOOLEANS:
             if not isinstance(getattr(self, option), bool):
                 raise refusal(name, f"needs true or false as {option!r}, got {getattr(self, option)!r:.80}")
         if self.monotone is not None and (isinstance(self.monotone, bool) or self.monotone not in (1, -1, "auto")):
@@ -149,24 +152,20 @@ class LevelRule:
         return "numeric" if of_numbers else None
 
     def read_for(self, name: str, type_: str) -> LevelRule:
-        """The same with cuts, and the value that missing ones join, as numbers of a column of this type."""
+        """Return the rule with its cuts, and the value that missing ones join, as numbers of a numeric column of this
+        type: texts are read as the texts of a file are.
+        """
         missing = self.missing
-        if type_ in TEMPORAL and self.groups is None and missing is not None and not is_number(missing):
-            try:
-                missing = parse_number(canonical_text(missing), type_)
-            except ValueError:
-                missing = self.missing  # "apart", or a special name
+        names = {"apart", "unseen", *dict(self.special)}
+        if missing is not None and canonical_text(missing) not in names:
+            number = _number(missing, type_)
+            missing = missing if math.isnan(number) else number
         if self.cuts is None:
             return replace(self, missing=missing)
-        cuts = []
-        for cut in self.cuts:
-            try:
-                number = float(cut) if is_number(cut) else parse_number(canonical_text(cut), number_type(type_))
-            except (ValueError, OverflowError):
-                number = math.nan
+        cuts = [_number(cut, type_) for cut in self.cuts]
+        for cut, number in zip(self.cuts, cuts, strict=True):
             if not math.isfinite(number):
                 raise refusal(name, f"has the cut {cut!r:.80}, which is no {number_type(type_)}")
-            cuts.append(number)
         if cuts != sorted(set(cuts)):
             raise refusal(name, "needs cuts in ascending order, each once")
         return replace(self, cuts=tuple(cuts), missing=missing)
@@ -181,8 +180,6 @@ def levels_to_yaml(
     """The levels of columns as a file that `TableRules` reads, with what the ``rules`` ask beyond levels; other columns
     in one level are in a comment. Levels of ``edited`` columns need not keep to the sizes that the rules ask for.
     """
-    import yaml
-
     columns, given = columns_of(levels), {} if rules is None else rules.given
     one = [level.name for level in columns if level.n_levels == 1 and not given.get(level.name)]
     written = {
@@ -192,9 +189,8 @@ def levels_to_yaml(
         for level in columns
         if level.name not in one
     }
-    note = f"# In one level: {', '.join(' '.join(name.split()) for name in one)}\n" if one else ""
-    options: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 120, "default_flow_style": None}
-    return note + (yaml.safe_dump(written, **options) if written else "{}\n")
+    note = f"# In one level: {', '.join(map(_in_comment, one))}\n" if one else ""
+    return note + write_yaml(written)
 
 
 def _asked_beyond(given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
@@ -206,7 +202,7 @@ def _asked_beyond(given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
 
 def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
     if level.groups is not None:
-        return {"groups": [[value if value is None else _plain(value) for value in group] for group in level.groups]}
+        return {"groups": [[_category_to_yaml(value) for value in group] for group in level.groups]}
     cuts = [_cut_to_yaml(cut, level.type) for cut in level.own_cuts.tolist()]
     written: dict[str, Any] = {"cuts": cuts}
     if level.special:
@@ -230,18 +226,65 @@ def _kept(level: FeatureLevels) -> dict[str, Any]:
     return {"missing": alone} | written
 
 
+def _category_to_yaml(value: object) -> Any:
+    """A category as the text by which it is compared, without quotes if it is a number."""
+    plain = None if value is None else _plain(value)
+    return plain if plain is None or type(plain) in (int, float) else canonical_text(plain)
+
+
+def _in_comment(name: str) -> str:
+    """A name as a file may hold it in a comment, on one line."""
+    blank = " ".join(name.split())
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in blank)
+
+
+def _number(value: Any, type_: str) -> float:
+    """The number that a value is read as in a numeric column of this type; NaN if it is none.
+
+    Moments without an exact text, such as the middle of two days, are numbers with a point: "18262.5". A whole number
+    as the text of a moment, such as "2020", is taken for a mistake.
+    """
+    try:
+        number = number_of(value, type_)
+        if math.isnan(number) and isinstance(value, str) and not value.strip().lstrip("+-").isdigit():
+            number = parse_number(value, "number")
+    except (ValueError, OverflowError):
+        return math.nan
+    return number
+
+
 def _cut_to_yaml(cut: float, type_: str) -> Any:
     if type_ in TEMPORAL:
         text = format_temporal(cut, type_)
-        try:
-            return text if parse_number(text, type_) == cut else cut
-        except ValueError:
-            return cut
+        return text if _number(text, type_) == cut else float(cut)
     return int(cut) if cut.is_integer() and abs(cut) < 2**53 else cut
 
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, (bool, int, float, str)) else canonical_text(value)
+
+
+def _from_text(option: str, given: Any) -> Any:
+    """An option of a column as read from a file: texts of switches and numbers become such, values of the column stay
+    texts until it is read.
+    """
+    if option == "special" and isinstance(given, (dict, list)):
+        values = given.items() if isinstance(given, dict) else enumerate(given)
+        read = {name: _from_text("special", value) for name, value in values}
+        return read if isinstance(given, dict) else [*read.values()]
+    if not isinstance(given, str):
+        return given
+    if option in _BOOLEANS:
+        return _SPELT.get(given, given)
+    if option not in ("special", "monotone", "max_levels", "min_rows", "max_rows"):
+        return given
+    try:
+        number = parse_number(given, "number")
+    except ValueError:
+        return given
+    if not math.isfinite(number) or (option == "special" and canonical_text(number) != given):
+        return given
+    return int(number) if number.is_integer() else number
 
 
 def _as_plain(value: Any) -> Any:
@@ -252,6 +295,16 @@ def _as_plain(value: Any) -> Any:
     if isinstance(value, (np.bool_, np.number, np.str_)) and not isinstance(value, np.timedelta64):
         return value.item()
     return value if value is None or isinstance(value, (bool, int, float, str)) else canonical_text(value)
+
+
+def _from_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The rules in a YAML file, by column."""
+    return {
+        name: {option: _from_text(option, value) for option, value in given.items()}
+        if isinstance(given, dict)
+        else given
+        for name, given in read_yaml(path, with_null=True).items()
+    }
 
 
 def refusal(name: str, what: str) -> ValueError:
@@ -327,7 +380,7 @@ class TableRules:
         """From a dict, the path of a YAML file, or a scorecard, whose levels are kept; ValueError, which names file or
         column, for anything else. Times ``side``, signs that are given are about the second class.
         """
-        given = read_yaml(levels) if isinstance(levels, (str, os.PathLike)) else levels
+        given = _from_file(levels) if isinstance(levels, (str, os.PathLike)) else levels
         if hasattr(given, "features"):
             given = {level.name: _kept(level) for level in columns_of([feature.levels for feature in given.features])}
         if not isinstance(given, Mapping):

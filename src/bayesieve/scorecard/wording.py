@@ -46,7 +46,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     """
     where = "The labels" if isinstance(source, Mapping) else str(source)
     if isinstance(source, (str, os.PathLike)):
-        source = read_yaml(source, texts=True)
+        source = read_yaml(source)
     try:
         read = msgspec.json.decode(msgspec.json.encode(source), type=dict[str, Any])  # keys are texts
     except (msgspec.MsgspecError, TypeError):

@@ -1,4 +1,4 @@
-"""Mappings in YAML files, which people edit."""
+"""Mappings in YAML files, which people edit: every value is read, and written, as text."""
 
 from __future__ import annotations
 
@@ -7,40 +7,27 @@ from pathlib import Path
 from typing import Any
 
 
-def read_yaml(path: str | os.PathLike[str], *, texts: bool = False) -> dict[Any, Any]:
-    """The mapping in a YAML file; no key may be there twice.
+def read_yaml(path: str | os.PathLike[str], *, with_null: bool = False) -> dict[str, Any]:
+    """Read the mapping in a YAML file, with all values as they are written: "no", "007" and "12:30" are texts.
 
     Parameters
     ----------
     path : of a file in UTF-8.
-    texts : whether all values are texts as they are written, such as "no" and "007".
+    with_null : whether ``null``, ``~`` or nothing without quotes as a value stands for None.
 
     Raises
     ------
     ValueError
-        If there is no such file, or no mapping in it; one sentence names the file and the line.
+        If there is no such file, or no mapping in it, or a key is there twice; one sentence names the file and the
+        line.
     """
     import yaml
 
-    class Loader(yaml.BaseLoader if texts else yaml.SafeLoader):  # type: ignore[misc]
-        pass
-
-    def mapping(loader: Any, node: Any) -> dict[Any, Any]:
-        own: dict[Any, Any] = {}
-        for key_node, value in node.value:
-            key = loader.construct_object(key_node, deep=True)
-            if key in own:
-                raise yaml.MarkedYAMLError(problem=f"{key!r} is there twice", problem_mark=key_node.start_mark)
-            own[key] = loader.construct_object(value, deep=True)
-        return own
-
-    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     try:
-        loader = Loader(Path(path).read_text(encoding="utf-8-sig"))
-        root = loader.get_single_node()
+        root = yaml.compose(Path(path).read_text(encoding="utf-8-sig"), Loader=yaml.BaseLoader)
         if root is not None and _size(root, {}) > _MOST_VALUES:
             raise yaml.MarkedYAMLError(problem="aliases (*) repeat values millions of times; write them out")
-        content = None if root is None else loader.construct_document(root)
+        content = None if root is None else _NodeReader(with_null).value(root)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check its name and folder.") from None
     except yaml.YAMLError as error:
@@ -51,10 +38,6 @@ def read_yaml(path: str | os.PathLike[str], *, texts: bool = False) -> dict[Any,
         raise _no_yaml(path, "it is not in UTF-8; save it as UTF-8") from None
     except RecursionError:
         raise _no_yaml(path, "it is nested too deeply") from None
-    except TypeError:
-        raise _no_yaml(path, "a list or mapping cannot be a name in it") from None
-    except ValueError as error:  # of dates and numbers
-        raise _no_yaml(path, f"a value cannot be read ({error!s:.40}); put it in quotes") from None
     if content is None or content == "":
         return {}
     if not isinstance(content, dict):
@@ -62,7 +45,84 @@ def read_yaml(path: str | os.PathLike[str], *, texts: bool = False) -> dict[Any,
     return content
 
 
+def write_yaml(content: dict[str, Any]) -> str:
+    """Write a mapping so that `read_yaml` reads the same texts; numbers and booleans are not quoted, None is null.
+
+    Raises
+    ------
+    TypeError
+        If it holds anything but mappings, lists, texts, numbers, booleans and None.
+    """
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def represent_text(dumper: Any, text: str) -> Any:
+        # A line break within single quotes, such as U+0085, is read back as a blank.
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+    def represent_number(dumper: Any, number: float) -> Any:
+        return dumper.represent_scalar("tag:yaml.org,2002:float", repr(number))
+
+    Dumper.add_representer(str, represent_text)
+    Dumper.add_representer(float, represent_number)
+    options: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 120, "default_flow_style": None}
+    try:
+        return str(yaml.dump(content, Dumper=Dumper, **options))
+    except yaml.YAMLError as error:
+        raise TypeError(str(error)) from None
+
+
 _MOST_VALUES = 10_000_000
+_NULL = ("", "~", "null")
+_TAGS = tuple(
+    f"tag:yaml.org,2002:{name}" for name in ("str", "null", "bool", "int", "float", "timestamp", "seq", "map")
+)
+
+
+class _NodeReader:
+    """Turns the nodes of a file into dicts, lists and texts.
+
+    Parameters
+    ----------
+    with_null : as in `read_yaml`.
+    """
+
+    def __init__(self, with_null: bool) -> None:
+        self._with_null = with_null
+        self._known: dict[int, Any] = {}  # values of nodes, which aliases share; None while a node is being read
+
+    def value(self, node: Any) -> Any:
+        import yaml
+
+        if node.tag not in _TAGS:
+            raise yaml.MarkedYAMLError(problem=f"{node.tag!r} is no tag of plain values", problem_mark=node.start_mark)
+        if isinstance(node, yaml.ScalarNode):
+            is_null = self._with_null and node.style is None and node.value in _NULL
+            return None if is_null else str(node.value)
+        if id(node) in self._known:
+            if self._known[id(node)] is None:
+                raise yaml.MarkedYAMLError(problem="it is part of itself", problem_mark=node.start_mark)
+            return self._known[id(node)]
+        self._known[id(node)] = None
+        own = self._mapping(node) if isinstance(node, yaml.MappingNode) else [self.value(one) for one in node.value]
+        self._known[id(node)] = own
+        return own
+
+    def _mapping(self, node: Any) -> dict[str, Any]:
+        import yaml
+
+        mapping: dict[str, Any] = {}
+        for name, value in node.value:
+            if not isinstance(name, yaml.ScalarNode):
+                problem = "a list or mapping cannot be a name in it"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=name.start_mark)
+            if name.value in mapping:
+                problem = f"{name.value!r} is there twice"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=name.start_mark)
+            mapping[name.value] = self.value(value)
+        return mapping
 
 
 def _size(node: Any, known: dict[int, float]) -> float:
