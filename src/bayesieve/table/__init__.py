@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bayesieve.table.backends import Backend
 from bayesieve.table.columns import Categories, Column, Table
 from bayesieve.table.frames import as_table
 from bayesieve.table.levels import FeatureLevels
@@ -11,7 +10,6 @@ from bayesieve.table.target import Rows, Target, as_sample_weight, as_target
 from bayesieve.table.writing import write_atomically
 
 __all__ = [
-    "Backend",
     "Categories",
     "Column",
     "FeatureLevels",

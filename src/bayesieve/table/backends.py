@@ -1,4 +1,4 @@
-"""How tables are read: frames of any library, arrays and sparse matrices; other packages add more."""
+"""Readers of tables in memory: frames of any library, arrays and sparse matrices."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
-from bayesieve.parts import Registry
 from bayesieve.table.arrays import as_array, as_csc, encoded_objects, encoded_one_by_one, objects_round, plain_objects
 from bayesieve.table.values import count_moments, drop_unused
 
@@ -22,18 +21,10 @@ WIDE = 256
 
 
 class Backend(ABC):
-    """Takes the tables of one library apart into columns.
+    """Reader of the tables of one kind, which splits them into columns.
 
-    A backend is one class in one file. It imports its library inside its methods, so that nothing is loaded before it
-    is needed. See `docs/own-backend.md` for an example.
-
-    Attributes
-    ----------
-    name : str
-        Class attribute: the name of the library.
+    It imports its library inside its methods, so that nothing is loaded before it is needed.
     """
-
-    name: ClassVar[str] = ""
 
     @abstractmethod
     def reads(self, X: Any) -> bool:
@@ -71,8 +62,6 @@ def refuse_duplicates(names: Sequence[str]) -> None:
 class ArraysBackend(Backend):
     """NumPy arrays, and lists of rows."""
 
-    name = "arrays"
-
     def reads(self, X: Any) -> bool:
         return isinstance(X, (np.ndarray, list, tuple))
 
@@ -90,8 +79,6 @@ class ArraysBackend(Backend):
 class SparseBackend(Backend):
     """SciPy sparse matrices and arrays, whose columns are arrays when they are read."""
 
-    name = "sparse"
-
     def reads(self, X: Any) -> bool:
         sparse = sys.modules.get("scipy.sparse")  # SciPy is not loaded to find out
         return sparse is not None and bool(sparse.issparse(X))
@@ -108,8 +95,6 @@ class SparseBackend(Backend):
 
 class FramesBackend(Backend):
     """Dataframes of polars, pandas and pyarrow, and those that turn into pandas: modin, cuDF."""
-
-    name = "frames"
 
     def reads(self, X: Any) -> bool:
         return bool(nw.dependencies.is_into_dataframe(X))
@@ -466,18 +451,9 @@ def taken(values: Any, rows: np.ndarray) -> Any:
 
 
 _ARRAYS = ArraysBackend()
-_OWN = (_ARRAYS, SparseBackend(), FramesBackend())
-BACKENDS: Registry[type[Backend]] = Registry("bayesieve.backends", Backend, *map(type, _OWN))
-
-
-@cache
-def backend(name: str) -> Backend:
-    """The backend of this name."""
-    return BACKENDS[name]()
+_BACKENDS = (_ARRAYS, SparseBackend(), FramesBackend())
 
 
 def reader_of(X: Any) -> Backend:
-    """The backend for a frame in memory; what no library claims is read as an array."""
-    own = next((library for library in _OWN if library.reads(X)), None)
-    # Backends of other packages are looked for only if none of these reads it.
-    return own or next((library for library in map(backend, BACKENDS) if library.reads(X)), _ARRAYS)
+    """Return the backend of a table in memory; other objects are read as arrays."""
+    return next((backend for backend in _BACKENDS if backend.reads(X)), _ARRAYS)
