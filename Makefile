@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist loadfile
 help:
 	@echo "make demo    fit a classifier on examples/data/german_credit.csv and write demo-output/"
 	@echo "make test    run the tests that take less than six minutes on two cores"
-	@echo "make test-all  run the others: large tables, clusters, browsers, long random runs, studies"
+	@echo "make test-all  run the others: large tables, clusters, browsers, long random runs, the lab"
 	@echo "make test-lowest  run some of the tests with the lowest dependencies that pyproject.toml allows"
 	@echo "make test-exports  compare exports of models of all tables with predict_proba (writes benchmarks/results)"
 	@echo "make test-sql  test queries in PostgreSQL and MariaDB (installs them with apt-get)"
@@ -72,13 +72,14 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# A pure wheel and a source distribution, and a wheel with compiled kernels for this platform and version of Python,
+# Pure wheels and source distributions of the library and the lab, and a wheel with compiled kernels for this platform and version of Python,
 # which is installed apart and tested: nothing is compiled there.
 WHEEL := build/wheel
 wheel: $(VENV)/installed-dev
 	$(PIP) install --quiet build hatchling
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m build lab --outdir dist
 	BAYESIEVE_MACHINE_CODE=1 $(BIN)/python -m build --wheel --no-isolation
 	$(BIN)/python -m venv --clear $(WHEEL) || { $(BIN)/python -m venv --clear --without-pip $(WHEEL); }
 	$(BIN)/python -m pip --python $(WHEEL) install --quiet dist/*-cp*.whl
@@ -109,16 +110,16 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "bayesieve needs Python 3.11 or later, $(PYTHON) is " + sys.version.split()[0] + "; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(VENV) install --quiet pip; }
 
-$(VENV)/installed: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable .
+$(VENV)/installed: pyproject.toml lab/pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable . --editable ./lab
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml lab/pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[dev]' --editable ./lab
 	@touch $@ $(VENV)/installed
 
-$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[docs]'
+$(VENV)/installed-docs: pyproject.toml lab/pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[docs]' --editable ./lab
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-bench: pyproject.toml lab/pyproject.toml | $(BIN)/python

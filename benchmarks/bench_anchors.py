@@ -25,8 +25,8 @@ from measuring import Report, markdown_table, options, version
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from bayesieve.evaluation.folds import DataSet, Fold, describe
-from bayesieve.evaluation.results import Key
+from bayesieve_lab.comparison.folds import DataSet, Fold, describe
+from bayesieve_lab.comparison.results import Key
 from bayesieve_lab.data_sets import DataSets
 from bayesieve_lab.peers.weka import weka_command
 

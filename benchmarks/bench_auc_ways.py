@@ -13,8 +13,7 @@ import numpy as np
 from measuring import Report, markdown_table, options
 from wrapper_tables import categories
 
-from bayesieve import WrapperSelector
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, WrapperSelector
 from bayesieve.criteria import _auc_kernels, auc
 from bayesieve.criteria.auc import RowScores
 

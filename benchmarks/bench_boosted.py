@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from measuring import Report, markdown_table, options, verdict
 
-from bayesieve import BoostedSelector, TableEncoder, WrapperSelector
-from bayesieve.counts import CodedTable
+from bayesieve import BoostedSelector, CodedTable, TableEncoder, WrapperSelector
 from bayesieve.criteria import Benefit, Brier
 from bayesieve.search import Objective, SearchState, SubsetProblem
 from bayesieve_lab.simulate import donations

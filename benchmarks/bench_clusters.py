@@ -11,8 +11,7 @@ import numpy as np
 from measuring import Report, markdown_table, options, spread, verdict
 from sklearn.naive_bayes import CategoricalNB
 
-from bayesieve import DependenceClusterSelector, TableEncoder
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, DependenceClusterSelector, TableEncoder
 from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.counts.pairs import strongest_within_classes
 from bayesieve_lab.simulate import correlated_blocks

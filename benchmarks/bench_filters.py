@@ -111,7 +111,8 @@ def gains(n_rows: int, n_features: int, n_levels: int, n_classes: int, rounds: i
     """One row of the table of information gains."""
     from sklearn.feature_selection import mutual_info_classif
 
-    from bayesieve.counts import CodedTable, ContingencyCounts
+    from bayesieve import CodedTable
+    from bayesieve.counts import ContingencyCounts
     from bayesieve.counts.information import class_imprecise_information, class_information
 
     rng = np.random.default_rng(4)

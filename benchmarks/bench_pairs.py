@@ -17,8 +17,7 @@ from sklearn.metrics import mutual_info_score
 from tables import mixed_table
 from wrapper_tables import categories, engine_indicators, redundant_indicators
 
-from bayesieve import CFSSelector, MRMRSelector, TableEncoder
-from bayesieve.counts import CodedTable
+from bayesieve import CFSSelector, CodedTable, MRMRSelector, TableEncoder
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.selection.filters import rank_by_mrmr
 
@@ -32,7 +31,7 @@ _OTHERS = (("levels", 3), ("levels", 5), ("levels", 10), ("levels", 20), ("level
 _ASSEMBLY = """
 import numpy as np
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable
 PairInformation(CodedTable(np.eye(9, dtype=np.uint8), np.full(9, 2), tuple("abcdefghi"))).mutual_information()
 from bayesieve.counts._kernels import count_common
 print(next(iter(count_common.inspect_asm().values())))

@@ -13,8 +13,8 @@ import polars as pl
 from measuring import ROOT, Report, markdown_table, options
 
 from bayesieve import SelectiveNB
-from bayesieve.evaluation import Comparison, RepeatedFolds, compare_many
-from bayesieve.statistics import average_ranks, wilcoxon_holm, wins_and_losses
+from bayesieve_lab import Comparison, RepeatedFolds, compare_many
+from bayesieve_lab.comparison.differences import average_ranks, wilcoxon_holm, wins_and_losses
 from bayesieve_lab.data_sets import DataSets
 from bayesieve_lab.peers import PEERS
 

@@ -18,14 +18,15 @@ import numpy as np
 from measuring import RESULTS, ROOT, Report, markdown_table, options
 from threadpoolctl import threadpool_limits
 
-from bayesieve import MODLDiscretizer, RepeatedFolds, SelectiveNB, TableEncoder
+from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
 from bayesieve.discretize import criterion, modl
 from bayesieve.discretize.criterion import Intervals, interval_prior, pays, price_of_cuts, total_costs
 from bayesieve.discretize.modl import search_bounds
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
-from bayesieve.evaluation.folds import DataSet, FoldRun
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
+from bayesieve_lab import RepeatedFolds
+from bayesieve_lab.comparison.folds import DataSet, FoldRun
 from bayesieve_lab.data_sets import DataSets
 
 FOLDS = RepeatedFolds(n_folds=5)

@@ -20,11 +20,12 @@ from measuring import RESULTS, ROOT, Report, markdown_table, options, version
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from threadpoolctl import threadpool_limits
 
-from bayesieve import RepeatedFolds, SelectiveNB
-from bayesieve.evaluation.folds import DataSet, FixedSplit, Fold, FoldRun, describe, fingerprint
-from bayesieve.evaluation.results import ComparisonFile, Key
+from bayesieve import SelectiveNB
+from bayesieve.evaluation.splits import fingerprint
 from bayesieve.table import as_target
-from bayesieve_lab import boulle2007
+from bayesieve_lab import RepeatedFolds, boulle2007
+from bayesieve_lab.comparison.folds import DataSet, FixedSplit, Fold, FoldRun, describe
+from bayesieve_lab.comparison.results import ComparisonFile, Key
 from bayesieve_lab.data_sets import DataSets
 from bayesieve_lab.figures.tradeoff import tradeoff_figure
 from bayesieve_lab.peers import PEERS

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from measuring import Report, alternate, in_fresh_process, markdown_table, options
 
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable
 from bayesieve.criteria import Criterion, ErrorProbability, LogLoss, RatioTables, RowRatios
 from bayesieve.search import SubsetProblem
 
@@ -23,7 +23,7 @@ _ASSEMBLY = """
 import numpy as np
 from bayesieve.criteria import {criterion}
 from bayesieve.search import SearchState, SubsetProblem
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable
 rows = np.arange(4096)
 codes = np.tile(rows % 2, (4, 1)).astype(np.uint8)
 classes = (rows // (rows.size // {n_classes})).astype(np.uint8)

@@ -23,9 +23,9 @@ from bench_quality import (
 from measuring import RESULTS, Report, markdown_table, options
 from scipy.stats import wilcoxon
 
-from bayesieve.evaluation.folds import describe
-from bayesieve.evaluation.results import ComparisonFile, Key
-from bayesieve.statistics import corrected_resampled_t
+from bayesieve_lab.comparison.differences import corrected_resampled_t
+from bayesieve_lab.comparison.folds import describe
+from bayesieve_lab.comparison.results import ComparisonFile, Key
 from bayesieve_lab.data_sets import DataSets
 from bayesieve_lab.figures.tradeoff import tradeoff_figure
 

@@ -38,8 +38,7 @@ def load(folder: Path, name: str) -> tuple[Any, Any]:
 
 def classifier(method: str) -> Any:
     """The classifier of a method's name."""
-    from bayesieve import SelectiveNB
-    from bayesieve.discretize import TableEncoder
+    from bayesieve import SelectiveNB, TableEncoder
 
     if method == "NB(EF)":
         return SelectiveNB("all", encoder=TableEncoder(numeric="equal-frequency", categorical="values"))

@@ -10,8 +10,7 @@ from measuring import Report, markdown_table, options, verdict
 from sklearn.metrics import roc_auc_score
 from wrapper_tables import categories, step_seconds
 
-from bayesieve import DiscreteNB, WrapperSelector
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, DiscreteNB, WrapperSelector
 
 MOST_TIMES = 8.0
 _CRITERIA = ("error_probability", "auc")

@@ -10,8 +10,7 @@ import numpy as np
 from measuring import Report, in_fresh_process, markdown_table, options
 from wrapper_tables import categories, step_seconds
 
-from bayesieve import WrapperSelector
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, WrapperSelector
 
 _CRITERIA = ("error", "error_probability", "log_loss", "auc")
 

@@ -12,8 +12,7 @@ from measuring import Report, alternate, markdown_table, options, spread, verdic
 from numpy_greedy import NumpyGreedy
 from wrapper_tables import engine_indicators, redundant_indicators, step_seconds
 
-from bayesieve import WrapperSelector
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, WrapperSelector
 from bayesieve.criteria import ErrorProbability
 from bayesieve.search import SearchState, SubsetProblem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable
 
 _FEW = 64  # candidates at once: their arrays stay in the cache
 _LARGEST_LOG = 600.0  # of a ratio; its exponential, times any factor, is a double

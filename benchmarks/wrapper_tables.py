@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve import WrapperSelector
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, WrapperSelector
 
 
 def coded_table(codes: np.ndarray, labels: np.ndarray, n_levels: Any) -> CodedTable:

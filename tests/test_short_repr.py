@@ -30,9 +30,6 @@ def public_objects() -> dict[str, Any]:
     coded = b.TableEncoder().fit_transform_coded(X, y)
     indicators = b.IndicatorEncoder(thresholds=3).fit_transform_coded(X[:, :60], y)
     report = report_data(model, X, y, cv=2, rows=1)
-    stability = b.selection_stability("map", X[:, :40], y, cv=5)
-    methods = {name: b.SelectiveNB(name) for name in ("all", "map", "mrmr")}
-    comparison = b.compare(methods, X[:, :5], y, b.RepeatedFolds(10))
     second = rng.random(90) < 0.4
     curves = [b.gains_curve(second, rng.random(90)), b.profit_curve(second, rng.random(90), benefit=[[0, 0], [-1, 1]])]
     objects = [
@@ -47,8 +44,7 @@ def public_objects() -> dict[str, Any]:
         ),
         *(indicators, indicators.levels[0], report, report.performance, report.search, report.features[0]),
         *(report.features[0].cells[0], report.explained[0], report.explained[0].contributions[0]),
-        *(comparison, comparison.protocol, stability, b.path_figure(model.trace_), b.stability_figure(stability)),
-        *(as_table(X), as_target(y)),
+        *(b.path_figure(model.trace_), as_table(X), as_target(y)),
     ]
     return {f"{type(value).__name__} {i}": value for i, value in enumerate(objects)}
 
@@ -95,17 +91,12 @@ def test_representations_show_content() -> None:
     model = b.SelectiveNB("map").fit(X, y)
     score = model.predict_proba(X)[:, 1]
     gains, profit = b.gains_curve(y, score), b.profit_curve(y, score, benefit=[[0, 0], [-1, 1]])
-    methods = {"map": b.SelectiveNB("map"), "all": b.SelectiveNB("all")}
-    comparison = b.compare(methods, X, y, b.RepeatedFolds(3))
-    stability = b.selection_stability("map", X, y, cv=3)
     explanation = model.explanation(X)
     chance = model.predict_proba(X[:1]).max()
     wanted: list[tuple[Any, str, str]] = [
         (explanation, f"first_probability={chance:.6g}", "good one "),
         (explanation.against(0), "classes=[1]", "good one "),
         (model.trace_, "chosen=['good one']", "<td>add</td>"),
-        (comparison, f"accuracy=[{comparison.matrix('accuracy')[0, 0]:.6g}", "<td>all</td>"),
-        (stability, f"stability={stability.stability:.6g}", "<td>good one</td>"),
         (gains, f"gain_of_best_tenth={np.interp(0.1, gains.share, gains.gain):.6g}", "<th>lift</th>"),
         (profit, f"best_profit={profit.profit.max():.6g}", "<th>profit</th>"),
         (b.calibration_summary(y, score), "expected_calibration_error=", "<th>observed</th>"),

@@ -7,7 +7,8 @@ Quality by seconds and features, on the same folds.
 
 from sklearn.datasets import load_breast_cancer
 
-from bayesieve import RepeatedFolds, SelectiveNB, compare
+from bayesieve import SelectiveNB
+from bayesieve_lab import RepeatedFolds, compare
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 methods = {name: SelectiveNB(name, pairs=0) for name in ("compression", "map", "all", "mrmr", "cfs")}

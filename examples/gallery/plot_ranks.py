@@ -7,7 +7,8 @@ Average ranks over the folds; bars join methods that do not differ significantly
 
 import polars as pl
 
-from bayesieve import RepeatedFolds, SelectiveNB, compare
+from bayesieve import SelectiveNB
+from bayesieve_lab import RepeatedFolds, compare
 
 table = pl.read_csv("../data/german_credit.csv")
 X, y = table.drop("class"), table["class"]

@@ -7,7 +7,8 @@ Does the selector choose the same features from other rows? Features by fold, an
 
 import polars as pl
 
-from bayesieve import MRMRSelector, selection_stability
+from bayesieve import MRMRSelector
+from bayesieve_lab import selection_stability
 
 table = pl.read_csv("../data/german_credit.csv")
 X, y = table.drop("class"), table["class"]

@@ -20,15 +20,14 @@ from bayesieve import (
     EqualFrequencyDiscretizer,
     ImpreciseInformationGainSelector,
     InformationGainSelector,
-    RepeatedFolds,
     SelectiveNB,
     TableEncoder,
 )
-from bayesieve.evaluation.comparison import compare_many
-from bayesieve.statistics import signed_rank_test, wilcoxon_holm
-from bayesieve_lab import Options
+from bayesieve_lab import Options, RepeatedFolds
 from bayesieve_lab.abellan2017.study import ALPHAS, IMPRECISE, PLAIN, Abellan2017
 from bayesieve_lab.abellan2017.weka_nb import WekaNB
+from bayesieve_lab.comparison.comparing import compare_many
+from bayesieve_lab.comparison.differences import signed_rank_test, wilcoxon_holm
 from bayesieve_lab.tables import TextTable, p_text, signed
 
 DOCUMENT = "MDLP, missing left out, observed states"

@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve import DependenceClusterSelector, RepeatedFolds, SelectiveNB
-from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation import compare_many
-from bayesieve.evaluation.results import Comparison
-from bayesieve.statistics import corrected_resampled_t, signed_rank_test
+from bayesieve import DependenceClusterSelector, SelectiveNB, TableEncoder
 from bayesieve.table import write_atomically
-from bayesieve_lab import Options
+from bayesieve_lab import Options, RepeatedFolds, compare_many
 from bayesieve_lab.blanquero2021.data import SIMULATED, TABLE_2
 from bayesieve_lab.blanquero2021.study import Blanquero2021
+from bayesieve_lab.comparison.differences import corrected_resampled_t, signed_rank_test
+from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.tables import TextTable, p_text, signed
 
 HERE = Path(__file__)

@@ -23,16 +23,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayesieve import CompressionAveraging, SelectiveNB
-from bayesieve.counts import CodedTable
-from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.folds import log_probabilities
+from bayesieve import CodedTable, CompressionAveraging, SelectiveNB, TableEncoder
 from bayesieve.selection.base import CodedSelector
 from bayesieve.statistics import metrics
 from bayesieve.table.frames import take_rows
 from bayesieve_lab import Options
 from bayesieve_lab.boulle2007.data import METHODS, TABLE_3, UCI
 from bayesieve_lab.boulle2007.study import Boulle2007
+from bayesieve_lab.comparison.folds import log_probabilities
 
 Probabilities = Callable[[np.ndarray, int, int], np.ndarray]
 """Changes of probabilities (n_rows, n_classes), by training rows and test rows, before the logarithm."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable
 from bayesieve.search import GreedySearch
 from bayesieve.selection.filters import rank_by_mrmr
 from bayesieve_lab import Options, make_study

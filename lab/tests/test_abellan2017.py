@@ -17,7 +17,6 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import CategoricalNB
 
 from bayesieve import MDLPDiscretizer
-from bayesieve.evaluation.comparison import compare_many
 from bayesieve_lab import Options
 from bayesieve_lab.abellan2017.study import (
     ALPHAS,
@@ -35,6 +34,7 @@ from bayesieve_lab.abellan2017.study import (
     imputed,
 )
 from bayesieve_lab.abellan2017.weka_nb import WekaNB, declare
+from bayesieve_lab.comparison.comparing import compare_many
 from tests.reference import imprecise, information
 
 N_NOISE = 4

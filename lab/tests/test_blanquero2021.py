@@ -14,8 +14,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import CategoricalNB
 
 from bayesieve import DiscreteNB, TableEncoder
-from bayesieve.evaluation.folds import describe
-from bayesieve.evaluation.results import read_results
 from bayesieve_lab import Options
 from bayesieve_lab.blanquero2021 import boruta, examples
 from bayesieve_lab.blanquero2021.data import (
@@ -38,6 +36,8 @@ from bayesieve_lab.blanquero2021.two_thirds import (
     of_two_classes,
 )
 from bayesieve_lab.claims import Judged
+from bayesieve_lab.comparison.folds import describe
+from bayesieve_lab.comparison.results import read_results
 from bayesieve_lab.simulate import correlated_blocks
 
 DOCUMENTS = Path(__file__).parents[1] / "reproduction"

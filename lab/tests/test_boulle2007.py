@@ -12,10 +12,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
 from bayesieve import SelectiveNB
-from bayesieve.evaluation import Comparison, RepeatedFolds
-from bayesieve.evaluation.folds import log_probabilities
 from bayesieve.statistics import metrics
-from bayesieve_lab import Options
+from bayesieve_lab import Comparison, Options, RepeatedFolds
 from bayesieve_lab.boulle2007 import waveform
 from bayesieve_lab.boulle2007.claims import challenge_findings, findings
 from bayesieve_lab.boulle2007.data import (
@@ -39,6 +37,7 @@ from bayesieve_lab.boulle2007.study import (
     floored_compression_rate,
 )
 from bayesieve_lab.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform, waveform_study
+from bayesieve_lab.comparison.folds import log_probabilities
 
 
 @pytest.fixture

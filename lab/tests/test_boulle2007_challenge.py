@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from bayesieve import RepeatedFolds, SelectiveNB
-from bayesieve.evaluation import Comparison
-from bayesieve_lab import Options, make_study
+from bayesieve import SelectiveNB
+from bayesieve_lab import Comparison, Options, RepeatedFolds, make_study
 from bayesieve_lab.boulle2007 import challenge
 from bayesieve_lab.boulle2007.challenge import INITIAL, TASKS, Challenge, Entry, TunedNB, guesses
 

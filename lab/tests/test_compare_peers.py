@@ -15,10 +15,10 @@ import pytest
 
 from bayesieve.cli.app import app
 from bayesieve_lab.peers import PEERS
+from lab.tests.test_compare_command import TOY
+from lab.tests.test_compare_killed import results
+from lab.tests.test_compare_tables import table, three  # noqa: F401
 from tests.cli.conftest import Run, plain_surroundings  # noqa: F401
-from tests.cli.test_compare import TOY
-from tests.cli.test_compare_killed import results
-from tests.cli.test_compare_tables import table, three  # noqa: F401
 from tests.cli.test_process import surroundings
 
 

@@ -13,9 +13,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from bayesieve import BoostedSelector, DiscreteNB, SelectiveNB, WrapperSelector
-from bayesieve.evaluation import Comparison
-from bayesieve.evaluation.folds import FixedSplit
-from bayesieve_lab import Options, make_study
+from bayesieve_lab import Comparison, Options, make_study
+from bayesieve_lab.comparison.folds import FixedSplit
 from bayesieve_lab.data_sets.cup98 import AMOUNT
 from bayesieve_lab.gidofalvi import campaigns
 from bayesieve_lab.gidofalvi.claims import CLAIMS, LINES, findings, of_method, values_of

@@ -12,7 +12,6 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.information import mutual_information
-from bayesieve.evaluation.folds import describe
 from bayesieve.search import MultiStart, SubsetProblem
 from bayesieve_lab import PAPERS, Options, made as made_by, make_study
 from bayesieve_lab.abellan2017.study import Results as AbellanResults
@@ -28,6 +27,7 @@ from bayesieve_lab.boulle2007.search import (
 )
 from bayesieve_lab.boulle2007.waves import waves_figure
 from bayesieve_lab.claims import Check, Judged, claims_table
+from bayesieve_lab.comparison.folds import describe
 from bayesieve_lab.growth import add_missing, power, read_lines
 from bayesieve_lab.ledger import FOLDER, SOURCES, Source, _claims, entries, judged, ledger
 from bayesieve_lab.made import MADE, digest, n_results, read_made, record

@@ -11,9 +11,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
-from bayesieve.evaluation import Comparison, RepeatedFolds
-from bayesieve.statistics import corrected_resampled_t
-from bayesieve_lab import PAPERS, Options, Report, Study, make_study
+from bayesieve_lab import PAPERS, Comparison, Options, RepeatedFolds, Report, Study, make_study
 from bayesieve_lab.claims import (
     Claim,
     Differences,
@@ -27,6 +25,7 @@ from bayesieve_lab.claims import (
     near,
     often,
 )
+from bayesieve_lab.comparison.differences import corrected_resampled_t
 from bayesieve_lab.tables import TextTable, mean_and_spread, p_text
 
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder
 
-from bayesieve import RepeatedFolds, compare
+from bayesieve_lab import RepeatedFolds, compare
 from bayesieve_lab.peers import PEERS, BoostedTrees, L1Logistic, OneHotGaussianNB, QuantileNB
 from bayesieve_lab.peers.installed import quiet
 

@@ -12,7 +12,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from bayesieve import RepeatedFolds, SelectiveNB, compare
+from bayesieve import SelectiveNB
+from bayesieve_lab import RepeatedFolds, compare
 from bayesieve_lab.peers import PEERS
 from bayesieve_lab.peers.installed import quiet
 from bayesieve_lab.peers.khiops_nb import khiops_classifier, start_khiops

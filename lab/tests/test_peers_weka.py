@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from bayesieve import RepeatedFolds, compare
+from bayesieve_lab import RepeatedFolds, compare
 from bayesieve_lab.peers import PEERS
 from bayesieve_lab.peers.weka import weka_command
 

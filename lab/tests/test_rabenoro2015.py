@@ -13,9 +13,8 @@ import pytest
 
 from bayesieve import DiscreteNB, IndicatorEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.evaluation import Comparison, compare_many
 from bayesieve.search import GreedySearch, ScoredRows, SearchTrace
-from bayesieve_lab import Options, make_study
+from bayesieve_lab import Comparison, Options, compare_many, make_study
 from bayesieve_lab.pages import GRIDS as REPETITIONS
 from bayesieve_lab.rabenoro2015.report import values_of
 from bayesieve_lab.rabenoro2015.study import METHODS, VARIANTS, WRAPPERS, EngineIndicators, Rabenoro2015

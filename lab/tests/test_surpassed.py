@@ -13,9 +13,9 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from bayesieve import DiscreteNB, InformationGainSelector, TableEncoder
-from bayesieve.evaluation import RepeatedFolds
-from bayesieve.evaluation.folds import Splits
+from bayesieve_lab import RepeatedFolds
 from bayesieve_lab.boulle2007.study import MeasuredNB
+from bayesieve_lab.comparison.folds import Splits
 from bayesieve_lab.data_sets.cup98 import AMOUNT
 from bayesieve_lab.simulate import donations
 from bayesieve_lab.surpassed import contests, page

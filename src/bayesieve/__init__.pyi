@@ -29,13 +29,9 @@ from .discretize import (
     TableEncoder as TableEncoder,
 )
 from .evaluation import (
-    RepeatedFolds as RepeatedFolds,
-    TimeFolds as TimeFolds,
     challenge as challenge,
-    compare as compare,
     drift as drift,
     evaluate as evaluate,
-    selection_stability as selection_stability,
 )
 from .report import (
     explanation_figure as explanation_figure,
@@ -43,7 +39,6 @@ from .report import (
     path_figure as path_figure,
     profit_figure as profit_figure,
     reliability_figure as reliability_figure,
-    stability_figure as stability_figure,
 )
 from .selection import (
     AccuracySelector as AccuracySelector,

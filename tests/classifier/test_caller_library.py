@@ -18,17 +18,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 
 import bayesieve
-from bayesieve import (
-    DependenceClusterSelector,
-    MAPSelector,
-    RepeatedFolds,
-    SelectiveNB,
-    TableEncoder,
-    compare,
-    drift,
-    evaluate,
-    selection_stability,
-)
+from bayesieve import DependenceClusterSelector, MAPSelector, SelectiveNB, TableEncoder, drift, evaluate
 
 LIBRARIES: dict[str, tuple[type, Callable[[pl.DataFrame], Any]]] = {
     "pandas": (pd.DataFrame, lambda frame: frame.to_pandas().set_axis([f"row {i}" for i in range(len(frame))])),
@@ -51,9 +41,6 @@ RESULTS: dict[str, Callable[[SelectiveNB, Any, Any], Any]] = {
     "levels by hand": lambda model, X, y: TableEncoder(levels={"one": {"cuts": [0.0]}}).fit(X, y).to_frame(),
     "points": lambda model, X, y: fitted(model, X, y).points().to_frame(),
     "clusters": lambda model, X, y: DependenceClusterSelector(random_state=0).fit(X, y).candidates_,
-    "stability": lambda model, X, y: selection_stability(MAPSelector(), X, y, cv=3).to_frame(),
-    "comparison": lambda model, X, y: compare({"map": model}, X, y, RepeatedFolds(n_folds=2)).summary(),
-    "folds": lambda model, X, y: compare({"map": model}, X, y, RepeatedFolds(n_folds=2)).frame,
 }
 NUMBERS = ("MODLDiscretizer", "MDLPDiscretizer", "EqualFrequencyDiscretizer", "EqualWidthDiscretizer", "RandomSums")
 OTHERS = (
@@ -134,7 +121,3 @@ def test_files_do_not_depend_on_the_library(library: str, tmp_path: Path) -> Non
         one.export(tmp_path / f"{by}.csv", to="points")
     points, expected = (pl.read_csv(tmp_path / f"{by}.csv", comment_prefix="#") for by in ("own", "expected"))
     assert points.equals(expected)
-    compare({"map": own}, X, y, RepeatedFolds(n_folds=2)).write_csv(tmp_path / "folds.csv")
-    assert pl.read_csv(tmp_path / "folds.csv").height == 2
-    selection_stability(MAPSelector(), X, y, cv=3).figure(tmp_path / "stability.html")
-    compare({"map": own, "all": SelectiveNB("all")}, X, y, RepeatedFolds(n_folds=2)).report(tmp_path / "compared.html")

@@ -13,8 +13,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from bayesieve import IndicatorEncoder, MAPSelector, SelectiveNB, TableEncoder, compare, selection_stability
-from bayesieve.evaluation import RepeatedFolds
+from bayesieve import IndicatorEncoder, MAPSelector, SelectiveNB, TableEncoder
 
 N = 600
 RNG = np.random.default_rng(7)
@@ -241,26 +240,12 @@ def test_normalize_makes_rows_of_weights_again() -> None:
 
 
 def test_others_warn_of_weights_once_and_of_nothing_else() -> None:
-    X, weights = table(name=[f"row {i}" for i in range(N)]), np.full(N, 50.0)
-    methods = {"map": SelectiveNB("map"), "scaled": SelectiveNB("map", normalize=True)}
     for function in (
-        lambda: compare(methods, X, Y, RepeatedFolds(2), sample_weight=weights),
-        lambda: selection_stability(MAPSelector(), X, Y, sample_weight=weights, cv=2),
         lambda: MAPSelector().fit(table(), Y, np.full(N, 1e-3)),
         lambda: MAPSelector(encoder=None).fit(JOB[:, None], Y, np.full(N, 1e-3)),
     ):
         (seen,) = said(function)
         assert seen.startswith("The row weights have a mean of ")
-
-
-def test_compared_models_scale_their_own_weights() -> None:
-    weights = np.abs(NOISE[:, 0]) / N
-    for normalize, n_features in ((True, [2, 2]), (False, [0, 0])):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = {"one": SelectiveNB("map", normalize=normalize)}
-            rows = compare(model, table(job=JOB.astype(str)), Y, RepeatedFolds(2), sample_weight=weights).rows
-        assert [row["n_features"] for row in rows] == n_features
 
 
 # --------------------------------------------------------------------------------------------------- rows to predict

@@ -20,7 +20,7 @@ from bayesieve import SelectiveNB, TableEncoder, scan
 from bayesieve.classifier.describing import order_cautions
 from bayesieve.classifier.report_data import report_data
 from bayesieve.counts import CodedTable
-from bayesieve.evaluation.folds import time_splits
+from bayesieve.evaluation.splits import time_splits
 from bayesieve.table.cautions import association, in_blocks, likeness_of_neighbours
 
 N = 3000

@@ -27,8 +27,6 @@ def test_commands_take_tables(engine: str, german: pl.DataFrame, succeeds: Run, 
     assert "row 7: predicted" in succeeds("explain", model, "credit.db::late.csv", "--rows", "7").stdout
     assert "accuracy" in succeeds("evaluate", model, "credit.db::late.csv", "--by", "month").stdout
     succeeds("monitor", model, "credit.db::late.csv", "--by", "month", "-o", "drift")
-    compared = ("credit.db::customers", "credit.db::late.csv", "-t", "class", "--ignore", "month", "--selectors", "all")
-    assert "credit.db::late" in succeeds("compare", *compared, "--folds", 2, "--repeats", 1, "-o", "c").stdout
     succeeds("fit", "credit.db::customers", "-t", "class", "--memory-limit", "1GiB", "-o", "d", "--no-report")
     assert "holds several tables" in fails("fit", "credit.db", "-t", "class")
     assert "has no table 'x'" in fails("predict", model, "credit.db::x")

@@ -48,7 +48,6 @@ def test_the_line_of_a_value_that_is_no_number(how: str) -> None:
     for options in ((), ("--memory-limit", "2GiB")):
         message = invoke("fit", path, "-t", "y", "--numeric", "x", *options).stderr
         assert f"but line {line} holds 'wrong'" in message
-    assert f"but line {line} holds 'wrong'" in invoke("compare", path, "-t", "y", "--numeric", "x").stderr
 
 
 def test_the_row_of_a_value_that_is_no_number() -> None:
@@ -298,7 +297,6 @@ def test_names_that_are_patterns_elsewhere(succeeds: Run, separator: str) -> Non
         predicted = pl.read_csv(succeeds("predict", "bayesieve-output/model.json", "odd.csv").stdout.encode())
         assert predicted["prediction"].to_list()[1:] == [row[3] for row in rows[1:]]
         succeeds("explain", "bayesieve-output/model.json", "odd.csv", "--output", "why.csv")
-    succeeds("compare", "odd.csv", "-t", "*", "-s", "map", "--folds", 2)
 
 
 def test_sums_of_columns(succeeds: Run, tmp_path: Path) -> None:

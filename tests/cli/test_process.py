@@ -194,7 +194,7 @@ def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
     ("arguments", "what"),
     [
         (("reproduce", "boulle2007", "--quick"), "reproduce"),
-        (("compare", GERMAN, "-t", "class", "--peers", "ebm"), "--peers"),
+        (("compare", GERMAN, "-t", "class", "--peers", "ebm"), "compare"),
     ],
 )
 def test_without_the_lab_a_line_says_how_to_install_them(

@@ -29,9 +29,6 @@ def test_learning_from_standard_input() -> None:
     result = piped(GERMAN.read_bytes(), "fit", "-", "-t", "class", "--no-report")
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir("bayesieve-output")) == ["features.csv", "model.json"]
-    result = piped(GERMAN.read_bytes(), "compare", "-", "-t", "class", "-s", "all", "--folds", 2, "-q")
-    assert result.exit_code == 0, result.stderr
-    assert "standard input" in Path("bayesieve-comparison/comparison.html").read_text("utf-8")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
@@ -55,13 +52,11 @@ def test_named_pipes(succeeds: Run, model: Path) -> None:
     ],
 )
 def test_streams_that_are_no_tables(content: bytes, message: str) -> None:
-    for command in (("fit",), ("compare", "-s", "all")):
-        result = piped(content, *command, "-", "-t", "class")
-        assert result.exit_code == 2
-        assert message in result.stderr
-        assert result.stderr.count("\n") == 1
+    result = piped(content, "fit", "-", "-t", "class")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
     assert not Path("bayesieve-output").exists()
-    assert not Path("bayesieve-comparison").exists()
 
 
 @pytest.mark.parametrize("line", [b"a,y\n1,x\n2,z\n", b"no line ends"])
@@ -104,7 +99,6 @@ def test_text_is_no_formula_in_a_spreadsheet(succeeds: Run) -> None:
     columns: dict[str, Any] = {name: [i % (k + 2) + 3 * (i % 2) for i in range(60)] for k, name in enumerate(names)}
     columns["text"] = [("=1+1", "-5", "-", "+49 30")[i % 4] for i in range(60)]
     pl.DataFrame(columns | {"y": [("=evil()", "-")[i % 2] for i in range(60)]}).write_csv("t.csv")
-    pl.read_csv("t.csv").write_csv("=x.csv")
     succeeds("fit", "t.csv", "-t", "y", "--no-report", "-s", "all", "-q")
     features = pl.read_csv("bayesieve-output/features.csv", infer_schema=False)["feature"].to_list()
     assert sorted(features) == sorted(["'=cmd|' /C calc'!A0", "'+sum", "'-name", "'@at", "plain", "a=b", "-1", "text"])
@@ -114,8 +108,6 @@ def test_text_is_no_formula_in_a_spreadsheet(succeeds: Run) -> None:
     explained = pl.read_csv("e.csv", infer_schema=False)
     assert set(explained.filter(feature="text")["value"]) == {"'=1+1", "-5", "-", "'+49 30"}
     assert explained["contribution"].cast(pl.Float64).min() < 0
-    succeeds("compare", "=x.csv", "-t", "y", "-s", "all", "--folds", 2, "-q")
-    assert "'=x" in pl.read_csv("bayesieve-comparison/folds.csv", infer_schema=False).rows()[0]
     succeeds("explain", "bayesieve-output/model.json", "t.csv", "-o", "e.parquet")
     assert "=evil()" in pl.read_parquet("e.parquet")["class"].to_list()  # no spreadsheet opens these
 

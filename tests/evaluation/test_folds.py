@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesieve import SelectiveNB
-from bayesieve.evaluation.folds import log_proba_of_splits
+from bayesieve.evaluation.splits import log_proba_of_splits
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows

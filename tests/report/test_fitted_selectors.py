@@ -14,7 +14,6 @@ from bayesieve import (
     SelectiveNB,
     WrapperSelector,
     path_figure,
-    selection_stability,
 )
 from tests.report.markup import read
 
@@ -31,17 +30,6 @@ def test_the_subset_selected_is_the_one_marked(direction, evaluation):
     assert figure.data.filter(figure.data["chosen"])["features"].to_list() == [size]
     assert path_figure(selector.trace_).frames == figure.frames  # it is the best of the path
     read(figure.to_html())
-
-
-def test_folds_of_a_stability_study_are_drawn_together():
-    stability = selection_stability(WrapperSelector(direction="forward"), X, Y, cv=4)
-    figure = path_figure(stability, title="Folds")
-    assert figure.caption.startswith("4 searches: mean")
-    assert len(figure.chart["vconcat"]) == 2
-    assert max(figure.frames["own"]["search"]) == 4
-    sizes = stability.n_selected
-    assert f"{sizes.min()}" in figure.caption
-    assert f"{sizes.max()}" in figure.caption
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,16 +23,12 @@ from bayesieve import (
     profit_curve,
     profit_figure,
     reliability_figure,
-    stability_figure,
 )
-from bayesieve.evaluation import Comparison, SelectionStability
 from bayesieve.report import Figure, ReportData, clusters_figure, render_card, render_report
-from bayesieve.report.comparison import render_comparison
-from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
 from bayesieve.scorecard.record import Explanation
 from tests.report.markup import payload, read
 from tests.report.paths import floating_trace, forward_trace, wrapper_trace
-from tests.report.sample import compared, rows_of, synthetic
+from tests.report.sample import synthetic
 
 TURNING = "".join([*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))])
 HOSTILE = [
@@ -83,19 +78,6 @@ def report_of(text: str, n_classes: int) -> ReportData:
     )
 
 
-def comparison_of(text: str, *data: str) -> Comparison:
-    rows = [row for name in data for row in rows_of({text: [0.5, 0.6, 0.7], text + "'": [None, 0.7, 0.7]}, name)]
-    rows[3]["error"] = text
-    return compared(rows)
-
-
-def stability_of(text: str, weights: Any = ((1, 0.5), (1, 0))) -> SelectionStability:
-    values = np.asarray(weights, dtype=float)
-    names = tuple(text + "'" * k for k in range(values.shape[1]))
-    ones = np.ones(len(values))
-    return SelectionStability(names, values, (), ones, ones, text)
-
-
 def clusters_of(text: str) -> Figure:
     X = pl.DataFrame({f"{text}{k}".replace("\ud800", ""): SCORE * (k + 1) + SCORE[::-1] for k in range(4)})
     return clusters_figure(DependenceClusterSelector().fit(X, Y), title=text)
@@ -110,18 +92,12 @@ def explained(text: str) -> Figure:
 PAGES: dict[str, Callable[[str], str]] = {
     **{f"report of {n} classes": lambda text, n=n: render_report(report_of(text, n)) for n in (2, 9)},
     "card": lambda text: render_card(report_of(text, 3)),
-    "comparison on one": lambda text: render_comparison(comparison_of(text, text), title=text),
-    "comparison on two": lambda text: render_comparison(comparison_of(text, text, "b"), title=text),
 }
 FIGURES: dict[str, Callable[[str], Figure]] = {
     "path": lambda text: path_figure(forward_trace(names=(text, text + "2", "c", "d")), title=text),
     "phases": lambda text: path_figure(floating_trace(), title=text),
     "start only": lambda text: path_figure(wrapper_trace([[]]), title=text),
     "several paths": lambda text: path_figure([forward_trace(), forward_trace(0.05), floating_trace()], title=text),
-    "stability": lambda text: stability_figure(stability_of(text), title=text),
-    "many folds": lambda text: stability_figure(stability_of(text, np.eye(40)[:, :4])),
-    "ranks": lambda text: critical_difference_figure([text, text + "'", "c" * 300], [1.0, 2.0, 3.0], 1.5, title=text),
-    "ranks over folds": lambda text: fold_rank_figure([text, "b"], [1.0, 2.0], [], n_folds=3, title=text),
     "profit": lambda text: profit_figure(profit_curve(Y, SCORE, benefit=[[0, 0], [-1, 1]]), title=text, unit=text),
     "gains": lambda text: gains_figure(gains_curve(Y, SCORE), title=text),
     "reliability": lambda text: reliability_figure({text: calibration_summary(Y, SCORE)}, title=text),
@@ -146,12 +122,17 @@ every = pytest.mark.parametrize("name", [*PAGES, *FIGURES])
 @every
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_from_data_stays_text(name: str, text: str) -> None:
-    html = page(name, text)
+    check_text(name, text, lambda text: page(name, text))
+
+
+def check_text(name: str, text: str, page: Callable[[str], str]) -> None:
+    """Check that a page of this text has the elements of the page of a harmless text."""
+    html = page(text)
     html.encode("utf-8")
     assert not any(character in html for character in TURNING + "\x00\x1b")
     elements = read(html)
     if text:  # the elements are those of a harmless text as long
-        assert [e.tag for e in elements] == [e.tag for e in read(page(name, "harmless".ljust(len(text), "s")))]
+        assert [e.tag for e in elements] == [e.tag for e in read(page("harmless".ljust(len(text), "s")))]
     assert not {e.tag for e in elements} & {"img", "iframe", "object"}
     assert sum(e.tag == "script" for e in elements) == (0 if name == "card" else 3)
     assert not any(key.startswith("on") for e in elements for key in e.attributes)
@@ -165,7 +146,11 @@ def test_text_from_data_stays_text(name: str, text: str) -> None:
 
 @every
 def test_pages_are_whole_and_ask_nothing_of_the_network(name: str) -> None:
-    html = page(name, "harmless")
+    check_whole(name, page(name, "harmless"))
+
+
+def check_whole(name: str, html: str) -> None:
+    """Check that links and labels of a page lead somewhere, and that its policy allows its scripts and nothing else."""
     elements = read(html)
     ids = [e.attributes["id"] for e in elements if "id" in e.attributes]
     assert len(ids) == len(set(ids))
@@ -194,7 +179,11 @@ def test_pages_are_whole_and_ask_nothing_of_the_network(name: str) -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_pictures_whatever_the_text(name: str) -> None:
-    drawn = figure(name, "<script>alert(1)</script>")
+    check_picture(figure(name, "<script>alert(1)</script>"))
+
+
+def check_picture(drawn: Figure) -> None:
+    """Check that a picture has no scripts, images, links or positions that are no numbers."""
     svg = ElementTree.fromstring(drawn.to_svg())
     assert not {e.tag.rpartition("}")[2] for e in svg.iter()} & {"script", "image", "a"}
     assert not any("NaN" in value for e in svg.iter() for value in e.attrib.values())

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.report import path_figure, stability_figure
+from bayesieve.report import path_figure
 from bayesieve.report.charts import good_end, thinned
-from bayesieve.report.paths import MAX_FOLDS, MAX_ROWS, search_figure
+from bayesieve.report.paths import search_figure
 from bayesieve.report.search import by_size, needs_logarithm, summarise_trace, value_at
 from tests.report.paths import floating_trace, forward_trace, summary, wrapper_trace
-from tests.report.test_pages import stability_of
 
 
 def test_a_forward_search_stands_over_its_sizes() -> None:
@@ -102,27 +100,6 @@ def test_good_ends_thinning_and_logarithms() -> None:
     assert thinned(1000, 3) == [0, 500, 999]
     assert needs_logarithm([500], [20])
     assert not needs_logarithm([500], [400])
-
-
-def test_features_and_folds() -> None:
-    figure = stability_figure(stability_of("f", [[1, 1, 0], [1, 0, 0]]), title="Which stay")
-    assert figure.caption == (
-        "2 folds of 3 features. Selected: 1 to 2 features, 1.5 on average. Stability 0.33, 95% interval 0.33 to 0.33 "
-        "(Nogueira et al. 2018): 1 is the same features in every fold, 0 is the value expected by chance. 1 feature "
-        "was selected in no fold."
-    )
-    assert figure.data["feature"].to_list() == ["f", "f'"]
-    assert figure.data["frequency"].to_list() == [1.0, 0.5]
-    cells = figure.frames["folds"]
-    assert list(zip(cells["feature"], cells["fold"], cells["weight"], strict=True)) == [
-        ("f", 1, 1.0), ("f", 2, 1.0), ("f'", 1, 1.0), ("f'", 2, 0.0),
-    ]  # fmt: skip
-    wide = stability_figure(stability_of("f", np.ones((300, 900))))
-    assert len(wide.frames["folds"]["fold"]) == MAX_ROWS * MAX_FOLDS
-    assert "840 further features not drawn." in wide.caption
-    nothing = stability_figure(replace(stability_of("f", np.zeros((3, 2))), complete=False))
-    assert nothing.chart == {}
-    assert "only finished folds are shown" in nothing.caption
 
 
 def test_sizes_are_whole_on_the_axis() -> None:

@@ -13,9 +13,6 @@ from bayesieve import SelectiveNB, path_figure
 from bayesieve.classifier import report_data
 from bayesieve.report import Figure, explanation_figure
 from tests.report.paths import forward_trace
-from tests.report.sample import compared, rows_of
-from tests.report.test_comparison import SCORES, several
-from tests.report.test_pages import stability_of
 
 
 @cache
@@ -80,34 +77,9 @@ def test_rows_and_classes_that_there_are_not(row: int, label: Any, message: str)
         explanation_figure(model.explanation(X[:5]), row, label)
 
 
-def test_searches_and_stability_draw_themselves() -> None:
+def test_searches_draw_themselves() -> None:
     trace = forward_trace()
     assert trace.plot(title="Mine").spec == path_figure(trace, title="Mine").spec
-    stability = stability_of("f")
-    assert stability.plot(title="Mine").title == "Mine"
-    assert stability.plot().spec == stability.figure().spec
-
-
-def test_comparisons_draw_methods() -> None:
-    rows = rows_of(SCORES)
-    for row in rows:
-        row |= {"n_features": 7, "fit_seconds": 0.5, "log_loss": 1 - row["accuracy"]}
-    one = compared(rows)
-    assert one.plot().data.columns[:2] == ["method", "quality"]
-    assert one.plot(measure="log_loss").heads["quality"] == "Log loss"
-    assert one.plot("ranks").title == "Accuracy"
-    assert "over 4 folds" in one.plot("ranks").caption
-    assert "over 5 data sets" in compared(several(5, ["A", "B"])).plot("ranks").caption
-    with pytest.raises(ValueError, match="kind must be one of 'tradeoff', 'ranks'"):
-        one.plot("bars")
-    with pytest.raises(ValueError, match="has a value of 'auc'"):
-        one.plot(measure="auc")
-    with pytest.raises(ValueError, match="No fold was timed"):
-        compared(rows_of(SCORES)).plot()
-    with pytest.raises(ValueError, match="There is only one method"):
-        compared(rows_of({"A": [0.5, 0.6]})).plot("ranks")
-    with pytest.raises(ValueError, match="Fewer than two data sets"):
-        compared(rows_of({"A": [0.5], "B": [0.5]}) + rows_of({"A": [None], "B": [None]}, "other")).plot("ranks")
 
 
 def test_a_feature_is_drawn_without_the_rest_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:

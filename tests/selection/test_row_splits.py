@@ -12,8 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from bayesieve import DependenceClusterSelector, SelectiveNB, ThresholdTuner, WrapperSelector, selection_stability
+from bayesieve import DependenceClusterSelector, SelectiveNB, ThresholdTuner, WrapperSelector
 from bayesieve.selection.row_splits import row_splits
+from bayesieve_lab import selection_stability
 
 N = 600
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.stats import binomtest
 
-from bayesieve.statistics import DIGITS, corrected_resampled_t, holm, signed_rank_test
+from bayesieve_lab.comparison.differences import DIGITS, corrected_resampled_t, holm, signed_rank_test
 from bayesieve_lab.tables import TextTable, number_text, p_range, p_text
 
 LEVEL = 0.05

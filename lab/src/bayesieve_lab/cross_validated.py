@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesieve.counts import Smoothing, check_smoothing
-from bayesieve.evaluation.folds import NUMBERS, RepeatedFolds
-from bayesieve.evaluation.results import Comparison, means_over_folds
-from bayesieve.statistics import WinsLosses, wins_and_losses
+from bayesieve_lab.comparison.differences import WinsLosses, wins_and_losses
+from bayesieve_lab.comparison.folds import NUMBERS, RepeatedFolds
+from bayesieve_lab.comparison.results import Comparison, means_over_folds
 from bayesieve_lab.data_sets import DataSets
 from bayesieve_lab.study import Options, Study, command_line
 

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bayesieve.evaluation.results import read_results
 from bayesieve.table import write_atomically
 from bayesieve_lab.blanquero2021.compromise import judge_compromise
 from bayesieve_lab.boulle2007.challenge import Challenge
@@ -24,6 +23,7 @@ from bayesieve_lab.boulle2007.search import judge_search
 from bayesieve_lab.boulle2007.waveform import read_waveform
 from bayesieve_lab.boulle2007.waveform_claims import judge_waveform
 from bayesieve_lab.claims import Closeness, Judged
+from bayesieve_lab.comparison.results import read_results
 from bayesieve_lab.growth import read_lines
 from bayesieve_lab.made import read_made
 from bayesieve_lab.pages import GRIDS, write_pages

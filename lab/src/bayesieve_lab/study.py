@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 from bayesieve.counts import Smoothing
 from bayesieve.engine import effective_jobs
-from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.folds import Split
-from bayesieve.evaluation.results import Comparison, key_of, read_results
 from bayesieve_lab.claims import Closeness, Judged
+from bayesieve_lab.comparison.comparing import compare_many
+from bayesieve_lab.comparison.folds import Split
+from bayesieve_lab.comparison.results import Comparison, key_of, read_results
 from bayesieve_lab.made import record
 from bayesieve_lab.tables import TextTable
 

@@ -15,7 +15,7 @@ from bayesieve.decision import BenefitClassifier, profit_curve
 from bayesieve.decision.benefits import Benefits, decision_names
 from bayesieve.discretize import TableEncoder
 from bayesieve.evaluation.evaluating import Segment
-from bayesieve.evaluation.folds import log_proba_of_splits, time_splits
+from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
 from bayesieve.report import data as plain
 from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.record import UNSEEN

@@ -22,8 +22,8 @@ from bayesieve.classifier.predicting import on_scores
 from bayesieve.counts import SymmetricalUncertainty, log_probabilities
 from bayesieve.decision.benefits import column_of
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
-from bayesieve.evaluation.folds import fingerprint, moments_of
 from bayesieve.evaluation.judged import groups_of
+from bayesieve.evaluation.splits import fingerprint, moments_of
 from bayesieve.report import data as plain
 from bayesieve.report.page import in_five_digits
 from bayesieve.report.search import summarise_trace

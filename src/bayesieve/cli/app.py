@@ -17,7 +17,6 @@ from bayesieve.cli.commands import (
     MODEL,
     QUIET,
     TABLE,
-    TABLES,
     TARGET,
     CommandError,
     Commands,
@@ -46,10 +45,6 @@ SELECTOR_TITLES = {
 
 _SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
 _SELECTORS += sorted(point.name for point in plugins("selectors"))
-_PEERS = (
-    "hist-gradient-boosting, categorical-nb, gaussian-nb, l1-logistic (scikit-learn's), khiops, khiops-trees-pairs, "
-    "ebm, scorecard, figs, fasterrisk, weka-aode, weka-waode, weka-hnb (if installed)"
-)
 
 
 FIT = {
@@ -320,43 +315,6 @@ def update(given: Any) -> None:
     """Let MODEL learn from the further rows of TABLE, with the levels that it has."""
 
 
-COMPARE = {
-    "": [TABLES],
-    "Columns": [
-        Option("--target -t NAME", "Column to predict; may be repeated, once for each TABLE.", ..., list[str]),
-        *COLUMNS,
-    ],
-    "Methods and folds": [
-        Option("--selectors -s A,B,...", "Selectors to compare.", default_in_words="all"),
-        Option("--peers A,B,...", f"Other classifiers, on the raw columns: {_PEERS}.", default_in_words="none"),
-        Option("--cv NAME", "Folds: shuffled; or time: blocks of rows, each after all rows to learn from.", "shuffled"),
-        Option("--time COLUMN", "Column of numbers or dates that orders the blocks of --cv time; not learnt from."),
-        Option("--folds N", "Folds of each repeat, or blocks of --cv time.", 10),
-        Option("--repeats N", "Repeats, each with a different shuffle.", 1),
-        Option("--seed N", "Seed of the folds and of the searches.", 0),
-        Option(
-            "--measure NAME",
-            "Measure to order, rank and test methods by: accuracy, auc, compression_rate, log_loss, brier or "
-            "balanced_accuracy.",
-            "accuracy",
-        ),
-        JOBS,
-    ],
-    "Output": [folder("bayesieve-comparison"), QUIET],
-}
-
-
-@command(COMPARE, "bayesieve.cli.compare")
-def compare(given: Any) -> None:
-    """Compare selectors on one TABLE or several by repeated stratified cross-validation.
-
-    Writes comparison.html, folds.csv and results.jsonl, and prints a ranking of the methods; for several tables also
-    average ranks. One table is in memory at a time.
-
-    Run an interrupted command again to continue where it stopped.
-    """
-
-
 @command(
     {"": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])], "Output": [QUIET]},
     "bayesieve.cli.compiling",
@@ -388,7 +346,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for function in (fit, predict, explain, info, levels, export, merge, update, evaluate, monitor, compare):
+for function in (fit, predict, explain, info, levels, export, merge, update, evaluate, monitor):
     app.command()(function)
 app.command("compile")(compile_kernels)
 
@@ -415,7 +373,10 @@ def _refusal(message: str) -> Callable[[], None]:
     return refuse
 
 
-_OF_LAB = {"reproduce": "Reproduce the results of papers"}
+_OF_LAB = {
+    "compare": "Compare selectors and other classifiers by cross-validation",
+    "reproduce": "Reproduce the results of papers",
+}
 _ANY_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
 _add_commands_of_packages()
 

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 from sklearn.base import clone
 
-from bayesieve import RandomSums, RepeatedFolds, SelectiveNB, TableEncoder
+from bayesieve import RandomSums, SelectiveNB, TableEncoder
 from bayesieve.classifier.predicting import labelled
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
@@ -27,7 +27,7 @@ from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.engine.files import bytes_of
-from bayesieve.evaluation.folds import read_moments
+from bayesieve.evaluation.splits import read_moments
 from bayesieve.scorecard.wording import read_labels, unknown_levels
 from bayesieve.selection import SELECTORS
 from bayesieve.table import as_table, as_target
@@ -50,8 +50,8 @@ _TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 def fit(given: Any) -> None:
     """Learn a model, and write it with its features and a report."""
     require_choice(given.selector, SELECTORS, "selector")
-    if given.folds:
-        RepeatedFolds(given.folds)  # refuses other numbers
+    if given.folds < 0 or given.folds == 1:
+        raise CommandError(f"--folds must be a whole number from 2 up, or 0, got {given.folds}")
     screen, table, output = Screen(given.quiet), given.table, given.output
     columns = Columns.given(given, given.target)
     files.check_folder(output)

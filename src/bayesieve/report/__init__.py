@@ -5,7 +5,7 @@ from __future__ import annotations
 from bayesieve.report.curves import explanation_figure, gains_figure, profit_figure, reliability_figure
 from bayesieve.report.data import ReportData
 from bayesieve.report.page import Figure, Report
-from bayesieve.report.paths import clusters_figure, path_figure, stability_figure
+from bayesieve.report.paths import clusters_figure, path_figure
 from bayesieve.report.report import render_card, render_report
 
 __all__ = [
@@ -20,5 +20,4 @@ __all__ = [
     "reliability_figure",
     "render_card",
     "render_report",
-    "stability_figure",
 ]

@@ -29,40 +29,45 @@ SHARE = ".0%"
 
 @cache
 def text(name: str) -> str:
-    """A template, style or script of this package."""
-    return FOLDER.joinpath("templates", name).read_text(encoding="utf-8")
+    """Return a template, style or script of this package or, for ``"package:name"``, of another one."""
+    package, _, file = name.rpartition(":")
+    folder = resources.files(package) if package else FOLDER
+    return folder.joinpath("templates", file).read_text(encoding="utf-8")
 
 
 @cache
-def _entries() -> dict[str, Any]:
-    entries: dict[str, Any] = json.loads(re.sub("^//.*", "", text("charts.json"), flags=re.MULTILINE))
-    return entries
+def _entries(package: str) -> dict[str, Any]:
+    """Return the entries of the file ``charts.json`` of this package, and those of another one."""
+    shared = _entries("") if package else {}
+    source = text(f"{package}:charts.json" if package else "charts.json")
+    return shared | json.loads(re.sub("^//.*", "", source, flags=re.MULTILINE))
 
 
 def template(name: str, /, **given: Any) -> Any:
-    """An entry of ``charts.json``, filled with what is given.
+    """Return an entry of ``charts.json``, or ``"package:entry"`` of another package, filled with the given values.
 
     Examples
     --------
     >>> template("across")
     {'type': 'nominal', 'title': None, 'sort': None, 'axis': {'labelAngle': -90, 'labelLimit': 110}}
     """
-    return _filled(f"${name}", given)
+    package, _, entry = name.rpartition(":")
+    return _filled(f"${entry}", given, _entries(package))
 
 
-def _filled(part: Any, given: Mapping[str, Any]) -> Any:
+def _filled(part: Any, given: Mapping[str, Any], entries: Mapping[str, Any]) -> Any:
     if isinstance(part, str) and part.startswith("$"):
-        return given[part[1:]] if part[1:] in given else _filled(_entries()[part[1:]], given)
+        return given[part[1:]] if part[1:] in given else _filled(entries[part[1:]], given, entries)
     if isinstance(part, list):
-        return [own for one in part if (own := _filled(one, given)) is not None]
+        return [filled for one in part if (filled := _filled(one, given, entries)) is not None]
     if not isinstance(part, dict):
         return part
-    for name, own in part.get("let", {}).items():
-        given = {name: _filled(own, given), **given}
-    base = _filled(f"${part['$']}", given) if "$" in part else {}
+    for name, value in part.get("let", {}).items():
+        given = {name: _filled(value, given, entries), **given}
+    base = _filled(f"${part['$']}", given, entries) if "$" in part else {}
     if base is None or ("if" in part and (given[part["if"]] is None or given[part["if"]] is False)):
         return None
-    filled = {name: _filled(value, given) for name, value in part.items() if name not in ("$", "if", "let")}
+    filled = {name: _filled(value, given, entries) for name, value in part.items() if name not in ("$", "if", "let")}
     return base | {name: value for name, value in filled.items() if value is not None or part[name] is None}
 
 

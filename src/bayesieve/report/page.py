@@ -238,7 +238,8 @@ def page(
 
     Parameters
     ----------
-    template : one that extends ``page.html``; elements with ``data-chart`` are where charts are drawn.
+    template : one that extends ``page.html``, or ``"package:name"`` of another package;
+        elements with ``data-chart`` are where charts are drawn.
     drawn : mapping from their names to `Figure`; the template knows it as ``charts``
     script : further script of this kind of page.
     program : script that comes with the data.

@@ -1,10 +1,9 @@
-"""Figures of searches: the path of one, the means of several, clusters of features, and the selections of folds."""
+"""Figures of searches: the path of one, the means of several, clusters of features."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ import numpy as np
 from bayesieve.report import charts as draw, search as tracing
 from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.page import Figure
-from bayesieve.words import format_number, plural
+from bayesieve.words import plural
 
 _MOST_CELLS, _MOST_NAMES = 72, 40  # on a side of the matrix of clusters; of more features several share a cell
-MAX_LINES, MAX_POINTS, MAX_FOLDS, MAX_ROWS, _MOST_PHASES = 60, 300, 100, 60, 8
+MAX_LINES, MAX_POINTS, _MOST_PHASES = 60, 300, 8
 _VALUES = ("criterion", "validation")
 
 
@@ -285,58 +284,3 @@ def _cells(matrix: np.ndarray) -> dict[str, list[Any]]:
         if left != top or bottom - top > 1
     ]
     return draw.columns(("x", "x2", "y", "y2", "dependence"), boxes)
-
-
-def stability_figure(stability: Any, *, title: str | None = None) -> Figure:
-    """Draw which features were selected in which fold, and how often.
-
-    Parameters
-    ----------
-    stability : SelectionStability
-        From `selection_stability`.
-    title : str, optional
-
-    Returns
-    -------
-    Figure
-        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
-
-    Examples
-    --------
-    >>> from bayesieve import selection_stability, stability_figure
-    >>> from sklearn.datasets import load_iris
-    >>> stability = selection_stability("map", *load_iris(return_X_y=True), cv=5)
-    >>> "Stability 0.60" in stability_figure(stability).caption
-    True
-    """
-    every = replace(stability, library="polars").to_frame()
-    met = every.filter(every["frequency"] > 0)
-    rows = {name: met[name].to_list() for name in ("feature", "frequency", "mean_weight")}
-    cells = [
-        (feature, fold, weight)
-        for feature, weights in met.select("feature", "weights").head(MAX_ROWS).iter_rows()
-        for fold, weight in enumerate(weights[:MAX_FOLDS], start=1)
-    ]
-    return Figure(
-        title or f"Features selected by {stability.selector}",
-        _stability_caption(stability, len(every) - len(met), max(0, len(met) - MAX_ROWS)),
-        draw.template("stability") if cells else {},
-        {"features": rows, "folds": draw.columns(("feature", "fold", "weight"), cells)},
-        {"feature": "feature", "frequency": "share of folds", "mean_weight": "mean weight"},
-    )
-
-
-def _stability_caption(stability: Any, n_never: int, n_hidden: int) -> str:
-    sizes = stability.n_selected.tolist()
-    text = f"{plural(stability.n_folds, 'fold')} of {plural(len(stability.names), 'feature')}. Selected: "
-    text += f"{_sizes_in_words(sizes)}{' in every fold' if min(sizes) == max(sizes) else ''}."
-    if stability.stability == stability.stability:
-        low, high = stability.stability_interval()
-        text += (
-            f" Stability {format_number(stability.stability, 2)}, 95% interval {format_number(low, 2)} to "
-            f"{format_number(min(high, 1.0), 2)} (Nogueira et al. 2018): 1 is the same features in every fold, 0 is "
-            "the value expected by chance."
-        )
-    text += f" {plural(n_never, 'feature was', 'features were')} selected in no fold." if n_never else ""
-    text += f" {plural(n_hidden, 'further feature')} not drawn." if n_hidden else ""
-    return text if stability.complete else f"{text} The run was interrupted; only finished folds are shown."

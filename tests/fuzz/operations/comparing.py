@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import bayesieve as bs
-from bayesieve.evaluation import FixedSplit
+from bayesieve_lab import FixedSplit, RepeatedFolds, compare as compare_methods
 from tests.fuzz import invariants, options, outcome
 from tests.fuzz.case import Case, operation
 from tests.fuzz.files import spoilt_bytes
@@ -24,16 +24,16 @@ def compare(case: Case) -> None:
         methods[case.pick(("", 1, "<script>alert(1)</script>"))] = case.pick(
             (bs.SelectiveNB("map"), 5, bs.MAPSelector())
         )
-    protocol: Any = bs.RepeatedFolds(case.pick((2, 2, 3, 10)), case.pick((1, 1, 2)), case.pick((0, 1, 2**32 - 1)))
+    protocol: Any = RepeatedFolds(case.pick((2, 2, 3, 10)), case.pick((1, 1, 2)), case.pick((0, 1, 2**32 - 1)))
     if case.chance(0.15):
-        made = case.pick((bs.RepeatedFolds, FixedSplit))
+        made = case.pick((RepeatedFolds, FixedSplit))
         with case.step("protocol"):
             protocol = made(case.pick((case.integer(0, 60), case.pick(options.odd_values()))))
     results = case.folder / "results.jsonl" if case.chance(0.5) else None
     case.note(repr(methods))
     given = {"sample_weight": weights, "results": results, "n_jobs": case.pick((None, None, 1, 2))}
     with case.step("compare"):
-        found = bs.compare(methods, X, y, protocol, **given)
+        found = compare_methods(methods, X, y, protocol, **given)
     for *_, message in found.errors():
         case.check(outcome.unclear(message) is None, f"a clear error of a fold: {message[:60]}", message)
     with case.step("show", must=True):
@@ -44,10 +44,10 @@ def compare(case: Case) -> None:
         if case.chance(0.3):
             results.write_bytes(spoilt_bytes(case, results.read_bytes()))
             with case.step("compare with a damaged file of results"):
-                bs.compare(methods, X, y, protocol, **given)
+                compare_methods(methods, X, y, protocol, **given)
         else:
             with case.step("compare again", must=True):
-                again = bs.compare(methods, X, y, protocol, **given)
+                again = compare_methods(methods, X, y, protocol, **given)
             case.check(again.frame.equals(frame), "a comparison gone on with is the same", (frame, again.frame))
     if case.chance(0.5):
         page = case.folder / "page.html"

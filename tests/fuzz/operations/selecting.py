@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from bayesieve import SelectiveNB, WrapperSelector, path_figure, selection_stability, stability_figure
+from bayesieve import SelectiveNB, WrapperSelector, path_figure
+from bayesieve_lab import selection_stability, stability_figure
 from tests.fuzz import invariants, options
 from tests.fuzz.case import Case, operation
 from tests.fuzz.libraries import hold, image

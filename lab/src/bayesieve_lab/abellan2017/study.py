@@ -12,14 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from bayesieve.classifier import SelectiveNB
+from bayesieve import ImpreciseInformationGainSelector, InformationGainSelector, SelectiveNB, TableEncoder
 from bayesieve.counts import Smoothing
-from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.results import Comparison, key_of
-from bayesieve.selection import ImpreciseInformationGainSelector, InformationGainSelector
-from bayesieve.statistics import SignedRanks, average_ranks, wilcoxon_holm
 from bayesieve_lab.abellan2017.weka_nb import WekaNB, declare
 from bayesieve_lab.claims import Check, Closeness, Differences, Judged, alike, claims_table, differ, fact, in_words
+from bayesieve_lab.comparison.differences import SignedRanks, average_ranks, wilcoxon_holm
+from bayesieve_lab.comparison.results import Comparison, key_of
 from bayesieve_lab.cross_validated import CrossValidatedStudy, Group, failures
 from bayesieve_lab.study import Report
 from bayesieve_lab.tables import TextTable, document, p_text, signed, smoothing_text

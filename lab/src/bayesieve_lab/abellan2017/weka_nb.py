@@ -10,9 +10,9 @@ import polars as pl
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve.counts import CodedTable, ContingencyCounts
+from bayesieve import CodedTable, TableEncoder
+from bayesieve.counts import ContingencyCounts
 from bayesieve.counts.information import class_imprecise_information, class_information
-from bayesieve.discretize import TableEncoder
 from bayesieve.selection.filters import above
 
 CLASSES = "(classes)"

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable
 
 _MOST_ROUNDS = 100
 _LEVEL = 0.01  # R's Boruta, as its number of rounds

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bayesieve.statistics import ranks
 from bayesieve_lab.blanquero2021.data import (
     AUSTRALIAN,
     BORUTA,
@@ -25,6 +24,7 @@ from bayesieve_lab.blanquero2021.examples import Examples
 from bayesieve_lab.blanquero2021.examples_claims import POINTS, of_australian, of_simulated, of_table_1, of_tree
 from bayesieve_lab.blanquero2021.results import Results
 from bayesieve_lab.claims import Check, Closeness, Differences, Judged, alike, differ, fact
+from bayesieve_lab.comparison.differences import ranks
 
 _QUICK_HERE = (
     "All candidates of sparse NB are scored in a pass over the held-out rows here, where R learns a model for each; "

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.evaluation.folds import RepeatedFolds
 from bayesieve.table.frames import take_rows
 from bayesieve_lab.blanquero2021.data import SETS
 from bayesieve_lab.blanquero2021.study import Blanquero2021
 from bayesieve_lab.blanquero2021.two_thirds import SparseNB
 from bayesieve_lab.claims import Differences, Judged, alike, differ
+from bayesieve_lab.comparison.folds import RepeatedFolds
 from bayesieve_lab.growth import add_missing
 from bayesieve_lab.made import record
 from bayesieve_lab.study import Options

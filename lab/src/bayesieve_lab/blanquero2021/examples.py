@@ -14,14 +14,13 @@ from scipy.stats import norm
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
-from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.folds import RepeatedFolds
+from bayesieve import DependenceClusterSelector, TableEncoder
 from bayesieve.report import clusters_figure
-from bayesieve.selection import DependenceClusterSelector
 from bayesieve.table import write_atomically
 from bayesieve.table.frames import take_rows
 from bayesieve_lab.blanquero2021.data import AUSTRALIAN, TABLE_1
 from bayesieve_lab.blanquero2021.two_thirds import TwoThirdsEncoder
+from bayesieve_lab.comparison.folds import RepeatedFolds
 
 N_ROWS, CORRELATION = 2000, 0.95
 HEIGHT = 0.74

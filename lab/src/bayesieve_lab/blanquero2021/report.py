@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesieve.evaluation.results import Comparison
 from bayesieve_lab.blanquero2021.claims import findings
 from bayesieve_lab.blanquero2021.data import (
     AUSTRALIAN,
@@ -36,6 +35,7 @@ from bayesieve_lab.blanquero2021.results import Results
 from bayesieve_lab.blanquero2021.study import Blanquero2021
 from bayesieve_lab.blanquero2021.two_thirds import UNSMOOTHED, MostProbableNB
 from bayesieve_lab.claims import Judged, claims_table, in_words, reasons
+from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.cross_validated import failures
 from bayesieve_lab.simulate.correlated import population_accuracy
 from bayesieve_lab.study import Report

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bayesieve.evaluation.results import Comparison
 from bayesieve_lab.blanquero2021.data import COMPARATORS, GUIDES, SETS, PaperSet, sparse_name
 from bayesieve_lab.claims import Differences
+from bayesieve_lab.comparison.results import Comparison
 
 
 class Results:

@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.counts import Smoothing
-from bayesieve.evaluation.folds import RepeatedFolds
-from bayesieve.evaluation.results import Comparison, Key, read_results
 from bayesieve_lab.blanquero2021 import boruta
 from bayesieve_lab.blanquero2021.data import (
     AUSTRALIAN,
@@ -41,6 +39,8 @@ from bayesieve_lab.blanquero2021.two_thirds import (
     SparseNB,
 )
 from bayesieve_lab.claims import Closeness, Judged
+from bayesieve_lab.comparison.folds import RepeatedFolds
+from bayesieve_lab.comparison.results import Comparison, Key, read_results
 from bayesieve_lab.cross_validated import CrossValidatedStudy
 from bayesieve_lab.simulate import correlated_blocks
 from bayesieve_lab.study import Part, Report

@@ -10,13 +10,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve import DiscreteNB
-from bayesieve.counts import CodedTable, Smoothing
+from bayesieve import CFSSelector, CodedTable, DiscreteNB, MAPSelector, TableEncoder
+from bayesieve.counts import Smoothing
 from bayesieve.criteria import Criterion, make_criterion
-from bayesieve.discretize import TableEncoder
 from bayesieve.search import ClusterSearch, Objective, ScoredRows, SubsetProblem
 from bayesieve.search.problem import make_constraints
-from bayesieve.selection import CFSSelector, MAPSelector
 from bayesieve.statistics import metrics
 from bayesieve.table.frames import take_rows
 from bayesieve_lab.blanquero2021.boruta import confirmed_features

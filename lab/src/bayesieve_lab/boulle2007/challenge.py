@@ -12,13 +12,8 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from bayesieve.classifier import SelectiveNB
+from bayesieve import CompressionAveraging, RandomSums, SelectiveNB, TableEncoder, ThresholdTuner
 from bayesieve.counts import Smoothing, check_smoothing
-from bayesieve.decision import ThresholdTuner
-from bayesieve.discretize import RandomSums, TableEncoder
-from bayesieve.evaluation.folds import RepeatedFolds
-from bayesieve.evaluation.results import Comparison, read_results
-from bayesieve.selection import CompressionAveraging
 from bayesieve_lab.boulle2007.figure import times_figure
 from bayesieve_lab.claims import (
     MARGIN,
@@ -33,6 +28,8 @@ from bayesieve_lab.claims import (
     fact,
     in_words,
 )
+from bayesieve_lab.comparison.folds import RepeatedFolds
+from bayesieve_lab.comparison.results import Comparison, read_results
 from bayesieve_lab.data_sets import DataSets
 from bayesieve_lab.study import Options, Part, Report, Study, command_line
 from bayesieve_lab.tables import TextTable, document, signed, smoothing_text

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bayesieve.evaluation.results import Comparison
-from bayesieve.statistics import DIGITS, ranks
 from bayesieve_lab.boulle2007.data import CHALLENGE, METHODS, OURS, REFERENCE, SHORT, TABLE_3, TABLE_4, UCI, Cell
 from bayesieve_lab.boulle2007.results import CRITERIA, FLOORED, Group, of_paper
 from bayesieve_lab.claims import MARGIN, Check, Closeness, Differences, Judged, alike, closeness, differ, fact
+from bayesieve_lab.comparison.differences import DIGITS, ranks
+from bayesieve_lab.comparison.results import Comparison
 
 Paper = Mapping[str, Mapping[str, Cell]]
 Pairs = Sequence[tuple[str, str]]

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bayesieve.evaluation.results import Comparison
-from bayesieve.report.critical_difference import critical_difference_figure
 from bayesieve_lab.boulle2007.claims import NAMES, challenge_findings, findings
 from bayesieve_lab.boulle2007.data import BY_OURS, CHALLENGE, METHODS, OURS, TABLE_3, TABLE_4, UCI
 from bayesieve_lab.boulle2007.figure import means_figure
@@ -15,6 +13,8 @@ from bayesieve_lab.boulle2007.results import CRITERIA, TITLES, Group, Readings, 
 from bayesieve_lab.boulle2007.study import Boulle2007
 from bayesieve_lab.boulle2007.waveform_report import waveform_section
 from bayesieve_lab.claims import claims_table, in_words
+from bayesieve_lab.comparison.critical_difference import critical_difference_figure
+from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.cross_validated import failures
 from bayesieve_lab.data_sets import DataFacts
 from bayesieve_lab.study import Report

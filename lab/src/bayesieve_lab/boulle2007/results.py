@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bayesieve.statistics import DIGITS, average_ranks, critical_difference
 from bayesieve_lab import cross_validated
 from bayesieve_lab.boulle2007.data import MEASURES, METHODS, OURS, REFERENCE, VARIANTS
+from bayesieve_lab.comparison.differences import DIGITS, average_ranks, critical_difference
 
 FLOORED = "compression_rate_floored"
 """The compression rate with probabilities of at least 1 / test rows."""

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, TableEncoder
 from bayesieve.criteria import AUC
-from bayesieve.discretize import TableEncoder
 from bayesieve.search import GreedySearch, MultiStart, SearchTrace, SubsetProblem
 from bayesieve_lab.boulle2007.data import UCI
 from bayesieve_lab.boulle2007.study import Boulle2007

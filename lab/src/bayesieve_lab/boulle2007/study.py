@@ -9,26 +9,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesieve.classifier import SelectiveNB
-from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.folds import log_probabilities
-from bayesieve.evaluation.results import Comparison, read_results
-from bayesieve.search import GreedySearch
-from bayesieve.selection import (
+from bayesieve import (
     AccuracySelector,
     AUCSelector,
     BayesianAveraging,
+    CodedTable,
     CompressionAveraging,
     MAPSelector,
+    SelectiveNB,
+    TableEncoder,
     WrapperSelector,
 )
+from bayesieve.counts import Smoothing
+from bayesieve.search import GreedySearch
 from bayesieve.table.frames import take_rows
 from bayesieve_lab.boulle2007.challenge import Challenge
 from bayesieve_lab.boulle2007.data import BY_OURS, METHODS, ONCE, OURS, UNTIL_DECAY, VARIANTS, WHILE_RISING
 from bayesieve_lab.boulle2007.results import FLOORED
 from bayesieve_lab.boulle2007.waveform import WaveformStudy, make_waveform, read_waveform
 from bayesieve_lab.claims import Closeness, Judged
+from bayesieve_lab.comparison.folds import log_probabilities
+from bayesieve_lab.comparison.results import Comparison, read_results
 from bayesieve_lab.cross_validated import CrossValidatedStudy
 from bayesieve_lab.study import Report, Study
 

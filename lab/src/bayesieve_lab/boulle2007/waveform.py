@@ -12,20 +12,17 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from bayesieve import DiscreteNB
-from bayesieve.classifier import SelectiveNB
+from bayesieve import BayesianAveraging, CompressionAveraging, DiscreteNB, MAPSelector, SelectiveNB, TableEncoder
 from bayesieve.criteria import AUC
-from bayesieve.discretize import TableEncoder
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.evaluation.comparison import time_left
-from bayesieve.evaluation.folds import fold_measures
 from bayesieve.search import SearchState, SubsetProblem
 from bayesieve.search.exhaustive import EverySubset
-from bayesieve.selection import BayesianAveraging, CompressionAveraging, MAPSelector
 from bayesieve.table import as_target, write_atomically
 from bayesieve.table.frames import take_rows
 from bayesieve_lab.boulle2007.all_subsets import RatedSubsets, rate_every_subset
 from bayesieve_lab.boulle2007.data import MEASURES, METHODS, OURS
+from bayesieve_lab.comparison.comparing import time_left
+from bayesieve_lab.comparison.folds import fold_measures
 
 EXHAUSTIVE = METHODS[-2::-1]
 """The methods of figures 7 and 8, from NB to SNB(CMA), all of them by exhaustive search."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesieve.statistics import PairedTest, corrected_resampled_t
 from bayesieve_lab.boulle2007.data import OURS, REFERENCE, SHORT
 from bayesieve_lab.boulle2007.waveform import BY_SEARCH, EXHAUSTIVE, PAPER_MAP, SplitResult, WaveformStudy
 from bayesieve_lab.boulle2007.waveform_claims import (
@@ -19,6 +18,7 @@ from bayesieve_lab.boulle2007.waveform_claims import (
 )
 from bayesieve_lab.boulle2007.waves import waves_figure
 from bayesieve_lab.claims import claims_table
+from bayesieve_lab.comparison.differences import PairedTest, corrected_resampled_t
 from bayesieve_lab.figures.models import models_figure, posterior_figure
 from bayesieve_lab.figures.tradeoff import tradeoff_figure
 from bayesieve_lab.figures.weights import weights_figure

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.stats import kendalltau
 
-from bayesieve.evaluation.results import Comparison
 from bayesieve_lab.claims import MARGIN, Claim, Judged, compare
+from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.gidofalvi.campaigns import CUP
 from bayesieve_lab.gidofalvi.model import N_STEPS
 from bayesieve_lab.gidofalvi.study import (

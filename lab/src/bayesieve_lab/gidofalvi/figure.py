@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from bayesieve.evaluation.results import Comparison
 from bayesieve.report.charts import below, chart, layer, number
 from bayesieve.report.page import Figure
+from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.gidofalvi.claims import of_method
 from bayesieve_lab.gidofalvi.model import N_STEPS
 

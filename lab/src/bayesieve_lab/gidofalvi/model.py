@@ -10,8 +10,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from bayesieve.classifier import SelectiveNB
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, SelectiveNB
 from bayesieve_lab.data_sets.cup98 import AMOUNT, LETTER
 
 N_STEPS = 20

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.evaluation.results import Comparison
 from bayesieve_lab.claims import claims_table, in_words
+from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.gidofalvi.campaigns import CUP, Campaign
 from bayesieve_lab.gidofalvi.claims import LINES, PARTS, findings, of_method, values_of
 from bayesieve_lab.gidofalvi.figure import steps_figure

@@ -7,14 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bayesieve.classifier import SelectiveNB
+from bayesieve import BoostedSelector, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.counts import Smoothing, check_smoothing
-from bayesieve.discretize import TableEncoder
-from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.folds import FixedSplit
-from bayesieve.evaluation.results import Comparison, read_results
-from bayesieve.selection import BoostedSelector, WrapperSelector
 from bayesieve_lab.claims import Judged
+from bayesieve_lab.comparison.comparing import compare_many
+from bayesieve_lab.comparison.folds import FixedSplit
+from bayesieve_lab.comparison.results import Comparison, read_results
 from bayesieve_lab.gidofalvi.campaigns import SIMULATED, Campaign, balanced, campaigns
 from bayesieve_lab.gidofalvi.model import N_STEPS, CampaignNB
 from bayesieve_lab.study import Options, Report, Study

@@ -22,7 +22,8 @@ class BoostedTrees(Peer):
 
     Examples
     --------
-    >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
+    >>> from bayesieve_lab import RepeatedFolds, compare
+    >>> from bayesieve import SelectiveNB
     >>> from bayesieve_lab.peers import BoostedTrees
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable
 from bayesieve.counts.pairs import PairInformation
-from bayesieve.evaluation.results import Key
 from bayesieve.selection.filters import rank_by_mrmr
 from bayesieve_lab.claims import Check, Differences, Judged, differ
+from bayesieve_lab.comparison.results import Key
 from bayesieve_lab.growth import add_missing
 from bayesieve_lab.made import record
 from bayesieve_lab.rabenoro2015.study import GRIDS, WRAPPERS, EngineIndicators, Rabenoro2015

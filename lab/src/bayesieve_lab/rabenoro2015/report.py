@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from bayesieve.evaluation.results import Comparison
 from bayesieve_lab.claims import MARGIN, Claim, Closeness, Judged, claims_table, closeness, compare, in_words
+from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.rabenoro2015.study import (
     BY_LIKELIHOOD,
     FIRST_50,

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 from sklearn.base import BaseEstimator
 
-from bayesieve.counts import CodedTable, Smoothing, check_smoothing
-from bayesieve.discretize import IndicatorEncoder
-from bayesieve.evaluation.folds import FixedSplit
-from bayesieve.evaluation.results import Comparison, read_results
+from bayesieve import CodedTable, IndicatorEncoder
+from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve_lab.claims import Closeness, Judged
+from bayesieve_lab.comparison.folds import FixedSplit
+from bayesieve_lab.comparison.results import Comparison, read_results
 from bayesieve_lab.rabenoro2015.subset_choice import FILTERS, Method, SubsetChoice
 from bayesieve_lab.simulate import engine_scores, engine_series, engine_thresholds, score_columns
 from bayesieve_lab.study import Options, Report, Study

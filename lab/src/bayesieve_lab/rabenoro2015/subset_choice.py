@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from bayesieve import DiscreteNB
-from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
+from bayesieve import CodedTable, DiscreteNB
+from bayesieve.counts import ContingencyCounts, Smoothing
 from bayesieve.counts.information import class_information
 from bayesieve.criteria import make_criterion
 from bayesieve.search import GreedySearch, Objective, ScoredRows, SearchState, SearchTrace, SubsetProblem

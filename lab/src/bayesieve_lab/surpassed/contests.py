@@ -18,13 +18,12 @@ import numpy as np
 import polars as pl
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve import SelectiveNB
-from bayesieve.evaluation.comparison import compare_many
-from bayesieve.evaluation.folds import RepeatedFolds, Split, Splits
-from bayesieve.selection import WrapperSelector
+from bayesieve import SelectiveNB, WrapperSelector
 from bayesieve_lab.abellan2017.study import IMPRECISE
 from bayesieve_lab.blanquero2021.data import GUIDES, REAL, sparse_name
 from bayesieve_lab.boulle2007.data import REFERENCE
+from bayesieve_lab.comparison.comparing import compare_many
+from bayesieve_lab.comparison.folds import RepeatedFolds, Split, Splits
 from bayesieve_lab.gidofalvi.campaigns import BALANCED, SIMULATED
 from bayesieve_lab.gidofalvi.model import CampaignNB
 from bayesieve_lab.made import record

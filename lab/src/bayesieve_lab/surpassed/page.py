@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.evaluation.results import read_results
-from bayesieve.statistics import DIGITS, signed_rank_test
 from bayesieve_lab.blanquero2021.data import SPARSE
+from bayesieve_lab.comparison.differences import DIGITS, signed_rank_test
+from bayesieve_lab.comparison.results import read_results
 from bayesieve_lab.surpassed.contests import (
     BEST_OF_DONORS,
     DEFAULT,

@@ -16,8 +16,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve import DiscreteNB, SelectiveNB, TableEncoder, WrapperSelector
-from bayesieve.counts import CodedTable
+from bayesieve import CodedTable, DiscreteNB, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.search import RankedPath
 
 LIKELIHOOD, SQUARES = "likelihood", "squares"

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LinearRegression
 
-from bayesieve.evaluation.folds import log_probabilities
 from bayesieve_lab.boulle2007.study import floored_compression_rate
+from bayesieve_lab.comparison.folds import log_probabilities
 from bayesieve_lab.data_sets.cup98 import AMOUNT, LETTER
 
 FLOORED, SECONDS = "compression_rate_floored", "cpu seconds"

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
-from bayesieve import RepeatedFolds, SelectiveNB
-from bayesieve.evaluation import Comparison, compare_many
+from bayesieve import SelectiveNB
+from bayesieve_lab import Comparison, RepeatedFolds, compare_many
 
 METHODS = {"gauss": GaussianNB(), "all": SelectiveNB("all")}
 PROTOCOL = RepeatedFolds(n_folds=2)

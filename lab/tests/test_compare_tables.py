@@ -13,10 +13,10 @@ import pytest
 from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.cli import compiling
 from bayesieve.cli.commands import CommandError
-from bayesieve.cli.compare import ComparedTable, table_names
-from bayesieve.statistics import average_ranks, critical_difference, friedman
-from tests.cli.conftest import Run
-from tests.cli.test_compare import notes
+from bayesieve_lab.comparison.command import ComparedTable, table_names
+from bayesieve_lab.comparison.differences import average_ranks, critical_difference, friedman
+from lab.tests.test_compare_command import notes
+from tests.cli.conftest import GERMAN, Run, plain_surroundings  # noqa: F401
 from tests.report.markup import payload
 
 N_ROWS = 90
@@ -182,9 +182,8 @@ def test_names_are_as_long_as_it_takes(tmp_path: Path) -> None:
         table_names([tmp_path / "iris.csv", tmp_path / "x" / ".." / "iris.csv"], ["y", "y"])
 
 
-def test_a_pattern_is_one_table(
-    succeeds: Run, fails: Run, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pattern_is_one_table(succeeds: Run, fails: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    german = pl.read_csv(GERMAN)
     Path("parts").mkdir()
     for i in range(2):
         german[i * 500 : (i + 1) * 500].write_parquet(f"parts/{i}.parquet")

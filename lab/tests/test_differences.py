@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from bayesieve.statistics import (
+from bayesieve_lab.comparison.differences import (
     average_ranks,
     cliques,
     corrected_resampled_t,

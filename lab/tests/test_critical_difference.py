@@ -7,8 +7,8 @@ import itertools
 import pytest
 from hypothesis import given, strategies as st
 
-from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
-from bayesieve.statistics import critical_difference, groups_not_apart
+from bayesieve_lab.comparison.critical_difference import critical_difference_figure, fold_rank_figure
+from bayesieve_lab.comparison.differences import critical_difference, groups_not_apart
 from tests.report.markup import read, texts
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, plain_surroundings  # noqa: F401
 from tests.processes import CONTEXT, run_command
 
 KNOWN = ("--target", "ziel", "--folds", "15", "--selectors", "all,map,compression,accuracy", "--output")
@@ -74,7 +74,7 @@ def test_nothing_stays_of_a_run_without_a_finished_fold(
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(10)
 
-    monkeypatch.setattr("bayesieve.evaluation.comparison._Source.fold", interrupted)
+    monkeypatch.setattr("bayesieve_lab.comparison.comparing._Source.fold", interrupted)
     (tmp_path / "a").mkdir() if there or command == "reproduce" else None
     before = sorted(tmp_path.rglob("*"))
     what = (toy, "--target", "ziel", "--selectors", "all", "--output", "a/b")

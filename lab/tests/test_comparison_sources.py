@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 
-from bayesieve import RepeatedFolds, SelectiveNB
+from bayesieve import SelectiveNB
 from bayesieve.counts import CodedTable
-from bayesieve.evaluation import Comparison, FixedSplit, compare, compare_many
+from bayesieve_lab import Comparison, FixedSplit, RepeatedFolds, compare, compare_many
 
 THREE = RepeatedFolds(n_folds=3)
 LOADERS = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}

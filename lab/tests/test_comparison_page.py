@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from bayesieve.report.comparison import (
+from bayesieve_lab.comparison.differences import corrected_resampled_t, paired_t
+from bayesieve_lab.comparison.page import (
     MAX_DOTS,
     MAX_PAIRS,
     MAX_STRIP_DATA,
@@ -21,9 +22,8 @@ from bayesieve.report.comparison import (
     render_comparison,
     tradeoff_figure,
 )
-from bayesieve.statistics import corrected_resampled_t, paired_t
+from lab.tests.compared import compared, rows_of
 from tests.report.markup import read, texts
-from tests.report.sample import compared, rows_of
 
 nan, inf = math.nan, math.inf
 SCORES = {"NB": [0.80, 0.82, 0.81, 0.83], "MAP": [0.90, 0.91, 0.93, 0.92], "odd": [0.50, 0.99, 0.60, 0.98]}

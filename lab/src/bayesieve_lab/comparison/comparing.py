@@ -17,14 +17,15 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs, map_in_abandonable_threads
 from bayesieve.engine.progress import SearchProgress
-from bayesieve.evaluation import folds as of_folds
-from bayesieve.evaluation.results import Comparison, ComparisonFile
+from bayesieve.evaluation.splits import moments_of
 from bayesieve.table import as_sample_weight, as_table, as_target
 from bayesieve.table.arrays import as_array
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.frames import is_scan, library_of
 from bayesieve.table.scanned import scanned_rows
 from bayesieve.version import __version__
+from bayesieve_lab.comparison import folds as of_folds
+from bayesieve_lab.comparison.results import Comparison, ComparisonFile
 
 _TEN_FOLDS = of_folds.RepeatedFolds()
 
@@ -82,7 +83,8 @@ def compare(
 
     Examples
     --------
-    >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
+    >>> from bayesieve_lab import RepeatedFolds, compare
+    >>> from bayesieve import SelectiveNB
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
@@ -122,7 +124,7 @@ def compare_many(
     Examples
     --------
     >>> from bayesieve import SelectiveNB
-    >>> from bayesieve.evaluation import RepeatedFolds, compare_many
+    >>> from bayesieve_lab import RepeatedFolds, compare_many
     >>> from sklearn.datasets import load_iris, load_wine
     >>> data = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
     >>> methods = {"map": SelectiveNB("map"), "all": SelectiveNB("all")}
@@ -272,7 +274,7 @@ class _Source:
         X = as_array(X) if isinstance(X, (list, tuple)) else X
         order: tuple[np.ndarray, ...] = ()
         if isinstance(self._split, of_folds.TimeFolds) and self._split.time is not None:
-            X, moments = of_folds.moments_of(X, self._split.time)
+            X, moments = moments_of(X, self._split.time)
             order = (moments,)
         check_consistent_length(as_table(X), target.codes, *order)
         weights = as_sample_weight(weight, target.codes.size)
@@ -332,7 +334,7 @@ def time_left(seconds: float) -> str:
 
     Examples
     --------
-    >>> from bayesieve.evaluation.comparison import time_left
+    >>> from bayesieve_lab.comparison.comparing import time_left
     >>> time_left(7.2), time_left(600), time_left(12345)
     ('7 s left', '10 min left', '3 h 26 min left')
     """

@@ -34,10 +34,10 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from bayesieve import MAPSelector, RepeatedFolds, SelectiveNB, TableEncoder, WrapperSelector, compare
-from bayesieve.evaluation import Comparison, FixedSplit, TimeFolds, compare_many
-from bayesieve.evaluation.folds import NUMBERS
+from bayesieve import MAPSelector, SelectiveNB, TableEncoder, WrapperSelector
 from bayesieve.version import __version__
+from bayesieve_lab import Comparison, FixedSplit, RepeatedFolds, TimeFolds, compare, compare_many
+from bayesieve_lab.comparison.folds import NUMBERS
 
 CREDIT = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv").head(160)
 CREDIT = CREDIT.select(*CREDIT.columns[:8], "class")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesieve.evaluation import Comparison
-from bayesieve.evaluation.results import standings
-from bayesieve.statistics import corrected_resampled_t
-from tests.report.sample import compared, rows_of
+from bayesieve_lab import Comparison
+from bayesieve_lab.comparison.differences import corrected_resampled_t
+from bayesieve_lab.comparison.results import standings
+from lab.tests.compared import compared, rows_of
 
 
 def comparison(measure: str, **values: list[float | None]) -> Comparison:

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress, SearchProgress
-from bayesieve.evaluation.folds import quiet_clone, raise_if_interrupted
 from bayesieve.selection import make_selector
 from bayesieve.selection.base import seed_of
 from bayesieve.selection.row_splits import row_splits
@@ -25,6 +24,7 @@ from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.cautions import issue, silenced, weights_caution
 from bayesieve.table.frames import library_of, results_frame, take_rows
 from bayesieve.words import ShortRepr
+from bayesieve_lab.comparison.folds import quiet_clone, raise_if_interrupted
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +141,7 @@ class SelectionStability(ShortRepr):
 
     def plot(self, *, title: str | None = None) -> Any:
         """Draw the folds as a `Figure`: which features were selected in which, and how often (`stability_figure`)."""
-        from bayesieve.report import stability_figure
+        from bayesieve_lab.comparison.stability_figure import stability_figure
 
         return stability_figure(self, title=title)
 
@@ -199,7 +199,8 @@ def selection_stability(
 
     Examples
     --------
-    >>> from bayesieve import MAPSelector, selection_stability
+    >>> from bayesieve import MAPSelector
+    >>> from bayesieve_lab import selection_stability
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> stability = selection_stability(MAPSelector(), X, y, cv=5)

@@ -6,9 +6,8 @@ import hashlib
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -17,15 +16,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from bayesieve.engine import effective_jobs
+from bayesieve.evaluation.splits import fingerprint, time_splits
 from bayesieve.selection.row_splits import is_splitter, pairs_of, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.statistics.metrics import MEASURES
-from bayesieve.table import as_table
 from bayesieve.table.cautions import silenced
-from bayesieve.table.columns import Column
-from bayesieve.table.frames import apart_by_name, take_rows
-from bayesieve.table.target import Target
-from bayesieve.words import ShortRepr, named, plural
+from bayesieve.table.frames import take_rows
+from bayesieve.words import ShortRepr, plural
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
 """Columns of numbers in `Comparison.frame`, and of every result."""
@@ -69,7 +66,7 @@ class RepeatedFolds(ShortRepr):
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesieve import RepeatedFolds
+    >>> from bayesieve_lab import RepeatedFolds
     >>> folds = RepeatedFolds(n_folds=5, n_repeats=2).split(np.array(["no", "yes"] * 10))
     >>> len(folds), folds[0].train.size, folds[0].test.size
     (10, 16, 4)
@@ -132,7 +129,7 @@ class FixedSplit(ShortRepr):
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesieve.evaluation import FixedSplit
+    >>> from bayesieve_lab import FixedSplit
     >>> fold, = FixedSplit(3).split(np.array(["no", "yes", "no", "yes", "yes"]))
     >>> fold.train.tolist(), fold.test.tolist()
     ([0, 1, 2], [3, 4])
@@ -182,7 +179,7 @@ class TimeFolds(ShortRepr):
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesieve.evaluation import TimeFolds
+    >>> from bayesieve_lab import TimeFolds
     >>> folds = TimeFolds(n_blocks=3).split(np.array(["no", "yes"] * 3))
     >>> [(fold.train.tolist(), fold.test.tolist()) for fold in folds]
     [([0, 1], [2, 3]), ([0, 1, 2, 3], [4, 5])]
@@ -276,50 +273,6 @@ def split_of(protocol: Any) -> Split:
     )
 
 
-def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Each of ``n_blocks`` blocks of rows but the first, after all earlier rows; fewer if many rows are of one time."""
-    order = np.argsort(moments, kind="stable")
-    ordered = moments[order]
-    edges = {0, ordered.size}
-    for i in range(1, n_blocks):
-        wanted = i * ordered.size // n_blocks
-        around = [int(np.searchsorted(ordered, ordered[wanted], side)) for side in ("left", "right")]
-        edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - wanted))[:1])
-    ends = sorted(edges)
-    if len(ends) < 3:
-        raise ValueError("All rows are of one time, so that none are later; name another column.")
-    return [(np.sort(order[:i]), np.sort(order[i:j])) for i, j in pairwise(ends[1:])]
-
-
-def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.ndarray]:
-    """The rows without the column that ``time`` names, unless it is ``needed``, and the moments of the rows: numbers
-    or dates, as ``time`` holds them or names them. ValueError if they are neither, or one is missing.
-    """
-    import polars as pl
-
-    if not isinstance(time, str):
-        values = np.asarray(time)
-        series = pl.Series("time", values.tolist() if values.dtype == object else values)
-        return X, read_moments(as_table(series.to_frame()).column(0))[0]
-    table = as_table(X)
-    if time not in table.names:
-        raise ValueError(f"There is no column {time!r} to order the rows by; there are {named(table.names)}.")
-    moments, _ = read_moments(table.select([table.names.index(time)]).column(0))
-    return X if time in needed else apart_by_name(X, time)[0], moments
-
-
-def read_moments(column: Column) -> tuple[np.ndarray, str]:
-    """Moments as numbers, and their type; ValueError, which names the column, if they are none, or one is missing."""
-    type_ = column.type if column.kind == "numeric" else "datetime"
-    try:
-        moments = column.numbers_as(type_)
-    except ValueError:
-        raise ValueError(f"Column {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
-    if np.isnan(moments).any():
-        raise ValueError(f"Column {column.name!r} is missing in row {np.isnan(moments).argmax()}; leave such rows out.")
-    return moments, type_
-
-
 def _make_whole(split: Any, **lowest: int) -> None:
     """Convert these fields to plain integers, as files hold them; ValueError for any other value."""
     for name, least in lowest.items():
@@ -328,30 +281,6 @@ def _make_whole(split: Any, **lowest: int) -> None:
         if not whole or not least <= int(value) < 2**32:
             raise ValueError(f"{name} must be a whole number from {least} up, got {value!r}.")
         object.__setattr__(split, name, int(value))
-
-
-def log_proba_of_splits(
-    estimator: Any, X: Any, target: Target, splits: Any, weights: Any, fitted: Callable[[Any], None] | None = None
-) -> Iterator[np.ndarray]:
-    """Log probabilities (n_test, n_classes) of the test rows of each split in turn, by a clone trained on the others;
-    ``fitted`` is called with each model. A class missing from training rows gets the probability of half a row.
-    """
-    codes = target.codes.astype(np.int64)
-    for train, test in splits:
-        model = clone(estimator)
-        labels = target.classes[codes[train]]
-        options = {} if weights is None else {"sample_weight": weights[train]}
-        part = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
-        present = np.unique(codes[train])
-        if present.size > 1:
-            with silenced():
-                model.fit(take_rows(X, train), labels, **options)
-                part[:, present] = model.predict_log_proba(take_rows(X, test))
-            if fitted is not None:
-                fitted(model)
-        else:
-            part[:, present] = 0.0  # a single class is left in the training rows
-        yield part
 
 
 @dataclass(frozen=True)
@@ -619,24 +548,3 @@ def describe(value: Any) -> str:
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         return f"{value.__module__}.{value.__qualname__}"
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-
-
-def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None) -> str:
-    """A table with its classes and row weights as 32 hexadecimal digits; the same whatever library holds the table."""
-    table = as_table(X)
-    digest = hashlib.sha256(repr((table.n_rows, table.names, classes.tolist())).encode())
-    digest.update(codes.astype(np.int64).tobytes())
-    if weights is not None:
-        digest.update(weights.tobytes())
-    for position in range(table.n_columns):
-        column = table.column(position)
-        digest.update(column.kind.encode())
-        if column.kind == "numeric":
-            numbers = column.numbers() + 0.0  # no minus zero
-            numbers[np.isnan(numbers)] = np.nan
-            digest.update(numbers.tobytes())
-        else:
-            categories = column.categories()
-            digest.update(repr([f"{type(value).__name__} {value}" for value in categories.values]).encode())
-            digest.update(categories.codes.astype(np.int32).tobytes())
-    return digest.hexdigest()[:32]

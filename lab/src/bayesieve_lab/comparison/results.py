@@ -18,13 +18,13 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import msgspec
 import numpy as np
 
-from bayesieve.evaluation.folds import NUMBERS, RepeatedFolds, Split
-from bayesieve.statistics import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 from bayesieve.table.frames import results_frame
 from bayesieve.table.reading import checked_path
 from bayesieve.table.writing import check_html, refuse_other_format, write_atomically
 from bayesieve.words import ShortRepr
+from bayesieve_lab.comparison.differences import PairedTest, average_ranks, corrected_resampled_t
+from bayesieve_lab.comparison.folds import NUMBERS, RepeatedFolds, Split
 
 _FIRST, _LAST = ("accuracy", "auc"), ("log_loss", "n_features")  # measures at the ends of `Comparison.summary`
 _MARK, _VERSION = b'{"comparison":', "bayesieve"
@@ -218,7 +218,7 @@ class Comparison(ShortRepr):
         ValueError
             If `reference` is not a method of the comparison, or ``path`` ends otherwise or cannot be written.
         """
-        from bayesieve.report.comparison import render_comparison
+        from bayesieve_lab.comparison.page import render_comparison
 
         check_html(path)
         write_atomically(path, render_comparison(self, title=title, measure=measure, reference=reference))
@@ -244,14 +244,15 @@ class Comparison(ShortRepr):
 
         Examples
         --------
-        >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
+        >>> from bayesieve_lab import RepeatedFolds, compare
+        >>> from bayesieve import SelectiveNB
         >>> from sklearn.datasets import load_iris
         >>> methods = {name: SelectiveNB(name) for name in ("map", "all")}
         >>> comparison = compare(methods, *load_iris(return_X_y=True), RepeatedFolds(n_folds=3))
         >>> sorted(comparison.plot("ranks").data["method"])
         ['all', 'map']
         """
-        from bayesieve.report.comparison import methods_figure
+        from bayesieve_lab.comparison.page import methods_figure
 
         return methods_figure(self, kind, measure)
 
@@ -319,8 +320,9 @@ def standings(comparison: Comparison, measure: str, data: str | None = None) -> 
 
     Examples
     --------
-    >>> from bayesieve import RepeatedFolds, SelectiveNB, compare
-    >>> from bayesieve.evaluation.results import standings
+    >>> from bayesieve_lab import RepeatedFolds, compare
+    >>> from bayesieve import SelectiveNB
+    >>> from bayesieve_lab.comparison.results import standings
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.dummy import DummyClassifier
     >>> X, y = load_iris(return_X_y=True)

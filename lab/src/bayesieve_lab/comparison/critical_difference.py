@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from bayesieve import words
 from bayesieve.report.charts import columns, template
 from bayesieve.report.page import Figure
-from bayesieve.statistics import cliques, groups_not_apart
+from bayesieve_lab.comparison.differences import cliques, groups_not_apart
 
 _MOST_PAIRS = 6  # pairs that a caption names
 _AXIS = "average rank, 1 is best"
@@ -50,8 +50,8 @@ def critical_difference_figure(
 
     Examples
     --------
-    >>> from bayesieve.statistics import critical_difference
-    >>> from bayesieve.report.critical_difference import critical_difference_figure
+    >>> from bayesieve_lab.comparison.differences import critical_difference
+    >>> from bayesieve_lab.comparison.critical_difference import critical_difference_figure
     >>> names, ranks = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"], [3.143, 2.000, 2.893, 1.964]
     >>> critical_difference_figure(names, ranks, critical_difference(4, 14), n_data=14).caption
     'Average ranks of 4 methods over 14 data sets, 1 is best. No two methods differ significantly (Nemenyi, 5%).'
@@ -110,7 +110,7 @@ def fold_rank_figure(
 
     Examples
     --------
-    >>> from bayesieve.report.critical_difference import fold_rank_figure
+    >>> from bayesieve_lab.comparison.critical_difference import fold_rank_figure
     >>> fold_rank_figure(["A", "B", "C"], [1.2, 2.1, 2.7], [(0, 2)], n_folds=10, title="AUC").data["alike"].to_list()
     ['B', 'A, C', 'B']
     """
@@ -159,7 +159,7 @@ def _figure(
         for own in groups or ()
     ]
     frames = {"methods": columns(tuple(heads), lines), "bars": columns(("method", "rank", "last", "joins"), bars)}
-    drawing = template("ranks", title=axis, domain=[0.9, max(len(names), 2) + 0.1])
+    drawing = template(f"{__package__}:ranks", title=axis, domain=[0.9, max(len(names), 2) + 0.1])
     return Figure(title, caption, drawing, frames, heads)
 
 

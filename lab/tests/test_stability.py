@@ -13,9 +13,9 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from bayesieve import IndicatorEncoder, MAPSelector, SelectiveNB, WrapperSelector
-from bayesieve.evaluation import selection_stability
-from bayesieve.evaluation.stability import stability_estimate
 from bayesieve.search import SearchTrace
+from bayesieve_lab import selection_stability
+from bayesieve_lab.comparison.stability import stability_estimate
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
 FAST = {"direction": "forward", "evaluation": "train"}

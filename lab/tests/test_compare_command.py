@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import RepeatedFolds, SelectiveNB, TableEncoder
+from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.classifier import SelectiveNB as Classifier
 from bayesieve.selection import SELECTORS
-from tests.cli.conftest import GERMAN, Run
+from bayesieve_lab import RepeatedFolds
+from tests.cli.conftest import GERMAN, Run, plain_surroundings  # noqa: F401
 
 TOY = ("--target", "ziel", "--folds", 3)
 

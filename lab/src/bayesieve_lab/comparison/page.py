@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve import statistics as tests_of, words
+from bayesieve import words
 from bayesieve.report.charts import below, columns, drawable, template
-from bayesieve.report.critical_difference import critical_difference_figure, fold_rank_figure
 from bayesieve.report.page import Figure, page
 from bayesieve.report.search import Measure
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
+from bayesieve_lab.comparison import differences as tests_of
+from bayesieve_lab.comparison.critical_difference import critical_difference_figure, fold_rank_figure
 
 ALPHA = 0.05
 """Level of all tests."""
@@ -61,7 +62,7 @@ def render_comparison(
     if tested:
         drawn["tradeoff"] = tradeoff_figure(compared)
     return page(
-        "comparison.html",
+        f"{__package__}:comparison.html",
         drawn,
         title=title,
         comparison=comparison,
@@ -152,7 +153,7 @@ def tradeoff_figure(folds: Compared) -> Figure:
     for column, name in {"quality": folds.measures[0].name, **{name: name for name in EFFORTS}}.items():
         frame[column] = [mean if drawable(mean) else None for mean in folds.mean(name).tolist()]
     heads = {"method": "Method", "quality": quality, **EFFORTS}
-    drawing = template("tradeoff", quality=quality) if any(frame["fit_seconds"]) else {}
+    drawing = template(f"{__package__}:tradeoff", quality=quality) if any(frame["fit_seconds"]) else {}
     return Figure("Quality, features and seconds", "", drawing, {"methods": frame}, heads)
 
 
@@ -298,7 +299,7 @@ def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
         dots += [(*head, fold, value) for fold, value in values if drawable(value)]
         means.append((*head, float(folds.means(measure.name)[i, j])))
     titles = dict.fromkeys(dot[0] for dot in dots)
-    panels = [template("folds", title=title, where=f"datum.measure === {title!r}") for title in titles]
+    panels = [template(f"{__package__}:folds", title=title, where=f"datum.measure === {title!r}") for title in titles]
     columns_of = ("measure", "method", "fold", "value")
     frames = {"means": columns(("measure", "method", "value"), means), "folds": columns(columns_of, dots)}
     return Figure("Folds", "", below(*panels), frames)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
-from bayesieve.statistics import holm, signed_rank_test
+from bayesieve_lab.comparison.differences import holm, signed_rank_test
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,7 +12,6 @@ import numpy as np
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import (
-    LAB_MISSING,
     Column,
     CommandError,
     Screen,
@@ -24,16 +23,17 @@ from bayesieve.cli.commands import (
 )
 from bayesieve.cli.files import shown
 from bayesieve.cli.fit import Columns, TrainingTable
-from bayesieve.discretize.criterion import PRIORS
-from bayesieve.evaluation import RepeatedFolds, TimeFolds, compare_many
-from bayesieve.evaluation.results import standings
-from bayesieve.report.comparison import fewest_data_sets
 from bayesieve.report.search import Measure
 from bayesieve.selection import SELECTORS
-from bayesieve.statistics import average_ranks, critical_difference, friedman, wilcoxon_holm
 from bayesieve.statistics.metrics import MEASURES
 from bayesieve.table.reading import is_stream, read_table
 from bayesieve.words import format_count, named, p_text, plural, quoted, visible
+from bayesieve_lab.comparison.comparing import compare_many
+from bayesieve_lab.comparison.differences import average_ranks, critical_difference, friedman, wilcoxon_holm
+from bayesieve_lab.comparison.folds import RepeatedFolds, TimeFolds
+from bayesieve_lab.comparison.page import fewest_data_sets
+from bayesieve_lab.comparison.results import standings
+from bayesieve_lab.peers import PEERS
 
 _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
 
@@ -47,7 +47,7 @@ def compare(given: Any) -> None:
             raise CommandError("--repeats shuffles the rows, and --cv time keeps their order; give one of them only")
         folds = TimeFolds(given.folds, given.time)
     require_choice(given.measure, MEASURES, "measure")
-    require_choice(given.prior, PRIORS, "prior")
+    require_choice(given.prior, ("sizes", "published"), "prior")
     methods = _methods(given)
     screen, output, results = Screen(given.quiet), given.output, given.output / _KEPT
     files.check_folder(output)
@@ -69,8 +69,8 @@ def compare(given: Any) -> None:
 def _methods(given: Any) -> dict[str, Any]:
     """Classifiers by name; a peer whose package is missing raises here, before any work is done."""
     selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
-    known = _peers() if given.peers is not None else {}
-    peers = _names(given.peers, known, "peer") if known else []
+    known = {} if given.peers is None else _peers()
+    peers = [] if given.peers is None else _names(given.peers, known, "peer")
     kinds = Columns.given(given, given.target[0]).kinds
     encoder = TableEncoder(kinds=kinds, n_jobs=given.jobs) if kinds else "modl"
     common: dict[str, Any] = {"encoder": encoder, "prior": given.prior, "random_state": given.seed}
@@ -79,11 +79,8 @@ def _methods(given: Any) -> dict[str, Any]:
 
 
 def _peers() -> dict[str, Any]:
-    """Other classifiers by name, from installed packages."""
-    packages = [point.load() for point in plugins("peers")]
-    if not packages:
-        raise CommandError(LAB_MISSING.format("--peers"))
-    return {name: make for package in packages for name, make in package.items()}
+    """Return other classifiers by name: those of the lab and of installed packages."""
+    return PEERS | {name: make for point in plugins("peers") for name, make in point.load().items()}
 
 
 def _names(text: str, known: Collection[str], what: str) -> list[str]:

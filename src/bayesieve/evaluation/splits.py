@@ -1,0 +1,107 @@
+"""Splits of rows by time, predictions of held-out rows, and the fingerprint of a table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bayesieve.table import as_table
+from bayesieve.table.cautions import silenced
+from bayesieve.table.columns import Column
+from bayesieve.table.frames import apart_by_name, take_rows
+from bayesieve.table.target import Target
+from bayesieve.words import named
+
+
+def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Each of ``n_blocks`` blocks of rows but the first, after all earlier rows; fewer if many rows are of one time."""
+    order = np.argsort(moments, kind="stable")
+    ordered = moments[order]
+    edges = {0, ordered.size}
+    for i in range(1, n_blocks):
+        wanted = i * ordered.size // n_blocks
+        around = [int(np.searchsorted(ordered, ordered[wanted], side)) for side in ("left", "right")]
+        edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - wanted))[:1])
+    ends = sorted(edges)
+    if len(ends) < 3:
+        raise ValueError("All rows are of one time, so that none are later; name another column.")
+    return [(np.sort(order[:i]), np.sort(order[i:j])) for i, j in pairwise(ends[1:])]
+
+
+def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.ndarray]:
+    """The rows without the column that ``time`` names, unless it is ``needed``, and the moments of the rows: numbers
+    or dates, as ``time`` holds them or names them. ValueError if they are neither, or one is missing.
+    """
+    import polars as pl
+
+    if not isinstance(time, str):
+        values = np.asarray(time)
+        series = pl.Series("time", values.tolist() if values.dtype == object else values)
+        return X, read_moments(as_table(series.to_frame()).column(0))[0]
+    table = as_table(X)
+    if time not in table.names:
+        raise ValueError(f"There is no column {time!r} to order the rows by; there are {named(table.names)}.")
+    moments, _ = read_moments(table.select([table.names.index(time)]).column(0))
+    return X if time in needed else apart_by_name(X, time)[0], moments
+
+
+def read_moments(column: Column) -> tuple[np.ndarray, str]:
+    """Moments as numbers, and their type; ValueError, which names the column, if they are none, or one is missing."""
+    type_ = column.type if column.kind == "numeric" else "datetime"
+    try:
+        moments = column.numbers_as(type_)
+    except ValueError:
+        raise ValueError(f"Column {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
+    if np.isnan(moments).any():
+        raise ValueError(f"Column {column.name!r} is missing in row {np.isnan(moments).argmax()}; leave such rows out.")
+    return moments, type_
+
+
+def log_proba_of_splits(
+    estimator: Any, X: Any, target: Target, splits: Any, weights: Any, fitted: Callable[[Any], None] | None = None
+) -> Iterator[np.ndarray]:
+    """Log probabilities (n_test, n_classes) of the test rows of each split in turn, by a clone trained on the others;
+    ``fitted`` is called with each model. A class missing from training rows gets the probability of half a row.
+    """
+    codes = target.codes.astype(np.int64)
+    for train, test in splits:
+        model = clone(estimator)
+        labels = target.classes[codes[train]]
+        options = {} if weights is None else {"sample_weight": weights[train]}
+        part = np.full((test.size, target.n_classes), np.log(0.5 / train.size))
+        present = np.unique(codes[train])
+        if present.size > 1:
+            with silenced():
+                model.fit(take_rows(X, train), labels, **options)
+                part[:, present] = model.predict_log_proba(take_rows(X, test))
+            if fitted is not None:
+                fitted(model)
+        else:
+            part[:, present] = 0.0  # a single class is left in the training rows
+        yield part
+
+
+def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None) -> str:
+    """A table with its classes and row weights as 32 hexadecimal digits; the same whatever library holds the table."""
+    table = as_table(X)
+    digest = hashlib.sha256(repr((table.n_rows, table.names, classes.tolist())).encode())
+    digest.update(codes.astype(np.int64).tobytes())
+    if weights is not None:
+        digest.update(weights.tobytes())
+    for position in range(table.n_columns):
+        column = table.column(position)
+        digest.update(column.kind.encode())
+        if column.kind == "numeric":
+            numbers = column.numbers() + 0.0  # no minus zero
+            numbers[np.isnan(numbers)] = np.nan
+            digest.update(numbers.tobytes())
+        else:
+            categories = column.categories()
+            digest.update(repr([f"{type(value).__name__} {value}" for value in categories.values]).encode())
+            digest.update(categories.codes.astype(np.int32).tobytes())
+    return digest.hexdigest()[:32]
