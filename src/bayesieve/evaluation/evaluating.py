@@ -8,12 +8,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from bayesieve.evaluation.judged import GroupedRows, grouped_rows
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import check_level
 from bayesieve.statistics import metrics
+from bayesieve.statistics.calibration import calibration_intercept, calibration_slope
 from bayesieve.table.frames import in_library, library_of, results_frame
 from bayesieve.table.target import class_position
 from bayesieve.table.values import canonical_text
@@ -23,7 +24,7 @@ Estimate = tuple[float, float, float]
 """A value and the ends of its interval."""
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 _UNKNOWN: Estimate = (float("nan"),) * 3
-_STEPS = 50
+_REGRESSIONS = {"calibration_slope": calibration_slope, "calibration_intercept": calibration_intercept}
 _SHARE = Allowed("lie between 0 and 1", (None,), Real, 0.0, 1.0)
 _HEAD, _ENDS = ("segment", "by", "rows", "class", "measure"), ("value", "low", "high")
 
@@ -225,9 +226,8 @@ class Segment:
             if not wanted or "calibration" in wanted:
                 yield label, "calibration", self.mean(p - hit, least=p * (1 - p))
             if not wanted:
-                columns = np.column_stack([np.ones(hit.size), scores[:, j]])
-                yield label, "calibration_slope", self._coefficient(columns, 0.0, hit)
-                yield label, "calibration_intercept", self._coefficient(columns[:, :1], scores[:, j], hit)
+                for name, regression in _REGRESSIONS.items():
+                    yield label, name, self._normal(*regression(scores[:, j], hit, self.weights))
                 yield label, "ks", self._ks(scores[:, j], hit)
                 yield from ((label, name, estimate) for name, estimate in self.rates(j).items())
 
@@ -273,18 +273,10 @@ class Segment:
         least = int(np.subtract(*(np.cumsum(side) / side.sum() for side in sides)).argmax())
         return _difference(self.share(at > least, hit), self.share(at > least, ~hit))
 
-    def _coefficient(self, columns: np.ndarray, offset: float | np.ndarray, hit: np.ndarray) -> Estimate:
-        """The last coefficient of a logistic regression; unknown if there is no finite maximum."""
-        beta = np.eye(2)[1, -columns.shape[1] :] if columns.shape[1] == 2 else np.zeros(1)
-        for _ in range(_STEPS if hit.any() and not hit.all() else 0):
-            p = expit(offset + columns @ beta)
-            inverse = np.linalg.pinv((columns.T * (self.weights * p * (1 - p))) @ columns, hermitian=True)
-            step = inverse @ (columns.T @ (self.weights * (hit - p)))
-            beta = beta + step
-            if np.abs(step).max() < 1e-9 and inverse[-1, -1] > 0:
-                half = float(ndtri(0.5 + self.level / 2) * np.sqrt(inverse[-1, -1]))
-                return float(beta[-1]), float(beta[-1]) - half, float(beta[-1]) + half
-        return _UNKNOWN
+    def _normal(self, value: float, error: float) -> Estimate:
+        """The interval of an estimate whose errors are normal."""
+        half = float(ndtri(0.5 + self.level / 2)) * error
+        return value, value - half, value + half
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:

@@ -1,0 +1,91 @@
+"""Calibration slope and intercept of predicted log-odds, by logistic regression (Cox 1958)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+_UNKNOWN = float("nan"), float("nan")
+_MOST_STEPS, _MOST_HALVINGS = 200, 60
+_CLOSE = 1e-9  # standard errors: length of the last of Newton's steps
+
+
+def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Return the slope of a logistic regression of the hits on the log-odds, and its standard error.
+
+    The maximum of the likelihood is finite if and only if the log-odds of hits and misses overlap; otherwise, and if
+    log-odds are infinite, both numbers are NaN.
+
+    Parameters
+    ----------
+    log_odds : float array of shape (n_rows,)
+    hit : bool array of shape (n_rows,)
+    weights : float array of shape (n_rows,), positive
+
+    Examples
+    --------
+    >>> slope, error = calibration_slope(np.array([-2.0, -1, 1, 2]), np.array([False, True, False, True]), np.ones(4))
+    >>> round(slope, 3), round(error, 3)
+    (0.42, 0.68)
+    """
+    hits, misses = log_odds[hit], log_odds[~hit]
+    if not (hits.size and misses.size and np.isfinite(log_odds).all()):
+        return _UNKNOWN
+    if hits.min() >= misses.max() or misses.min() >= hits.max():
+        return _UNKNOWN
+    # In units of the median deviation Newton's steps are well conditioned, whatever the scale and the outliers.
+    middle = float(np.median(log_odds))
+    scale = float(np.median(np.abs(log_odds - middle))) or float(log_odds.std())
+    columns = np.stack([np.ones(log_odds.size), (log_odds - middle) / scale])
+    coefficients = np.array([logit(np.average(hit, weights=weights)), 0.0])
+    for _ in range(_MOST_STEPS):
+        gradient, information = _derivatives(columns, coefficients, hit, weights)
+        if not np.linalg.det(information) > 0:
+            return _UNKNOWN
+        step = np.linalg.solve(information, gradient)
+        # The likelihood is concave: a step whose end slopes down by more than half of the first rise goes too far.
+        for _ in range(_MOST_HALVINGS):
+            if step @ _derivatives(columns, coefficients + step, hit, weights)[0] >= -0.5 * (step @ gradient):
+                break
+            step /= 2
+        coefficients = coefficients + step
+        if step @ gradient <= _CLOSE**2:
+            return float(coefficients[1]) / scale, float(np.sqrt(np.linalg.inv(information)[1, 1])) / scale
+    return _UNKNOWN
+
+
+def _derivatives(
+    columns: np.ndarray, coefficients: np.ndarray, hit: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gradient (n_columns,) and the information (n_columns, n_columns) of the log-likelihood."""
+    log_odds = coefficients @ columns
+    p = expit(log_odds)
+    return columns @ (weights * (hit - p)), (columns * (weights * p * expit(-log_odds))) @ columns.T
+
+
+def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Return what must be added to the log-odds to predict as many hits as there are, and its standard error.
+
+    Both numbers are NaN if all rows are hits or all are misses, or log-odds are infinite. Parameters are those of
+    `calibration_slope`.
+
+    Examples
+    --------
+    >>> hit = np.array([True, True, True, False])
+    >>> intercept, error = calibration_intercept(np.zeros(4), hit, np.ones(4))
+    >>> round(intercept, 3), round(error, 3)
+    (1.099, 1.155)
+    """
+    if hit.all() or not hit.any() or not np.isfinite(log_odds).all():
+        return _UNKNOWN
+    # With the smallest log-odds moved to that of the share, or the largest, every row has too much or too little.
+    mean = float(logit(np.average(hit, weights=weights)))
+    low, high = mean - float(log_odds.max()), mean - float(log_odds.min())
+
+    def excess(intercept: float) -> float:
+        return float(weights @ (expit(log_odds + intercept) - hit))
+
+    intercept = float(brentq(excess, low, high, xtol=1e-12)) if excess(low) < 0 < excess(high) else (low + high) / 2
+    information = float(weights @ (expit(log_odds + intercept) * expit(-log_odds - intercept)))
+    return intercept, information**-0.5 if information > 0 else float("nan")
