@@ -66,7 +66,7 @@ def test_a_single_pair_needs_its_columns() -> None:
     X, y = table()
     model = SelectiveNB("map", pairs=1).fit(X, y)
     assert model.feature_weights_[[0, 2, 3]].tolist() == [0, 0, 1]
-    with pytest.warns(UserWarning, match="holds nothing") as caught:
+    with pytest.warns(UserWarning, match="contains no value") as caught:
         model.predict(X.with_columns(right=pl.lit(None, pl.Float64)))
     assert "'right'" in str(caught[0].message)
     assert "×" not in str(caught[0].message)

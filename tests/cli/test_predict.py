@@ -189,7 +189,7 @@ def test_unseen_values_are_a_warning(succeeds: Run, model: Path, german: pl.Data
         assert f"'{name}' ({n / 10:.1f} %)" in result.stderr
     german.with_columns(pl.lit("new").alias(names[0])).write_csv("odd.csv")
     line = succeeds("predict", model, "odd.csv", "-o", "p.csv").stderr
-    assert line.startswith(f"warning: Column '{names[0]}' holds nothing in any of the 1,000 rows that the model has ")
+    assert line.startswith(f"warning: Column '{names[0]}' contains no value seen in training (1,000 rows). ")
     assert pl.read_csv("p.csv").height == 1000
 
 

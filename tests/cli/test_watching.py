@@ -37,7 +37,7 @@ def new_rows(name: str, **changes: pl.Expr) -> Path:
 def test_monitor_writes_what_drift_finds(model: Path, succeeds: Run, name: str) -> None:
     table = new_rows(name)
     result = succeeds("monitor", model, table, "--by", "when", "--target", "class", "--weight", "weight", "-o", "out")
-    assert result.stdout.splitlines()[0].split()[:5] == ["when", "rows", "shift", "auc", "log"]
+    assert result.stdout.splitlines()[0].split()[:5] == ["when", "rows", "shift", "auc", "gini"]
     rows = pl.read_csv(GERMAN)[600:]
     days = [dt.date(2024, 1, 1) + dt.timedelta(i % 90) for i in range(len(rows))]
     found = drift(SelectiveNB().fit(*_train()), rows, rows["class"], days)
@@ -62,6 +62,9 @@ def _train() -> tuple[pl.DataFrame, pl.Series]:
         ("psi>=0", 1),
         ("auc<.5", 0),
         ("auc < 0.99", 1),
+        ("gini<0", 0),
+        ("ks<0.9", 1),
+        ("calibration_slope>9", 0),
         ("log_loss>1e3", 0),
         ("calibration>=0", 1),
         ("shift>-1", 1),  # by size
@@ -80,12 +83,55 @@ def test_conditions_decide_the_exit_status(model: Path, run: Run, condition: str
 
 def test_drift_is_found_and_several_conditions_count(model: Path, run: Run) -> None:
     table = new_rows("new.csv", duration=pl.col("duration") * 3, purpose=pl.lit("spaceship"))
-    result = run("monitor", model, table, "-q", "--fail-if", "psi>9", "--fail-if", "psi_low>0.25")
+    result = run("monitor", model, table, "-q", "--fail-if", "psi>19", "--fail-if", "psi_low>0.25")
     assert result.exit_code == 1
     assert "psi_low of 'duration'" in result.stderr
     assert "psi of" not in result.stderr
     assert run("monitor", model, table, "-q", "--fail-if", "unseen>0.99").exit_code == 1
     assert result.stdout == ""
+
+
+def test_a_column_without_known_values_fails(model: Path, run: Run) -> None:
+    table = new_rows("new.csv", checking_status="_" + pl.col("checking_status"), duration=pl.lit(None))
+    for condition in ("psi>0.25", "psi_low>0.1"):
+        result = run("monitor", model, table, "-q", "--fail-if", condition)
+        assert result.exit_code == 1
+        assert "contain no value seen in training" in result.stderr
+        assert "of 'checking_status' is" in result.stderr
+        assert "of 'duration' is" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("auc<0.1", "auc has no value in p, as all labels are of one class"),
+        ("ks<0.1", "ks has no value in p, as all labels are of one class"),
+        ("brier>1", "brier has no value in q, as no row has a label and a weight above 0"),
+        ("calibration_slope>9", "calibration_slope has no value in r, as the scores of the classes do not overlap"),
+        ("psi>9", "psi of 'duration' has no value in s, as no row has a weight above 0"),
+        ("score_shift>9", "score_shift has no value in s, as no row has a weight above 0"),
+    ],
+)
+def test_a_condition_without_a_value_fails(model: Path, run: Run, condition: str, reason: str) -> None:
+    """Periods of one class, without labels, of classes that the scores separate, and without weight."""
+    score = SelectiveNB().fit(*_train()).predict_proba(pl.read_csv(GERMAN)[600:].drop("class"))[:, 1]
+    period = pl.Series(["p", "q", "r", "s"] * 100)
+    classes = pl.when(period == "p").then(pl.lit("bad")).when(period == "r")
+    classes = classes.then(pl.when(pl.Series(score) > 0.5).then(pl.lit("good")).otherwise(pl.lit("bad")))
+    weight = pl.when(period == "s").then(0.0).otherwise(1.0)
+    table = new_rows("new.csv", weight=weight, period=period, **{"class": classes})
+    arguments = ("--by", "period", "--target", "class", "--weight", "weight", "--fail-if", condition)
+    result = run("monitor", model, table, "-q", *arguments)
+    assert result.exit_code == 1
+    assert f"warning: {reason} ({condition})" in result.stderr
+
+
+def test_a_model_without_features_cannot_pass(tmp_path: Path, run: Run) -> None:
+    SelectiveNB().fit(pl.DataFrame({"a": [1.0] * 20}), [0, 1] * 10).save(tmp_path / "model.json")
+    pl.DataFrame({"a": [1.0] * 20}).write_csv("new.csv")
+    result = run("monitor", tmp_path / "model.json", "new.csv", "-q", "--fail-if", "psi>0.25")
+    assert result.exit_code == 1
+    assert "psi has no value, as no feature is in the model (psi>0.25)" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, drift
+from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, drift, evaluate
 from bayesieve.evaluation.drift import calibration_p_value, population_stability
 
 
@@ -42,9 +42,11 @@ def fitted(request: pytest.FixtureRequest) -> SelectiveNB:
 
 
 def brute_psi(before: list[float], now: list[float]) -> float:
-    """The sum over levels of (actual - expected) ln(actual / expected), half a row for an empty level."""
+    """The sum over levels of (actual - expected) ln(actual / expected), half a row for a level that one side lacks."""
     total = 0.0
     for old, new in zip(before, now, strict=True):
+        if old + new == 0:
+            continue
         p, q = max(new, 0.5) / sum(now), max(old, 0.5) / sum(before)
         total += (p - q) * math.log(p / q)
     return total
@@ -77,7 +79,8 @@ def brute_frame(model: SelectiveNB, X: pl.DataFrame, groups: list[Any], weights:
                     unseen += weights[i] / whole
             scale = whole / sum(weights[i] ** 2 for i in rows)
             shift = (shares - trained) @ table
-            psi = brute_psi(before, [part * scale for part in now])
+            never = [total - feature.counts.sum(), whole - sum(now)]
+            psi = brute_psi([*before, round(never[0], 6)], [part * scale for part in [*now, round(never[1], 6)]])
             found[group, feature.name] = (psi, unseen, missing, shift)
     return found
 
@@ -260,11 +263,40 @@ def test_missing_values_that_training_had_not() -> None:
     assert frame["unseen"].to_list() == [0.25, 0.0]
 
 
-def test_a_period_without_a_known_value_has_no_psi() -> None:
+@pytest.mark.parametrize("now", [["x"] * 40, [None] * 40, ["u", *["x"] * 39], ["u", *[None] * 39]])
+def test_values_in_no_level_are_the_largest_drift(now: list[str | None]) -> None:
+    """A column that is recoded upstream, or lost, has the PSI of one more level, with half a row in training."""
+    model = SelectiveNB().fit(pl.DataFrame({"a": ["u", "v"] * 50, "b": [1.0, 2.0] * 50}), ["no", "yes"] * 50)
+    frame = pl.DataFrame({"a": pl.Series(now, dtype=pl.String), "b": [1.0, 2.0] * 20})
+    with pytest.warns(UserWarning, match="training"):
+        found = drift(model, frame).to_frame()
+    of_a, of_b = (found.row(by_predicate=pl.col("feature") == name, named=True) for name in "ab")
+    n_new = sum(value != "u" for value in now)
+    assert of_a["psi"] == pytest.approx(brute_psi([50, 50, 0], [40 - n_new, 0, n_new]))
+    assert of_a["psi_low"] > 0.25 > of_a["psi_chance"]
+    assert of_b["psi"] == 0.0
+
+
+def test_levels_that_neither_side_has_make_no_drift() -> None:
+    """A special code that training lacks, and rows that are all in levels: equal shares have a PSI of 0."""
+    rng = np.random.default_rng(0)
+    X, y = pl.DataFrame({"x": [*range(100)] * 5}), np.repeat([0, 1, 0, 1, 1], 100)
+    model = SelectiveNB("all", levels={"x": {"special": {"refused": -1}, "cuts": [30, 60]}}).fit(X, y)
+    assert drift(model, X[rng.permutation(500)[:50]]).to_frame()["psi"].item() < 0.2
+    assert drift(model, X).to_frame()["psi"].item() == pytest.approx(0.0, abs=1e-12)
+    assert drift(model, X[:100]).to_frame()["psi"].item() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_evaluations_warn_of_values_in_no_level() -> None:
     model = SelectiveNB().fit(pl.DataFrame({"a": ["u", "v"] * 50}), ["no", "yes"] * 50)
-    frame = drift(model, pl.DataFrame({"a": ["x", "u"] * 20}), by=["p", "q"] * 20).to_frame()
-    assert frame["psi"].is_null().to_list() == [True, False]
-    assert frame["unseen"].to_list() == [1.0, 0.0]
+    X = pl.DataFrame({"a": ["x", *["u", "v"] * 9, "u"], "y": ["no", "yes"] * 10})
+    for found in (drift, evaluate):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found(model, X, "y")
+            assert not caught
+        with pytest.warns(UserWarning, match=r"'a' \(25\.0 %\)"):
+            found(model, X.with_columns(a=pl.when(pl.int_range(20) < 5).then(pl.lit("x")).otherwise("a")), "y")
 
 
 def test_a_model_without_features() -> None:
@@ -289,7 +321,11 @@ def test_measures_of_periods() -> None:
         assert row["log_loss"] == pytest.approx(log_loss(labels[own], probability[own]))
         assert row["brier"] == pytest.approx(brier_score_loss(labels[own], probability[own]))
         assert row["calibration"] == pytest.approx(probability[own].mean() - labels[own].mean())
-        for name in ("auc", "log_loss", "brier", "calibration"):
+        assert row["gini"] == pytest.approx(2 * row["auc"] - 1)
+        of_group = evaluate(model, now.filter(pl.Series(own)), labels[own]).to_frame()
+        for name in ("ks", "calibration_slope"):
+            assert row[name] == pytest.approx(of_group.filter(measure=name)["value"].item())
+        for name in ("auc", "gini", "ks", "log_loss", "brier", "calibration", "calibration_slope"):
             assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
 
 

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -18,7 +16,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.classifier.describing import agreeing
 from bayesieve.classifier.fit_steps import MEMORY, offset_of
 from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
@@ -36,28 +33,21 @@ from bayesieve.scorecard.record import (
     log_probabilities,
     probabilities,
 )
+from bayesieve.scorecard.unseen import EXAMPLE_ROWS, unseen_said_once, warn_of_unseen
 from bayesieve.scorecard.wording import described
 from bayesieve.table import FeatureLevels, Table
-from bayesieve.table.cautions import Caution, issue, silenced
-from bayesieve.table.columns import Categories, rows_from
+from bayesieve.table.cautions import Caution, silenced
+from bayesieve.table.columns import rows_from
 from bayesieve.table.derived_levels import scores_of
 from bayesieve.table.frames import in_library_of, is_scan, new_table, whole_frame
 from bayesieve.table.levels import columns_of
 from bayesieve.table.scanned import scanned_rows
 from bayesieve.table.sources import Source, scan, scan_to_score
-from bayesieve.table.values import canonical_text
 from bayesieve.table.writing import write_atomically
-from bayesieve.words import listed, quoted_text
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
     from bayesieve.scorecard.export.point_card import Points
-
-_NEARLY_ALL = 0.9  # of the rows have values that were never seen
-_FEWEST_UNSEEN = 5  # rows, so that one odd row among few makes no noise
-_MANY_UNSEEN = 0.05  # of the rows
-_LOOKED_AT = 1000  # rows that show which values were never seen
-_SHOWN_VALUES = 3
 
 
 class Predicting(ClassifierMixin, BaseEstimator):
@@ -607,11 +597,11 @@ def predicted(
             return of_cells(card, np.array(one, dtype=np.int64).reshape(-1, 1))
         table = read(model, X)
         codes, unseen = card.reader.code(table, model.n_jobs)
-        _warn_of_unseen(model, table, unseen)
+        warn_of_unseen(model.scorecard_, table, unseen)
         return card.tables.joint(codes) if of_cells is None else of_cells(card, codes)
     source = scan_for(model, X)
     results: list[np.ndarray] = []
-    with unseen_said_once(model, source.n_rows), silenced():
+    with unseen_said_once(model.scorecard_, source.n_rows), silenced():
         for frame in source.blocks(columns_to_read(model, source)):
             with rows_from(sum(map(len, results))):
                 results.append(predicted(model, own_columns(model, frame), of_cells))
@@ -681,112 +671,20 @@ def drawn_from(
     return own_columns(model, frame), labels, weights, moments, caution
 
 
-@dataclass
-class _Unseen:
-    """Values never seen in training: rows without a level by column, and what columns hold, in words."""
-
-    counts: np.ndarray
-    held: dict[str, str] = field(default_factory=dict)
-
-
-_noted: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)
-
-
-@contextmanager
-def unseen_said_once(model: SelectiveNB, n_rows: int, most: int = 5) -> Iterator[None]:
-    """Issue one caution for all rows that are predicted within, block by block."""
-    noted = _Unseen(np.zeros(len(model.scorecard_.reader.needed), dtype=np.int64))
-    token = _noted.set(noted)
-    try:
-        yield
-    finally:
-        _noted.reset(token)
-    issue([_unseen_caution(model, noted, n_rows, most)])
-
-
-def _warn_of_unseen(model: SelectiveNB, table: Table, unseen: np.ndarray, rows: str = "") -> None:
-    """Warn of values never seen in training, or note them for `unseen_said_once`."""
-    own = _Unseen(unseen, values_never_seen(model, table, unseen))
-    noted = _noted.get()
-    if noted is not None:
-        noted.counts += unseen
-        noted.held = own.held | noted.held
-    issue([_unseen_caution(model, own, table.n_rows, rows=rows)])
-
-
 def look_at_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
     """Warn of values never seen in training in the first rows of a query, which no Python is going to see."""
     if not isinstance(model.encoder_, TableEncoder):
         return
     try:
-        first = frame.head(_LOOKED_AT)
+        first = frame.head(EXAMPLE_ROWS)
         head = own_columns(model, first.collect() if isinstance(first, nw.LazyFrame) else first)
         table = read(model, head)
         _, unseen = model.scorecard_.reader.code(table)
     except Exception:  # a query fails in any way, and says so when it is run
         return
-    _warn_of_unseen(model, table, unseen, "" if table.n_rows < _LOOKED_AT else f"first {table.n_rows:,} rows")
-
-
-def values_never_seen(model: SelectiveNB, table: Table, unseen: np.ndarray) -> dict[str, str]:
-    """By name, what columns hold and held in training, if nearly none of their values has a level."""
-    reader, words = model.scorecard_.reader, {}
-    for k in np.flatnonzero(unseen >= max(1, _NEARLY_ALL * table.n_rows)).tolist():
-        level = reader.column_levels[k]
-        column = reader.read(table).select([k]).take(np.arange(min(_LOOKED_AT, table.n_rows))).column(0)
-        found = column.categories(merged=False).values
-        if level.groups is not None and found:
-            codes = level.code_categories(Categories(np.arange(len(found)), found))
-            found = [found[i] for i in np.flatnonzero(codes == level.unseen_code).tolist()]
-        if found:
-            now = f"holds {_some([canonical_text(value) for value in found])} ({column.type})"
-            words[level.name] = f"'{level.name}' {now}, but held {_known(level)} in training"
-    return words
-
-
-def _known(level: FeatureLevels) -> str:
-    if level.groups is None:
-        return "numbers" if level.type == "number" else f"values of type {level.type}"
-    values = [canonical_text(value) for group in level.groups for value in group if value is not None]
-    return f"{_some(values)} ({level.type})" if values else "no value"
-
-
-def _some(texts: Sequence[str]) -> str:
-    return listed([quoted_text(text) for text in texts], _SHOWN_VALUES)
-
-
-def _unseen_caution(model: SelectiveNB, unseen: _Unseen, n_rows: int, most: int = 5, rows: str = "") -> Caution | None:
-    """Columns that predictions depend on and that lack a level in more than a few per cent of the rows.
-
-    Parameters
-    ----------
-    most : columns named in the sentence.
-    rows : the rows in words; by default their number.
-    """
-    if n_rows < _FEWEST_UNSEEN:
-        return None
-    held, rows, names = unseen.held, rows or f"{n_rows:,} rows", model.scorecard_.reader.needed
-    many = np.flatnonzero(unseen.counts >= max(_FEWEST_UNSEEN, _MANY_UNSEEN * n_rows))
-    many = many[np.argsort(-unseen.counts[many], kind="stable")]
-    counts = {names[k]: int(unseen.counts[k]) for k in many.tolist()}
-    everywhere = [name for name, count in counts.items() if count == n_rows]
-    shares = [f"'{name}' ({100 * count / n_rows:.1f} %)" for name, count in counts.items() if count < n_rows]
-    sentences = []
-    if everywhere:
-        sentence = (
-            "[Column|Columns] {} [holds|hold] nothing in any of the ROWS that the model has seen in training: check "
-            "that [it is the column|they are the columns] meant, and written as in training."
-        )
-        sentences.append(agreeing(everywhere, sentence.replace("ROWS", rows), most))
-    if shares:
-        sentences.append(
-            f"Some values were never seen in training, or are missing where none was missing then, and add nothing to "
-            f"any class (share of the {rows}): {listed(shares, most)}."
-        )
-    odd = [held[name] for name in counts if name in held]
-    if odd:
-        sentences.append(f"{'; '.join(odd[:most])}: turn the values into those of training first.")
-    return Caution("unseen", tuple(counts), " ".join(sentences)) if sentences else None
+    warn_of_unseen(
+        model.scorecard_, table, unseen, "" if table.n_rows < EXAMPLE_ROWS else f"first {table.n_rows:,} rows"
+    )
 
 
 def prediction_names(model: SelectiveNB) -> list[str]:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.classifier.frame_predictions import of_rows
-from bayesieve.classifier.predicting import columns_to_read, prediction_names, scan_for, unseen_said_once
+from bayesieve.classifier.predicting import columns_to_read, prediction_names, scan_for
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
+from bayesieve.scorecard.unseen import unseen_said_once
 from bayesieve.table.cautions import silenced
 from bayesieve.table.column_files import File, FilePiece, files_of
 from bayesieve.table.columns import rows_from
@@ -127,7 +128,7 @@ class PredictedRows:
 
     def write(self, write: Callable[[pl.DataFrame], None], progress: RowProgress) -> None:
         """Write all blocks."""
-        with unseen_said_once(self.model, self.source.n_rows, self.most_named):
+        with unseen_said_once(self.model.scorecard_, self.source.n_rows, self.most_named):
             for block in self.blocks():
                 write(block)
                 progress(block.height)
@@ -148,7 +149,7 @@ class PredictedRows:
             else:
                 left.append((target, piece, at, mark or "?"))
             at += piece.n_rows
-        with unseen_said_once(self.model, sum(piece.n_rows for _, piece, _, _ in left), self.most_named):
+        with unseen_said_once(self.model.scorecard_, sum(piece.n_rows for _, piece, _, _ in left), self.most_named):
             for target, piece, first, mark in left:
                 _make(target.parent)
                 with FrameFile(target, mark=mark) as file:

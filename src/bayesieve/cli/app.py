@@ -252,9 +252,10 @@ MONITOR = {
         ROW_WEIGHT,
         Option(
             "--fail-if CONDITION",
-            "End with exit status 1 if it holds in any period, such as psi>0.25 or auc<0.7; may be repeated. Of every "
-            "feature: psi, psi_low, psi_high, unseen, missing, shift; of the whole: score_shift and, with --target, "
-            "auc, log_loss, brier, calibration. Shifts and calibration count by their size.",
+            "End with exit status 1 if it holds in any period, such as psi>0.25 or auc<0.7, or has no value there; may "
+            "be repeated. Of every feature: psi, psi_low, psi_high, unseen, missing, shift; of the whole: score_shift "
+            "and, with --target, auc, gini, ks, log_loss, brier, calibration, calibration_slope. Shifts and "
+            "calibration count by their size.",
             [],
         ),
         folder("bayesieve-drift"),
@@ -268,7 +269,7 @@ def monitor(given: Any) -> None:
     """Compare the rows of TABLE with the training rows of MODEL, period by period.
 
     Writes features.csv, periods.csv, levels.csv and drift.html, and prints a summary. Exit status 1: a condition of
-    --fail-if holds.
+    --fail-if holds, or its measure has no value.
     """
 
 

@@ -14,13 +14,14 @@ from bayesieve.evaluation import drift as drift_of, evaluate as evaluation_of
 from bayesieve.evaluation.judged import EVERY
 from bayesieve.words import format_count, format_number, named, quoted
 
-CONDITION_HOLDS = 1
+CONDITION_FAILS = 1
 _OF_FEATURES = ("psi", "psi_low", "psi_high", "unseen", "missing", "shift")
-_OF_PERIODS = ("score_shift", "auc", "log_loss", "brier", "calibration")
+_OF_PERIODS = ("score_shift", "auc", "gini", "ks", "log_loss", "brier", "calibration", "calibration_slope")
 _BY_SIZE = ("shift", "score_shift", "calibration")
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 _HOLDS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _MOST_SHOWN = 10
+_PRINTED = ("auc", "gini", "ks", "log_loss", "calibration")
 _SHOWN = ("accuracy", "auc", "log_loss", "calibration", "selection_rate", "true_positive_rate", "false_positive_rate")
 
 
@@ -35,7 +36,7 @@ def monitor(given: Any) -> None:
         for name, path in written:
             files.write_frame(frames[name], path)
         result.report(given.output / "drift.html")
-    figures, lines = [name for name in ("auc", "log_loss", "calibration") if name in result.periods.columns], []
+    figures, lines = [name for name in _PRINTED if name in result.periods.columns], []
     of_periods: dict[Any, list[dict[str, Any]]] = {}
     for row in result.to_frame().iter_rows(named=True):
         of_periods.setdefault(row["by"], []).append(row)
@@ -48,12 +49,12 @@ def monitor(given: Any) -> None:
     screen.table([Column(given.by or "period"), *titles, Column("feature")], lines)
     screen.line()
     screen.pairs([(name, str(path)) for name, path in (*written, ("report", given.output / "drift.html"))])
-    held = [line for condition in conditions for line in _held(result, *condition)]
-    more = [f"and {len(held) - _MOST_SHOWN} more"] if len(held) > _MOST_SHOWN else []
-    for line in held[:_MOST_SHOWN] + more:
+    failures = [line for condition in conditions for line in _failures(result, *condition)]
+    more = [f"and {len(failures) - _MOST_SHOWN} more"] if len(failures) > _MOST_SHOWN else []
+    for line in failures[:_MOST_SHOWN] + more:
         screen.warn(line)
-    if held:
-        raise typer.Exit(CONDITION_HOLDS)
+    if failures:
+        raise typer.Exit(CONDITION_FAILS)
 
 
 def evaluate(given: Any) -> None:
@@ -101,18 +102,36 @@ def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
     return match[1], match[2], float(match[3])
 
 
-def _held(result: Any, name: str, sign: str, bound: float) -> list[str]:
-    """A sentence for each period, and feature, in which the condition holds."""
+def _failures(result: Any, name: str, sign: str, bound: float) -> list[str]:
+    """Return a sentence for each period, and feature, in which the condition holds or its measure has no value."""
     frame, sentences = result.to_frame() if name in _OF_FEATURES else result.periods, []
+    if not len(frame):
+        reason = "no feature is in the model" if len(result.periods) else "there are no rows"
+        return [f"{name} has no value, as {reason} ({name}{sign}{bound:g})"]
     for row in frame.iter_rows(named=True):
         value = row["shift" if name == "score_shift" else name]
-        if value is None or not _HOLDS[sign](abs(value) if name in _BY_SIZE else value, bound):
-            continue
         where = f" of {quoted(row['feature'])}" if "feature" in row else ""
+        if value is None:
+            reason = _reason_of_null(name, row)
+            sentences.append(f"{name}{where} has no value in {_label(row['by'])}, as {reason} ({name}{sign}{bound:g})")
+            continue
+        if not _HOLDS[sign](abs(value) if name in _BY_SIZE else value, bound):
+            continue
         within = name == "psi" and row["psi_chance"] is not None and value <= row["psi_chance"]
         chance = f"; chance alone gives up to {_text(row['psi_chance'])} in {row['rows']} rows" if within else ""
         sentences.append(f"{name}{where} is {_text(value)} in {_label(row['by'])} ({name}{sign}{bound:g}){chance}")
     return sentences
+
+
+def _reason_of_null(name: str, row: dict[str, Any]) -> str:
+    """Return why a measure of a period is null."""
+    if "labelled" not in row or name == "score_shift":
+        return "no row has a weight above 0"
+    if not row["labelled"]:
+        return "no row has a label and a weight above 0"
+    if name == "calibration_slope" and row["auc"] is not None:
+        return "the scores of the classes do not overlap"
+    return "all labels are of one class"
 
 
 def _label(by: Any) -> str:

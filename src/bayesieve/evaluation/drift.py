@@ -23,8 +23,11 @@ from bayesieve.words import ShortRepr
 
 _LEVEL = 0.95
 _LARGEST = {"": "psi", "_feature": "feature", "_period": "by"}
+_ROUNDING = 1e-9  # of sums of row weights
 _FEW = 40.0  # rows: from here on, numbers of rows are normal to within their rounding
-_MEASURES, _ENDS = ("auc", "log_loss", "brier", "calibration"), ("", "_low", "_high")
+_MEASURES = ("auc", "gini", "ks", "log_loss", "brier", "calibration", "calibration_slope")
+_ENDS = ("", "_low", "_high")
+_IDEAL = {"ks": 1.0, "calibration": 0.0, "calibration_slope": 1.0}  # of measures that each of several classes has
 _OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
 
 
@@ -38,8 +41,9 @@ class Drift(ShortRepr):
         What `to_frame` returns in the library of the rows.
     periods : polars.DataFrame
         One row per group: ``by``, ``rows``, the ``shift`` of the mean score and, with labels, ``labelled`` (rows),
-        ``auc``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of the positive
-        class less its share. ``_low`` and ``_high`` are bounds of 95 % intervals.
+        ``auc``, ``gini``, ``ks``, ``log_loss`` and ``brier``, and ``calibration``: the mean predicted probability of
+        the positive class less its share, with the ``calibration_slope``. Of more than two classes, the worst value of
+        a class stands for ``ks`` and calibration. ``_low`` and ``_high`` are bounds of 95 % intervals.
     levels : polars.DataFrame
         One row per group, feature and level: the ``train`` and ``now`` shares of the rows and, with labels, for the
         positive of two classes or each of more, its share in the level in training (``rate_train``), now (``observed``)
@@ -100,9 +104,11 @@ def drift(
     """How rows differ from the training rows of a model, on the levels of the model, period by period.
 
     The population stability index (PSI) of a feature is the sum over its levels of (share now - share in training) x
-    ln(share now / share in training), as in optbinning. Shares are of the rows that have a level; if training had
-    missing values, these are in one. A level without rows counts as half a row. Of a feature with a single level, the
-    cells that the scorecard tells apart are taken.
+    ln(share now / share in training), as in optbinning. Values that are in no level, because they were never seen in
+    training or were never missing then, count as one more level. A level without rows counts as half a row, unless it
+    has none in training either. Of a feature with a single level, the cells of the scorecard are taken.
+
+    Columns with many values that are in no level raise a warning, as in ``predict_proba``.
 
     Parameters
     ----------
@@ -163,13 +169,13 @@ def drift(
     for k in card.by_importance.tolist():
         feature, codes, absent = card.features[k], rows.cells[position[k]], rows.missing[position[k]]
         n_cells, now = len(feature.labels), _sums(rows, codes, len(feature.labels) + 1)
-        before = np.append(feature.counts.sum(axis=1) / card.class_counts.sum(), 0.0)
-        before[-1] = 1.0 - before.sum()
+        trained = _training_rows(card, feature)
+        before = trained / trained.sum()
         shift = (_over(now, weight) - before) @ feature.table
         total += shift
         rng = np.random.default_rng([seed_of(random_state), k])
         line = {"by": rows.names, "feature": feature.name, "rows": counted}
-        line |= _stability(feature, now[:, :-1] * _over(n_effective, weight)[:, None], n_resamples, rng)
+        line |= _stability(feature, trained, now * _over(n_effective, weight)[:, None], n_resamples, rng)
         known = now[:, -1] - _sums(rows, among=absent[codes[absent] >= n_cells])[:, 0]
         line["unseen"] = _over(np.maximum(known, 0.0), weight)
         line["missing"] = _over(_sums(rows, among=absent)[:, 0], weight)
@@ -195,6 +201,13 @@ def _over(parts: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(parts, whole, out=np.full(parts.shape, np.nan), where=whole > 0)
 
 
+def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
+    """(n_cells + 1,) training rows of each cell, those in no cell last."""
+    rows, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
+    others = n_rows - float(rows.sum())
+    return np.append(rows, others if others > _ROUNDING * n_rows else 0.0)
+
+
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
     """Of (n_groups, n_classes) shifts of the log joint."""
     if card.classes.size == 2:
@@ -205,7 +218,7 @@ def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """PSI of (..., n_levels) rows by level, an empty level counted as half a row.
+    """PSI of (..., n_levels) rows by level; a level that has rows on one side only counts as half a row on the other.
 
     Examples
     --------
@@ -213,7 +226,7 @@ def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
     0.1695
     """
     p, q = (np.maximum(part, 0.5) / np.maximum(part.sum(axis=-1, keepdims=True), 0.5) for part in (now, before))
-    return np.asarray(((p - q) * np.log(p / q)).sum(axis=-1))
+    return np.asarray(((p - q) * np.log(p / q)).sum(axis=-1, where=(now > 0) | (before > 0)))
 
 
 def _level_of_cell(feature: Feature) -> np.ndarray:
@@ -222,22 +235,27 @@ def _level_of_cell(feature: Feature) -> np.ndarray:
 
 
 def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
-    """(..., n_levels) sums over the cells of each level of (..., n_cells) counts."""
+    """(..., n_levels + 1) sums over the cells of each level of (..., n_cells + 1) counts; rows in no cell are last."""
     level = _level_of_cell(feature)
-    return np.asarray(counts @ (level[:, None] == np.arange(level.max() + 1)))
+    level = np.append(level, level.max(initial=-1) + 1)
+    return np.asarray(counts @ (level[:, None] == np.arange(level[-1] + 1)))
 
 
-def _stability(feature: Feature, now: np.ndarray, n_resamples: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """PSI of each group, its bounds, and what chance gives, from (n_groups, n_cells) rows.
+def _stability(
+    feature: Feature, trained: np.ndarray, now: np.ndarray, n_resamples: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """PSI of each group, its bounds, and what chance gives, from (n_cells + 1,) and (n_groups, n_cells + 1) rows.
 
     Resampled rows differ from the sample as the sample does from the distribution that it comes from: what they have
     more than the sample is taken off the sample.
     """
-    now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, feature.counts.sum(axis=1))
+    now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, trained)
+    has_rows = (before > 0) | (now > 0).any(axis=0)
+    now, before = now[:, has_rows], before[has_rows]
     n_now = now.sum(axis=1)
     psi = np.where(n_now > 0, population_stability(now, before), np.nan)
     low = high = chance = np.full(psi.size, np.nan)
-    if n_resamples and before.sum() > 0:
+    if n_resamples:
         again = _resampled(rng, n_resamples, before[None])[0]
         draws = _resampled(rng, n_resamples, now, np.outer(n_now, before / before.sum()))
         resampled, by_chance = (population_stability(drawn, again).astype(float) for drawn in draws)
@@ -267,18 +285,19 @@ def _levels(
     n_groups, n = len(rows.names), len(labels) + 1
     line: dict[str, Any] = {"by": [name for name in rows.names for _ in range(n)], "feature": feature.name}
     line["level"] = [*labels, UNSEEN] * n_groups
-    shares = (np.column_stack([_by_level(feature, part[:, :-1]), part[:, -1]]) for part in (before[None], now))
-    line["train"], line["now"] = (np.broadcast_to(part, (n_groups, n)).ravel() for part in shares)
+    shares = (np.broadcast_to(_by_level(feature, part), (n_groups, n)) for part in (before, now))
+    line["train"], line["now"] = (part.ravel() for part in shares)
     if rows.labels is None:
         return [line]
     level = np.append(_level_of_cell(feature), n - 1)[np.minimum(codes, len(feature.labels))]
-    known, result, trained = (rows.labels >= 0).astype(float), [], _by_level(feature, feature.counts.T)
+    known, result = (rows.labels >= 0).astype(float), []
+    trained = _by_level(feature, np.pad(feature.counts.T, ((0, 0), (0, 1))))
     n_known, squares = (_sums(rows, level, n, known * (1.0 if part is None else part)) for part in (None, rows.weights))
     for j in [rows.positive] if card.classes.size == 2 else range(card.classes.size):
         p, scale = np.exp(rows.log_proba[:, j]) * known, np.nan_to_num(_over(n_known, squares))  # of weights to rows
         sums = [_sums(rows, level, n, values) for values in ((rows.labels == j).astype(float), p, p**2)]
         own = {"class": str(card.classes[j]), **line}
-        own["rate_train"] = np.tile(np.append(_over(trained[j], trained.sum(axis=0)), np.nan), n_groups)
+        own["rate_train"] = np.tile(_over(trained[j], trained.sum(axis=0)), n_groups)
         own["observed"], own["predicted"] = (_over(part, n_known).ravel() for part in sums[:2])
         p_value = calibration_p_value(*(part * scale for part in sums))
         result.append(own | {"p_value": np.where(n_known > 0, p_value, np.nan).ravel()})
@@ -308,13 +327,14 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
 
 
 def _measures(rows: GroupedRows) -> dict[str, Any]:
-    """Measures of the labelled rows of each group; the calibration of more than two classes is the worst."""
+    """Measures of the labelled rows of each group; of several classes, the value that is farthest from the ideal."""
     known, lines = labelled(rows), []
     for k in range(len(rows.names)):
         own = known[rows.group[known] == k]
         found: dict[str, Any] = dict.fromkeys(_MEASURES, (np.nan,) * 3)
         for _, name, estimate in Segment.of(rows, own, _LEVEL).measures(_MEASURES):
-            if not abs(estimate[0]) <= abs(found[name][0]):
+            distances = [abs(value[0] - _IDEAL.get(name, 0.0)) for value in (estimate, found[name])]
+            if not np.isnan(distances[0]) and not distances[0] <= distances[1]:
                 found[name] = estimate
         estimates = {f"{name}{end}": found[name][k] for name in _MEASURES for k, end in enumerate(_ENDS)}
         lines.append({"labelled": own.size, **estimates})
@@ -326,7 +346,7 @@ def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
     import polars as pl
 
     schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
-    frames = [results_frame(line, nan_to_null=True, strict=False) for line in lines]
+    frames = [results_frame(line, strict=False).with_columns(pl.col(pl.Float64).fill_nan(None)) for line in lines]
     frame = pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=schema)
     return frame.select([*(name for name in first if name in frame.columns), pl.exclude(first)])
 

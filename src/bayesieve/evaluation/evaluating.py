@@ -24,7 +24,6 @@ Estimate = tuple[float, float, float]
 """A value and the ends of its interval."""
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 _UNKNOWN: Estimate = (float("nan"),) * 3
-_REGRESSIONS = {"calibration_slope": calibration_slope, "calibration_intercept": calibration_intercept}
 _SHARE = Allowed("lie between 0 and 1", (None,), Real, 0.0, 1.0)
 _HEAD, _ENDS = ("segment", "by", "rows", "class", "measure"), ("value", "low", "high")
 
@@ -206,9 +205,15 @@ class Segment:
         return dict(zip(RATES, (self.share(decided), self.share(decided, hit), self.share(decided, ~hit)), strict=True))
 
     def measures(self, wanted: Collection[str] = ()) -> Iterator[tuple[str | None, str, Estimate]]:
-        """Class (None for all together), measure and estimate, of those wanted or all; nothing without rows."""
+        """Yield class (None for all classes together), measure and estimate, of the measures wanted or of all; nothing
+        without rows.
+        """
         if not self.codes.size:
             return
+
+        def chosen(measures: dict[str, Callable[[], Estimate]]) -> Iterator[tuple[str, Estimate]]:
+            return ((name, estimate()) for name, estimate in measures.items() if not wanted or name in wanted)
+
         scores = metrics.class_scores(self.log_proba)
         auc = self._area(scores)
         whole: dict[str, Callable[[], Estimate]] = {
@@ -220,16 +225,21 @@ class Segment:
             "brier": lambda: self._at_least_0(metrics.squared_errors),
             "compression_rate": self._compression,
         }
-        yield from ((None, name, find()) for name, find in whole.items() if not wanted or name in wanted)
+        yield from ((None, *found) for found in chosen(whole))
         for j in self.shown:
-            label, hit, p = str(self.classes[j]), self.codes == j, np.exp(self.log_proba[:, j])
-            if not wanted or "calibration" in wanted:
-                yield label, "calibration", self.mean(p - hit, least=p * (1 - p))
+            label = str(self.classes[j])
+            yield from ((label, *found) for found in chosen(self._measures_of_class(j, scores[:, j])))
             if not wanted:
-                for name, regression in _REGRESSIONS.items():
-                    yield label, name, self._normal(*regression(scores[:, j], hit, self.weights))
-                yield label, "ks", self._ks(scores[:, j], hit)
-                yield from ((label, name, estimate) for name, estimate in self.rates(j).items())
+                yield from ((label, *found) for found in self.rates(j).items())
+
+    def _measures_of_class(self, j: int, score: np.ndarray) -> dict[str, Callable[[], Estimate]]:
+        hit, p = self.codes == j, np.exp(self.log_proba[:, j])
+        return {
+            "calibration": lambda: self.mean(p - hit, least=p * (1 - p)),
+            "calibration_slope": lambda: self._normal(*calibration_slope(score, hit, self.weights)),
+            "calibration_intercept": lambda: self._normal(*calibration_intercept(score, hit, self.weights)),
+            "ks": lambda: self._ks(score, hit),
+        }
 
     def _balanced_accuracy(self) -> Estimate:
         right = self.decided == self.codes

@@ -17,6 +17,7 @@ from bayesieve.discretize.random_sums import with_sums
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.look_up import ScoreReader
 from bayesieve.scorecard.record import log_probabilities
+from bayesieve.scorecard.unseen import warn_of_unseen
 from bayesieve.table import Column, Table, as_sample_weight
 from bayesieve.table.derived_levels import PairLevels, scores_of
 from bayesieve.table.frames import as_table, whole_frame
@@ -71,7 +72,8 @@ def grouped_rows(
     """Read and predict rows; ``y``, ``by`` and ``sample_weight`` are columns, or names of columns of ``X``.
 
     ValueError if a column does not exist or has another length, a label is no class of the model, or ``by`` has too
-    many values. Without ``predicts`` there are no predictions.
+    many values. Without ``predicts`` there are no predictions. Columns with many values that are in no level of a
+    scorecard raise a warning, as in ``predict_proba``.
     """
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
     card, table = scorecard_in(model), as_table(X)
@@ -109,7 +111,9 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
     encoder = getattr(model, "encoder_", None)
     if encoder is not None and encoder.calls_functions:
         table = encoder.read(X, model)
-    cells, reader = card.cells(table), card.reader
+    reader = card.reader
+    cells, unseen = reader.code(table)
+    warn_of_unseen(card, table, unseen)
     own = reader.read(table) if isinstance(reader, ScoreReader) else with_sums(reader.read(table), reader.levels.sums)
     position, masks, rows = {name: i for i, name in enumerate(own.names)}, {}, []
     for level, codes in zip((card.features[k].cells for k in card.used.tolist()), cells, strict=True):

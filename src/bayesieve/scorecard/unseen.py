@@ -1,0 +1,123 @@
+"""Warnings about values that are in no level of a model: never seen in training, or missing where none was then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayesieve.scorecard.record import Scorecard
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.cautions import Caution, issue
+from bayesieve.table.columns import Categories
+from bayesieve.table.values import canonical_text
+from bayesieve.words import listed, named, quoted_text
+
+EXAMPLE_ROWS = 1000  # rows that are searched for examples of unseen values
+_NEARLY_ALL = 0.9  # share of unseen values from which on a column is compared with that of the training
+_FEWEST_ROWS = 5  # fewer unseen values of a column raise no warning
+_MANY = 0.05  # share of unseen values of a column that raises a warning
+_MOST_EXAMPLES = 3
+
+
+@dataclass
+class _Unseen:
+    """Unseen values of some rows.
+
+    counts : (n_columns,) rows without a level, for each column that the model needs.
+    contents : for columns of nearly only unseen values, a description of the values now and in training.
+    """
+
+    counts: np.ndarray
+    contents: dict[str, str] = field(default_factory=dict)
+
+
+_collected: ContextVar[_Unseen | None] = ContextVar("unseen", default=None)
+
+
+@contextmanager
+def unseen_said_once(card: Scorecard, n_rows: int, most: int = 5) -> Iterator[None]:
+    """Issue one warning for all blocks of rows that are predicted in this context."""
+    unseen = _Unseen(np.zeros(len(card.reader.needed), dtype=np.int64))
+    token = _collected.set(unseen)
+    try:
+        yield
+    finally:
+        _collected.reset(token)
+    issue([_caution(card, unseen, n_rows, most)])
+
+
+def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str = "") -> None:
+    """Warn of unseen values, or collect them for `unseen_said_once`.
+
+    Parameters
+    ----------
+    counts : (n_columns,) rows without a level, as the reader of the scorecard counts them.
+    rows : the rows in words; by default their number.
+    """
+    unseen = _Unseen(counts, _contents(card, table, counts))
+    collected = _collected.get()
+    if collected is not None:
+        collected.counts += counts
+        collected.contents = unseen.contents | collected.contents
+    issue([_caution(card, unseen, table.n_rows, rows=rows)])
+
+
+def _contents(card: Scorecard, table: Table, counts: np.ndarray) -> dict[str, str]:
+    """Describe the values now and in training of each column that has nearly only unseen values."""
+    reader, contents = card.reader, {}
+    for k in np.flatnonzero(counts >= max(1, _NEARLY_ALL * table.n_rows)).tolist():
+        level = reader.column_levels[k]
+        column = reader.read(table).select([k]).take(np.arange(min(EXAMPLE_ROWS, table.n_rows))).column(0)
+        values = column.categories(merged=False).values
+        if level.groups is not None and values:
+            codes = level.code_categories(Categories(np.arange(len(values)), values))
+            values = [values[i] for i in np.flatnonzero(codes == level.unseen_code).tolist()]
+        if values:
+            now = f"holds {_examples([canonical_text(value) for value in values])} ({column.type})"
+            contents[level.name] = f"'{level.name}' {now}, but held {_training_values(level)} in training"
+    return contents
+
+
+def _training_values(level: FeatureLevels) -> str:
+    if level.groups is None:
+        return "numbers" if level.type == "number" else f"values of type {level.type}"
+    values = [canonical_text(value) for group in level.groups for value in group if value is not None]
+    return f"{_examples(values)} ({level.type})" if values else "no value"
+
+
+def _examples(texts: Sequence[str]) -> str:
+    return listed([quoted_text(text) for text in texts], _MOST_EXAMPLES)
+
+
+def _caution(card: Scorecard, unseen: _Unseen, n_rows: int, most: int = 5, rows: str = "") -> Caution | None:
+    """Return a caution that names up to ``most`` columns with many unseen values, or None."""
+    if n_rows < _FEWEST_ROWS:
+        return None
+    rows, names = rows or f"{n_rows:,} rows", card.reader.needed
+    many = np.flatnonzero(unseen.counts >= max(_FEWEST_ROWS, _MANY * n_rows))
+    many = many[np.argsort(-unseen.counts[many], kind="stable")]
+    counts = {names[k]: int(unseen.counts[k]) for k in many.tolist()}
+    everywhere = [name for name, count in counts.items() if count == n_rows]
+    shares = [f"'{name}' ({100 * count / n_rows:.1f} %)" for name, count in counts.items() if count < n_rows]
+    sentences = []
+    if everywhere:
+        subject, verb, check = "Column", "contains", "it is the right column"
+        if len(everywhere) > 1:
+            subject, verb, check = "Columns", "contain", "they are the right columns"
+        sentences.append(
+            f"{subject} {named(everywhere, most)} {verb} no value seen in training ({rows}). "
+            f"Check that {check}, spelt as in training."
+        )
+    if shares:
+        sentences.append(
+            f"Some values were never seen in training, or are missing where none was missing then, and add nothing to "
+            f"any class (share of the {rows}): {listed(shares, most)}."
+        )
+    contents = [unseen.contents[name] for name in counts if name in unseen.contents]
+    if contents:
+        sentences.append(f"{'; '.join(contents[:most])}: turn the values into those of training first.")
+    return Caution("unseen", tuple(counts), " ".join(sentences)) if sentences else None
