@@ -307,6 +307,13 @@ def test_a_column_of_another_type_is_read_as_in_memory_or_named(old: str, new: s
     kinds = {"married": "categorical"}
     X, rows = (pl.DataFrame({"married": WAYS[way]()}) for way in (old, new))
     model = SelectiveNB("all", encoder=TableEncoder(kinds=kinds)).fit(X, y)
+    if new == "boolean" and old.startswith("date"):  # no value of training is true or false
+        for refused in (rows, in_engine(rows, "duckdb")):
+            with pytest.raises(
+                ValueError, match=r"Column 'married' holds (true and false|values of type Boolean).*'(2020|18263)"
+            ):
+                model.with_predictions(refused)
+        return
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         expected = model.predict_proba(rows)
@@ -314,7 +321,8 @@ def test_a_column_of_another_type_is_read_as_in_memory_or_named(old: str, new: s
     warned = [str(one.message) for one in said if "never seen" in str(one.message) or "seen in" in str(one.message)]
     assert bool(warned) == unseen
     for engine in ("lazy", "duckdb"):
-        if engine == "duckdb" and _type_of(old) != _type_of(new):
+        is_converted = (_type_of(old), _type_of(new)) == ("text", "boolean")
+        if engine == "duckdb" and not is_converted and _type_of(old) != _type_of(new):
             with pytest.raises(ValueError, match=r"Column 'married' holds values of type .* expected, such as '"):
                 model.with_predictions(in_engine(rows, engine))
             continue

@@ -157,6 +157,17 @@ def test_view_of_a_table_in_a_schema() -> None:
     assert scored.height == frame.height
 
 
+def test_booleans_and_other_words_stand_for_yes_and_no() -> None:
+    answers = np.random.default_rng(0).choice(["yes", "no"], 400)
+    model = SelectiveNB("all").fit(pl.DataFrame({"paid": answers}), answers == "yes")
+    expected = model.predict_proba(pl.DataFrame({"paid": ["yes", "no"]}))[:, 1].tolist()
+    for values in ([True, False], [1, 0], ["true", "false"], ["T", "F"], [" YES", "n"]):
+        rows = pl.DataFrame({"paid": values})
+        scored = rows_of(("duckdb", run_duckdb), model, rows)
+        assert [row["p_True"] for row in scored] == pytest.approx(expected)
+        assert model.predict_proba(rows)[:, 1].tolist() == expected
+
+
 def test_dates_may_be_timestamps() -> None:
     model, frame = case("all kinds")
     moved = frame.with_columns(pl.col("day").cast(pl.Datetime), pl.col("yes").cast(pl.Int8))

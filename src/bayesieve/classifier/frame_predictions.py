@@ -178,6 +178,9 @@ def _converted(reader: Reader, name: str, dtype: Any) -> str:
     readable = _READABLE.get(reader.type, (reader.type,))
     if reader.type == "number" and reader.cuts is not None:
         readable = ("number", "boolean")
+    if reader.is_text and type_ == "boolean":
+        reader.level.check_booleans()
+        readable = ("boolean",)
     is_empty = isinstance(dtype, nw.Unknown)  # the type of a column without values
     if not is_empty and (type_ not in readable or (reader.is_large and dtype.is_float())):
         values = [canonical_text(key) for key in reader.keys]

@@ -171,6 +171,11 @@ class Column:
             return "number"
         return self._natural_type
 
+    @property
+    def declared_type(self) -> str | None:
+        """The type that the data declare; None for Python objects, whose type depends on the values."""
+        return self._raw.type
+
     def read_as(self, name: str, kind: str | None) -> Column:
         """The same column under another name or, unless `kind` is None, as another kind."""
         if name == self.name and kind is None:

@@ -15,9 +15,9 @@ import numpy as np
 from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, number, number_to_json, table
 from bayesieve.table.columns import HIGHEST_SPECIAL, Categories, Column, Kind, WithSpecial, special_number
 from bayesieve.table.labels import group_labels, interval_labels
-from bayesieve.table.text_types import other_texts
+from bayesieve.table.text_types import TRUTH_WORDS, other_texts, truth_of
 from bayesieve.table.values import TEMPORAL, Scalar, canonical_text, canonical_value, format_temporal
-from bayesieve.words import ShortRepr
+from bayesieve.words import ShortRepr, listed, quoted_text
 
 if TYPE_CHECKING:
     from bayesieve.table.derived_levels import PairLevels
@@ -242,10 +242,14 @@ class FeatureLevels(ShortRepr):
         ------
         ValueError
             If a numeric feature meets infinity, text that is no number (unless there are ``complaints``), or a column
-            of another type, such as dates for numbers.
+            of another type, such as dates for numbers; if a categorical one meets booleans that stand for none of its
+            values.
         """
         if self.kind == "categorical":
-            return self.code_categories(column.categories(merged=False))
+            categories = column.categories(merged=False)
+            if column.declared_type == "boolean" and categories.values:
+                self.check_booleans()
+            return self.code_categories(categories)
         if self.n_levels == 1 and column.type not in (self.type, "text", "category", "mixed"):
             # A column without values in training has no type: any value is in its only level.
             return np.where(column.categories().codes < 0, self._code_of_missing, 0).astype(self.code_dtype)
@@ -257,6 +261,15 @@ class FeatureLevels(ShortRepr):
         if unreadable.any():
             codes[unreadable] = 0 if one_level else self.unseen_code
         return codes
+
+    def check_booleans(self) -> None:
+        """Raise ValueError if neither true nor false stands for a value of a categorical feature."""
+        if not any(self._category(value) in self._code_of_text for value in (True, False)):
+            values = [canonical_text(value) for group in self.groups or () for value in group if value is not None]
+            raise ValueError(
+                f"Column {self.name!r} holds true and false, but held {listed([*map(quoted_text, values)], 3)} in "
+                "training; convert its values to these."
+            )
 
     def with_special(self, column: Column) -> Column:
         """The column with its special values read as numbers."""
@@ -336,7 +349,22 @@ class FeatureLevels(ShortRepr):
         for other in other_texts(value, self.type, self._value_types):
             if other is None or other in self._code_of_text:
                 return other
-        return text.strip()
+        truth = truth_of(value) if self._truth else None
+        return text.strip() if truth is None else self._truth[truth]
+
+    @cached_property
+    def _truth(self) -> dict[bool, str]:
+        """The values that stand for true and false in a column of such values only, such as yes and no; else empty."""
+        texts = {truth_of(text): text for text in self._code_of_text}
+        return {} if None in texts or len(texts) < 2 else texts  # type: ignore[return-value]
+
+    @cached_property
+    def code_of_word(self) -> dict[str, int]:
+        """Codes of texts: of categories, and of other words for true and false that stand for some."""
+        words = {word: self._category(word) for word in TRUTH_WORDS}
+        words |= {"true": self._category(True), "false": self._category(False)}  # as databases write booleans
+        codes = {word: self._code_of_text[text] for word, text in words.items() if text in self._code_of_text}
+        return codes | self._code_of_text
 
     @cached_property
     def _value_types(self) -> frozenset[Any]:

@@ -24,6 +24,9 @@ _MISSING_NUMBERS = (
     *("null", "NULL", "Null", "None", "none", "NONE"),
 )
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")  # as the reader of files has them
+# What other programs, such as DuckDB's reader of CSV, also take for booleans.
+_YES, _NO = (*_TRUE, "yes", "Yes", "YES", "t", "T", "y", "Y"), (*_FALSE, "no", "No", "NO", "f", "F", "n", "N")
+TRUTH_WORDS = (*_YES, "1", "1.0", *_NO, "0", "0.0")
 
 
 class TextType:
@@ -187,7 +190,7 @@ def numbers_of_texts(column: pl.Series, type_: str) -> tuple[np.ndarray, np.ndar
 def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[str | None]:
     """Canonical texts of the categories that a value may stand for if its own text is not one; None stands for missing.
 
-    Files, databases and dataframes write one value in many ways: 1 as "1.0" or "01", True as "true" or 1.
+    Files, databases and dataframes write one value in many ways: 1 as "1.0" or "01", True as "true", "yes" or 1.
 
     Parameters
     ----------
@@ -196,7 +199,7 @@ def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[s
     among : Python types of the categories
     """
     if isinstance(value, bool):
-        yield from (_TRUE if value else _FALSE)
+        yield from (_YES if value else _NO)
         yield str(int(value))
     elif not isinstance(value, str):
         yield from _of_number(value, among)
@@ -207,10 +210,18 @@ def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[s
             yield None
         if bool in among or among & {int, float}:
             yield from _of_text(text, among)
+        if text in (*_TRUE, *_FALSE):
+            yield from (_YES if text in _TRUE else _NO)
         if type_ in _READERS and type_ != "number":
             number = _number_of_text(text, type_)
             if number is not None:
                 yield format_temporal(number, type_)
+
+
+def truth_of(value: Scalar) -> bool | None:
+    """Return the boolean that a value stands for in a column of booleans; None for other values."""
+    text = canonical_text(value).strip()
+    return True if text in (*_YES, "1", "1.0") else False if text in (*_NO, "0", "0.0") else None
 
 
 def _of_number(value: float, among: frozenset[type]) -> Iterator[str]:
@@ -221,8 +232,8 @@ def _of_number(value: float, among: frozenset[type]) -> Iterator[str]:
 
 
 def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
-    if text in (*_TRUE, *_FALSE):
-        yield str(text in _TRUE)
+    if text in (*_TRUE, *_FALSE) or (bool in among and text in (*_YES, *_NO)):
+        yield str(text in _YES)
     try:
         number = parse_number(text, "number")
     except ValueError:

@@ -22,6 +22,7 @@ _TYPES: dict[str, dict[str, str]] = {
     **{name: {"duration": "INTERVAL"} for name in ("duckdb", "postgres")},
 }
 """Types that are not what sqlglot makes of the usual name; "" if there is none."""
+_TEXTS = {"mysql": "char", "duckdb": "varchar", "postgres": "varchar"}
 _REGEXP_REPLACE = {"clickhouse": "replaceRegexpAll", "mysql": "REGEXP_REPLACE", "oracle": "REGEXP_REPLACE"}
 _table: Any = exp.table_  # whose signature knows no names of unknown length
 
@@ -157,7 +158,8 @@ class Query:
         """What the code of a reader is computed from: its value, then a text with its blanks, or the terms of a sum."""
         columns = [self.column(name) for name in reader.columns]
         if reader.is_text:
-            text = self.cast(columns[0], "char") if self.dialect == "mysql" else columns[0]
+            type_ = _TEXTS.get(self.dialect)  # in which booleans and numbers have their texts
+            text = columns[0] if type_ is None else self.cast(columns[0], type_)
             return [self.exact(self.bare(text)), self.exact(text)]
         if reader.is_moment:
             return [self.moment(columns[0], reader.type)]
@@ -174,7 +176,7 @@ class Query:
             infinite = [exp.Abs(this=number) > most for number in dict.fromkeys((value, *others))]
             pairs.insert(0, (exp.or_(*infinite, copy=False), exp.null()))
         groups: dict[tuple[bool, int], list[Any]] = {}
-        for key, code in reader.keys.items():
+        for key, code in (reader.level.code_of_word if reader.is_text else reader.keys).items():
             is_bare = not isinstance(key, str) or key == key.strip()
             groups.setdefault((is_bare, code), []).append(self.key(key, reader))
         for (is_bare, code), keys in sorted(groups.items()):
