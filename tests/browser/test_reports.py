@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable
 from functools import cache
@@ -36,6 +37,9 @@ def models() -> dict[str, tuple[SelectiveNB, pl.DataFrame, Any]]:
     score = 0.1 * X["size"].to_numpy() + np.nan_to_num(X["weight"].to_numpy()) + rng.normal(size=n)
     three = np.digitize(score, [1.5, 2.8])
     hostile = {
+        "=1+1, a": rng.integers(0, 9, n) + (score > 2),
+        "@at": rng.choice(["=cmd|'/C calc'!A0", "-5", "x"], n),
+    } | {
         f"{text} {k}".replace("\ud800", ""): rng.choice([text.replace("\ud800", ""), "x"], n)
         for k, text in enumerate(HOSTILE)
     }
@@ -120,6 +124,22 @@ def test_tables_sort_and_filter(pages: dict[str, Path], visit: Visit) -> None:
     with page.expect_download() as download:
         page.locator("[data-part=features] .tools button", has_text="CSV").click()
     assert "checking_status" in Path(download.value.path()).read_text()
+
+
+def test_no_cell_of_a_copied_table_starts_a_formula(pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["hostile"])
+    with page.expect_download() as download:
+        page.locator("[data-part=features] .tools button", has_text="CSV").click()
+    rows = list(csv.reader(Path(download.value.path()).read_text().splitlines()))
+    assert len({len(row) for row in rows}) == 1
+    page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
+    page.locator("[data-part=features] .tools button", has_text="Copy").click()
+    copied = list(csv.reader(page.evaluate("window.copied").splitlines(), delimiter="\t"))
+    assert copied == rows
+    cells = [cell for row in rows for cell in row]
+    assert "'=1+1, a" in cells
+    assert "'@at" in cells
+    assert not [cell for cell in cells if re.match(r"[=@]|[+-](?![\d.,]+%?$)", cell)]
 
 
 def test_the_threshold_moves_everything(pages: dict[str, Path], visit: Visit) -> None:

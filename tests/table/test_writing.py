@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import gzip
 import os
 import stat
 from pathlib import Path
@@ -154,3 +156,25 @@ def test_names_that_cannot_be_written(tmp_path: Path, name: str, error: type[Exc
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(error, match=message):
         FrameFile(tmp_path / name)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz"])
+def test_no_text_of_a_table_starts_a_formula(tmp_path: Path, ending: str) -> None:
+    texts = ["=1+1", "@at", "+49 30", "-5", "-", "\t=1", "＝1", "a=b", None]
+    frame = pl.DataFrame(
+        {
+            "=cmd|'/C calc'!A0": texts,
+            "'=cmd|'/C calc'!A0": pl.Series(texts, dtype=pl.Categorical),
+            "+sum": pl.Series(texts, dtype=pl.Enum([text for text in texts if text])),
+            "-1": pl.Series(range(len(texts))) - 4,
+        }
+    )
+    with FrameFile(path := tmp_path / f"t.{ending}") as file:
+        file.write(frame[:5])
+        file.write(frame[5:])
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if ending.endswith("gz") else content).decode()
+    header, *rows = csv.reader(text.splitlines(), delimiter="\t" if ending == "tsv" else ",")
+    assert header == ["'=cmd|'/C calc'!A0", "'=cmd|'/C calc'!A0", "'+sum", "-1"]
+    guarded = ["'=1+1", "'@at", "'+49 30", "-5", "-", "'\t=1", "'＝1", "a=b", ""]
+    assert rows == [[text, text, text, str(k - 4)] for k, text in enumerate(guarded)]

@@ -204,19 +204,17 @@ def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
     """Yield a function that writes frames one after another, to a file that appears whole or not at all, or as CSV to
     standard output.
     """
-    from bayesieve.table.reading import ending_of
-    from bayesieve.table.writing import SEPARATORS, FrameFile, guarded
+    from bayesieve.table.writing import FrameFile, csv_text
 
     if path is not None and not to_stdout(path):
         with FrameFile(path) as file:
-            is_text = ending_of(path) in SEPARATORS
-            yield lambda frame: file.write(guarded(frame) if is_text else frame)
+            yield file.write
         return
     is_first = [True]
 
     def write(frame: pl.DataFrame) -> None:
         # As bytes: UTF-8 with plain line ends whatever the terminal, as output may be redirected to a file.
-        typer.echo(guarded(frame).write_csv(include_header=is_first.pop() if is_first else False).encode(), nl=False)
+        typer.echo(csv_text(frame, include_header=is_first.pop() if is_first else False).encode(), nl=False)
 
     yield write
 

@@ -155,7 +155,8 @@ class _NewFile:
             ) from error
 
 
-_FORMULA = r"^(?s)[=+\-@\t\r]."  # a sign alone is no formula
+# Text that a spreadsheet takes for a formula, also by signs of full width; a sign alone is no formula.
+_FORMULA = r"^(?s)[=+\-@\t\r\n＝＋－＠]."
 SEPARATORS = {".csv": ",", ".txt": "\t", ".tsv": "\t", ".tab": "\t"}
 _ENDINGS = ".csv, .tsv, .parquet or .arrow"
 _MARK = "bayesieve"  # key of the metadata of a Parquet file
@@ -177,13 +178,41 @@ def mark_of(path: Path) -> str | None:
         return None
 
 
-def guarded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay unchanged."""
+def csv_text(frame: pl.DataFrame, *, include_header: bool = True, **options: Any) -> str:
+    """Return rows as CSV, with an apostrophe before each text that a spreadsheet would take for a formula.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Names of columns and the values of text, Categorical and Enum columns are guarded; texts of numbers, such as
+        "-5", stay unchanged.
+    include_header : bool, default=True
+    **options
+        Of polars' `write_csv`.
+    """
     import polars as pl
 
-    text = pl.col(pl.String)
-    is_formula = text.str.contains(_FORMULA) & text.str.strip_chars().cast(pl.Float64, strict=False).is_null()
-    return frame.with_columns(pl.when(is_formula).then("'" + text).otherwise(text).name.keep())
+    texts = pl.DataFrame([_guarded(column) for column in frame.get_columns()])
+    if not include_header:
+        return texts.write_csv(include_header=False, **options)
+    # The header is a row of its own, as guarded names need not differ.
+    names = _guarded(pl.Series(frame.columns, dtype=pl.String)).to_list()
+    header = pl.DataFrame([[name] for name in names], schema=[str(i) for i in range(len(names))])
+    return header.write_csv(include_header=False, **options) + texts.write_csv(include_header=False, **options)
+
+
+def _guarded(column: pl.Series) -> pl.Series:
+    """Put an apostrophe before texts that are formulas and no numbers."""
+    import polars as pl
+
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return column
+    texts = column.cast(pl.String)
+    is_formula = texts.str.contains(_FORMULA)
+    if not is_formula.any():
+        return texts
+    is_formula &= texts.str.strip_chars().cast(pl.Float64, strict=False).is_null()
+    return ("'" + texts).zip_with(is_formula.fill_null(False), texts).alias(column.name)
 
 
 class FrameFile:
@@ -252,14 +281,14 @@ class FrameFile:
 
 
 class _Text:
-    """Lines of text."""
+    """Lines of text, in which no text starts a formula."""
 
     def __init__(self, file: IO[bytes], separator: str, zipped: bool) -> None:
         self._file, self._separator, self._has_header = file, separator, False
         self._to: Any = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) if zipped else file
 
     def write(self, frame: pl.DataFrame) -> None:
-        self._to.write(frame.write_csv(separator=self._separator, include_header=not self._has_header).encode())
+        self._to.write(csv_text(frame, separator=self._separator, include_header=not self._has_header).encode())
         self._has_header = True
 
     def close(self, *, whole: bool) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 from bayesieve.table.frames import results_frame
 from bayesieve.table.reading import checked_path
-from bayesieve.table.writing import check_html, refuse_other_format, write_atomically
+from bayesieve.table.writing import check_html, csv_text, refuse_other_format, write_atomically
 from bayesieve.words import ShortRepr
 from bayesieve_lab.comparison.differences import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve_lab.comparison.folds import NUMBERS, RepeatedFolds, Split
@@ -259,7 +259,7 @@ class Comparison(ShortRepr):
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `frame` as a CSV file, whole or not at all."""
         refuse_other_format(path, "a table as CSV", ".csv")
-        write_atomically(path, replace(self, library="polars").frame.write_csv())
+        write_atomically(path, csv_text(replace(self, library="polars").frame))
 
 
 def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:

@@ -49,8 +49,14 @@ const page = (() => {
   const redraw = () => { for (const [host, one] of drawn) if (host.isConnected) draw(host, one.chart); };
 
   const text = (cell) => (cell.dataset.v ?? cell.textContent).trim();
-  const csv = (table) => [...table.rows].filter((row) => !row.hidden)
-    .map((row) => [...row.cells].map((cell) => { const t = text(cell); return /[",\n]/.test(t) ? `"${t.replaceAll('"', '""')}"` : t; }).join(",")).join("\n") + "\n";
+  // An apostrophe keeps a spreadsheet from running a text as a formula; numbers, also with separators or %, stay as they are.
+  const guarded = (t) => (/^[=+\-@\t\r\n＝＋－＠]./s.test(t) && !/^[+-]?(\d[\d,]*)?(\.\d+)?(e[+-]?\d+)?\s?%?$/i.test(t) ? `'${t}` : t);
+  const field = (cell, separator) => {
+    const t = guarded(text(cell));
+    return t.includes(separator) || /["\r\n]/.test(t) ? `"${t.replaceAll('"', '""')}"` : t;
+  };
+  const csv = (table, separator) => [...table.rows].filter((row) => !row.hidden)
+    .map((row) => [...row.cells].map((cell) => field(cell, separator)).join(separator)).join("\n") + "\n";
   const button = (label, action) => {
     const one = Object.assign(document.createElement("button"), { type: "button", textContent: label });
     one.addEventListener("click", action);
@@ -79,9 +85,9 @@ const page = (() => {
     });
     const tools = Object.assign(document.createElement("p"), { className: "tools" });
     tools.append(
-      button("Copy", () => navigator.clipboard?.writeText(csv(table).replaceAll(",", "\t")).catch(() => undefined)),
+      button("Copy", () => navigator.clipboard?.writeText(csv(table, "\t")).catch(() => undefined)),
       button("CSV", () => {
-        const link = Object.assign(document.createElement("a"), { download: "table.csv", href: URL.createObjectURL(new Blob([csv(table)], { type: "text/csv" })) });
+        const link = Object.assign(document.createElement("a"), { download: "table.csv", href: URL.createObjectURL(new Blob([csv(table, ",")], { type: "text/csv" })) });
         link.click();
         URL.revokeObjectURL(link.href);
       }),

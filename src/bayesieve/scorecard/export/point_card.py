@@ -25,7 +25,7 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.frames import as_table, results_frame
 from bayesieve.table.target import as_target
-from bayesieve.table.writing import guarded
+from bayesieve.table.writing import csv_text
 from bayesieve.words import ShortRepr, format_count, format_number, visible
 
 _POSITIVE = Allowed("be a number from 0.000001 to 1,000,000", number=Real, low=1e-6, high=1e6)
@@ -335,4 +335,4 @@ def _csv(frame: Any, facts: Mapping[str, str]) -> str:
     head = "".join(re.sub(r"[,;|\"]", " ", comment) + "\n" for comment in comments)  # one cell of a spreadsheet each
     lists = pl.col(pl.List(pl.String))
     texts = lists.map_elements(lambda own: json.dumps(own.to_list(), ensure_ascii=False), return_dtype=pl.String)
-    return head + str(guarded(frame.with_columns(texts)).write_csv(quote_style="non_numeric"))
+    return head + csv_text(frame.with_columns(texts), quote_style="non_numeric")
