@@ -106,6 +106,7 @@ COPIES = (
     "Columns say the same in every row: 'signal' and 'fahrenheit'; 'job', 'other_words' and 'code'. Leave out all but "
     "one, or they share their weight."
 )
+REPEATED = f"{100 * (N - 30) / N:.3g} % of the rows repeat others ({N - 30:,} of {N:,}), as after "
 LOOKS = "Column 'x0' looks like an identifier"
 TARGETS = "Columns 'words', 'codes', 'gappy' and 'flag' have one value for each class of the target"
 CASES: dict[str, tuple[Callable[[], tuple[Any, ...]], list[str]]] = {
@@ -164,7 +165,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, ...]], list[str]]] = {
         [],
     ),
     "copies of columns": (lambda: (copies_of_columns(), Y, None, PUBLISHED), [COPIES]),
-    "repeated rows": (lambda: (*repeated_rows(), None, PUBLISHED), []),
+    "repeated rows": (lambda: (*repeated_rows(), None, PUBLISHED), [REPEATED]),
     "rare differences": (lambda: nearly_copies(True), []),
     "copies in many rows": (lambda: nearly_copies(False), ["Columns say the same in every row: 'a' and 'b'."]),
     "copies among sparse columns": (
@@ -214,7 +215,7 @@ def test_rare_classes_and_early_ends_are_for_the_report(tmp_path: Path) -> None:
     sentences = [caution.sentence for caution in model.cautions_ if not caution.warns]
     assert sentences[0].startswith("The search was stopped early, after ")
     assert sentences[1] == "Fewer than 10 training rows of class 2: its probabilities are uncertain."
-    X, y = np.tile(NOISE[:, :1], (34, 1))[:20_000], (np.arange(20_000) % 200 == 0).astype(int)
+    X, y = np.random.default_rng(0).normal(size=(20_000, 1)), (np.arange(20_000) % 200 == 0).astype(int)
     _, model = warned(X, y, model=SelectiveNB("all"))
     assert model.cautions_[-1].sentence.startswith("Class 1 has 0.50 % of the rows only")
     names = table(names=[f"row {i}" for i in range(N)])

@@ -199,8 +199,24 @@ def _lazy_frame(example: Example, rng: Rng) -> Example:
     return replace(example, X=X, y="target")
 
 
+def _in_few_values(example: Example) -> Example:
+    """Rows that are often equal by chance."""
+    return _numbers(example, lambda s: s.round())
+
+
+def _with_measurement(example: Example) -> Example:
+    """Rows that are never equal by chance."""
+    position = pd.Series(np.arange(len(example.X)), example.X.index)
+    X = example.X.assign(measurement=np.sin(position * 7.0) * (position + 1.0))
+    return replace(example, X=X, asked=X.loc[example.asked.index])
+
+
+def _every_row_three_times(example: Example, rng: Rng) -> Example:
+    return _rows(example, rng.permutation(np.tile(np.arange(len(example.X)), 3)))
+
+
 def _some_twice(example: Example) -> Example:
-    n = len(example.X)
+    example, n = _in_few_values(example), len(example.X)
     return _rows(example, np.concatenate([np.arange(n), np.arange(0, n, 3)]))
 
 
@@ -215,6 +231,7 @@ def _pickled(model: SelectiveNB, folder: str) -> SelectiveNB:
 
 
 def _every_row_twice(example: Example) -> Example:
+    example = _in_few_values(example)
     return _rows(example, np.tile(np.arange(len(example.X)), 2))
 
 
@@ -288,4 +305,5 @@ RELATIONS = {
     "pickled": Relation(of_model=_pickled),
     "weight_2_is_a_row_repeated": Relation(_distinct_rows, base=_some_twice, within=ROUNDING),
     "weight_2_is_a_table_repeated": Relation(_first_half, base=_every_row_twice, within=ROUNDING),
+    "copies_of_rows": Relation(_every_row_three_times, base=_with_measurement, within=ROUNDING),
 }

@@ -224,6 +224,7 @@ def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector,
             options["single"] = tuple(model.monotone)
         options["clock"] = Clock(model.max_seconds)
         options["rows_kept"] = rows_to_keep
+        options["copies_once"] = True  # levels, folds and leave-one-out would take copies for further rows
     return options
 
 

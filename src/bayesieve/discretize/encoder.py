@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
+from bayesieve.counts.row_content import fingerprints
 from bayesieve.discretize import row_blocks
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
@@ -20,6 +21,7 @@ from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGroup
 from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import RowPrints, TableRecoder
+from bayesieve.discretize.repeats import find_repeats, may_repeat, scan_caution
 from bayesieve.discretize.row_blocks import (
     QUANTILES,
     CountedColumns,
@@ -155,6 +157,7 @@ class TableEncoder(TableCoder):
         verbose: int = 0,
         clock: Clock | None = None,
         rows_kept: Callable[[int, int], int] | None = None,
+        copies_once: bool = False,
     ) -> CodedTable:
         """Fit, and return the same rows as a `CodedTable` with classes, weights and levels.
 
@@ -168,6 +171,8 @@ class TableEncoder(TableCoder):
         clock : TimeoutError is raised if it is up before all rows of a scanned table are read.
         rows_kept : how many rows of a scanned table to draw, by the numbers of columns and classes; they stay in
             memory for later steps of a fit.
+        copies_once : whether copies of rows in memory count once, by the weights of the returned table, with a caution;
+            see `find_repeats`. Copies in a scan only get the caution.
         """
         if is_scan(X, y):
             scan = scanned_rows(X, y, sample_weight)
@@ -176,6 +181,13 @@ class TableEncoder(TableCoder):
             X, y, sample_weight = apart_by_name(X, y, sample_weight)
         table, sums, coders, grouper = self._read_for_fit(X, self._side(y, sample_weight))
         target, weights, order = read_classes(self, table, y, sample_weight)
+        row_hashes, repeats = None, None
+        if copies_once and not isinstance(table, ScannedTable):
+            row_hashes = fingerprints(table, self.n_jobs) if may_repeat(table, self.n_jobs) else None
+            repeats = find_repeats(table, target, weights, row_hashes, self.n_jobs)
+        if repeats is not None:
+            weights = repeats.weights
+            order = ClassOrder.of(target.codes, target.n_classes, weights)
         of_table = {coder: coder.in_table(table.n_columns + len(sums), float(order.total)) for coder in set(coders)}
         coders = [of_table[coder] for coder in coders]
         rows = _listed(target, weights, isinstance(table, ScannedTable) and by_class)
@@ -184,10 +196,11 @@ class TableEncoder(TableCoder):
         single = single if self.rules_ is None else {*single, *self.rules_.single}
         fit = _EncoderFit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
         fit.reading = {"verbose": verbose, "clock": clock}
+        fit.prints.known = row_hashes
         if rows_kept is not None:
             fit.n_kept = max(fit.n_kept, rows_kept(table.n_columns, target.n_classes))
         levels, codes = fit.code()
-        self.scan_cautions_ = fit.cautions
+        self.scan_cautions_ = fit.cautions if repeats is None else [repeats.caution, *fit.cautions]
         learnt = {name for caution in self.scan_cautions_ if caution.kind == AS_LEARNT for name in caution.columns}
         fit.coders = [for_other_rows(own, levels, i, table.names[i] in learnt) for i, own in enumerate(coders)]
         self.marks_ = fit.marked
@@ -396,7 +409,8 @@ class _EncoderFit:
         n_jobs, rows = self.encoder.n_jobs, (self.target, self.weights)
         blocks = ScannedBlocks(table, *rows, self.engine, n_jobs, self.rows.runs, **self.reading)
         values = CountedColumns(blocks, n_jobs, self.encoder.n_quantiles)
-        self.cautions = values.cautions()
+        repeated = scan_caution(table.names, values.columns, blocks.prints, self.rows)
+        self.cautions = [*values.cautions(), *([] if repeated is None else [repeated])]
         self.prints.known = blocks.prints
         self.keep_rows(table)
         return values

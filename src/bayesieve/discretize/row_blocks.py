@@ -78,6 +78,10 @@ class CountedColumns:
         Read once, columns of very many distinct values more often, and once more to be coded.
     n_jobs : threads.
     n_cells : of a grid, at most.
+
+    Attributes
+    ----------
+    columns : counts of the values of each column.
     """
 
     def __init__(self, blocks: Blocks, n_jobs: int | None, n_cells: int = QUANTILES) -> None:
@@ -95,7 +99,7 @@ class CountedColumns:
         self._most_texts = texts if few else min(texts, max(MOST_TEXTS, MOST_CATEGORIES))
         most = {"numeric": numbers if few else min(numbers, MOST_NUMBERS), "categorical": self._most_texts}
         self._left_out: list[int] = []  # rows, or weight, of rare categories of each column
-        self._columns = self._counted([most[kind] for kind in kinds])
+        self.columns = self._counted([most[kind] for kind in kinds])
 
     def _counted(self, most: Sequence[int]) -> list[ValueCounts]:
         """The counts of each column: of all values, or of the cells of a grid, or of its most frequent categories."""
@@ -133,7 +137,7 @@ class CountedColumns:
     ) -> FittedColumns:
         """Levels of these columns."""
         names, types = self._blocks.table.names, self._blocks.table.types()
-        counts = [self._columns[i] for i in positions]
+        counts = [self.columns[i] for i in positions]
         named_, typed = [names[i] for i in positions], [types[i] for i in positions]
         return fit_counts(named_, typed, counts, coders, missing, self._n_jobs, sums)
 
@@ -143,7 +147,7 @@ class CountedColumns:
 
     def cautions(self) -> list[Caution]:
         """What was not counted value by value."""
-        columns, names = self._columns, self._blocks.table.names
+        columns, names = self.columns, self._blocks.table.names
         rare = np.flatnonzero(self._left_out).tolist()
         joined = tuple(names[i] for i in rare)
         gridded = tuple(name for name, counts in zip(names, columns, strict=True) if counts.upper is not None)

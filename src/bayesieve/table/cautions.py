@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -153,20 +153,37 @@ def marks(
     texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _has_many(levels, i, n_rows)]
     if isinstance(table, ScannedTable):  # reads its rows once
         table, rows = table.take(rows), np.arange(rows.size)
-    whole = np.array(numbers, dtype=np.int64)
+    found |= marks_of_numbers(table, numbers, rows, at, n_rows)
+    some = table.select(texts).take(rows) if texts else table
+    for k, i in enumerate(texts):
+        known = float(np.mean(some.column(k).categories().codes >= 0)) * (n_rows if weight is None else weight)
+        found |= {i: "identifier"} if _ROWS_PER_CATEGORY * _n_categories(levels, i) > known else {}
+    return {table.names[i]: found[i] for i in sorted(found)}
+
+
+def marks_of_numbers(
+    table: Table, columns: Sequence[int], rows: np.ndarray, positions: np.ndarray, n_rows: int
+) -> dict[int, Mark]:
+    """Return what numeric columns mark, by position, for those that mark rows or moments.
+
+    Parameters
+    ----------
+    columns : positions of columns of numbers.
+    rows : ascending rows of the table by which they are judged; ``positions`` : these rows among all that count.
+    n_rows : number of rows that count.
+    """
+    candidates = possible_marks(table, columns, rows, n_rows)
+    some = table.select(candidates).take(rows) if candidates else table
+    marks = {i: mark_of_numbers(some.column(k).numbers(), positions) for k, i in enumerate(candidates)}
+    return {i: mark for i, mark in marks.items() if mark is not None}
+
+
+def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_rows: int) -> list[int]:
+    """Return those numeric columns that look like marks in up to 1,000 of these rows."""
+    whole = np.array(columns, dtype=np.int64)
     for n in _GLANCES:
         whole = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], whole, n_rows)
-    candidates = sorted([*whole.tolist(), *texts])
-    some = table.select(candidates).take(rows) if candidates else table
-    for k, i in enumerate(candidates):
-        column = some.column(k)
-        if kinds[i] == "numeric":
-            mark = mark_of_numbers(column.numbers(), at)
-            found |= {} if mark is None else {i: mark}
-        else:
-            known = float(np.mean(column.categories().codes >= 0)) * (n_rows if weight is None else weight)
-            found |= {i: "identifier"} if _ROWS_PER_CATEGORY * _n_categories(levels, i) > known else {}
-    return {table.names[i]: found[i] for i in sorted(found)}
+    return whole.tolist()
 
 
 def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:

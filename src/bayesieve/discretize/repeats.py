@@ -1,0 +1,347 @@
+"""Copies of rows, from oversampling or joins, and row weights with which each distinct row counts once.
+
+Cut points adapt to copies: every value of a number stands in several rows of one class, so that chance looks like
+information. Rows that are equal because their columns have few values are no copies: their classes differ as often as
+those of similar rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesieve.counts.row_content import fingerprints, mixed
+from bayesieve.discretize.value_counts import ValueCounts
+from bayesieve.table import Rows, Table, Target
+from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, marks_of_numbers, possible_marks
+from bayesieve.words import named
+
+REPEATED = "repeated rows"
+"""The kind of the caution."""
+_FEWEST_COPIED = 10  # rows of a class that have copies, and
+_LEAST_SHARE = 0.15  # of the distinct rows of that class
+_FEWEST_VALUES = 20  # of the numeric column by which copies are recognised, and
+_LEAST_DISTINCT = 0.5  # for each distinct row
+_FEWEST_EXPECTED = 10.0  # pairs of equal rows whose classes would differ by chance, for their absence to mean something
+_MOST_DIFFERENT = 0.3  # pairs of copies whose classes differ, for each one that would by chance
+_MOST_OF_ONE_ROW = 5  # copies that count in these sums
+_DENSE = 0.5  # gaps between neighbouring values that are about the smallest gap, in a column of few possible values
+_GLANCE_COLUMNS, _GLANCE_ROWS = 64, 1000
+_HASHED_ROWS = 1 << 18  # of a scan, in which equal rows are looked for
+_FEWEST_EQUAL = 3  # values, at a glance, in a column that may be copied
+_NEARLY_ALL = 0.9  # rows with a text of their own, in a column of identifiers
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Repeated rows of a table.
+
+    Attributes
+    ----------
+    weights : (n_rows,) row weights with which each distinct row of a class counts once, times a factor by which each
+        class keeps its share of all rows. Their sum is the number of distinct rows if all classes are repeated alike,
+        otherwise the effective sample size (Kish). Of equal rows one has all the weight; rows that are equal in some
+        columns only share it.
+    n_rows, n_repeated : rows of positive weight, and those of them that repeat another.
+    columns : names of the numeric columns by which the copies are recognised.
+    is_whole : whether copies are equal in all columns but identifiers.
+    """
+
+    weights: np.ndarray
+    n_rows: int
+    n_repeated: int
+    columns: tuple[str, ...]
+    is_whole: bool
+
+    @property
+    def caution(self) -> Caution:
+        """The share of the repeated rows, and the remedy."""
+        counted = "Equal rows were counted once" if self.is_whole else "Rows that share them were counted as one"
+        effect = f"{counted}, with each class at its share of all rows; keep one row of each"
+        return _caution(self.n_repeated, self.n_rows, self.columns, effect)
+
+
+def _caution(n_repeated: float, n_rows: float, columns: Sequence[str], effect: str) -> Caution:
+    sentence = (
+        f"{100 * n_repeated / n_rows:.3g} % of the rows repeat others ({n_repeated:,.0f} of {n_rows:,.0f}), as after "
+        f"oversampling or a join: values of {named(columns)} hardly ever agree by chance. {effect}, and set other "
+        "shares of the classes with with_prior()."
+    )
+    return Caution(REPEATED, tuple(columns), sentence)
+
+
+def scan_caution(
+    names: Sequence[str], columns: Sequence[ValueCounts], row_hashes: np.ndarray | None, rows: Rows
+) -> Caution | None:
+    """Caution about repeated rows of a scan, which are all counted; None if rows are equal no more often than by
+    chance.
+
+    Parameters
+    ----------
+    names, columns : of all columns, with the counts of their values.
+    row_hashes : (n_rows,) `fingerprints` in the order of ``rows``; None if they are not known.
+    """
+    numbers = {names[i]: own for i, own in enumerate(columns) if isinstance(own.values, np.ndarray)}
+    whole = {name: own for name, own in numbers.items() if own.upper is None}
+    copied = [name for name, own in whole.items() if are_copies(own.values, own.counts, in_sample=True)]
+    if copied:
+        n_rows = whole[copied[0]].counts.sum()
+        return _scan_caution(float(n_rows - len(whole[copied[0]].values)), float(n_rows), copied)
+    gridded = {name: own.n_distinct for name, own in numbers.items() if own.upper is not None}
+    if row_hashes is None or not gridded:
+        return None
+    # Rows of the lowest hashes, with all copies: a sample of the distinct rows.
+    one_in = np.uint64(max(1, row_hashes.size // _HASHED_ROWS))
+    few = np.flatnonzero(row_hashes < np.uint64(2**64 - 1) // one_in)
+    if rows.weights is not None:
+        few = few[rows.weights[few] > 0]
+    classes = np.asarray(rows.class_codes)[few].astype(np.int64)
+    distinct, group = np.unique(row_hashes[few], return_inverse=True)
+    counts = np.bincount(group * rows.n_classes + classes, minlength=distinct.size * rows.n_classes)
+    share = 1.0 - distinct.size / max(1, few.size)
+    apart = [name for name, n in gridded.items() if n >= _LEAST_DISTINCT * (1.0 - share) * row_hashes.size]
+    # Any order of the rows will do: neighbours are then drawn at random.
+    if not apart or not are_copies(distinct.astype(np.float64), counts.reshape(-1, rows.n_classes), in_sample=True):
+        return None
+    return _scan_caution(share * row_hashes.size, row_hashes.size, apart)
+
+
+def _scan_caution(n_repeated: float, n_rows: float, columns: Sequence[str]) -> Caution:
+    effect = "All of them were counted, so that chance may look like information; keep one row of each"
+    return _caution(n_repeated, n_rows, columns, effect)
+
+
+def find_repeats(
+    table: Table, target: Target, weights: np.ndarray | None, row_hashes: np.ndarray | None, n_jobs: int | None
+) -> Repeats | None:
+    """Return the repeated rows of a table in memory, or None if rows are equal no more often than by chance.
+
+    Parameters
+    ----------
+    row_hashes : (n_rows,) `fingerprints` of the rows by all columns; None if no rows are equal in all columns.
+    """
+    rows = None if weights is None else np.flatnonzero(weights > 0)
+    sample, at = _sample(table, rows)
+    possible, kinds = _possible_identifiers(table, sample), table.kinds()
+    if row_hashes is not None:
+        hashes = _chosen(row_hashes, rows)
+        if _n_equal(_without(hashes, table, possible, rows, n_jobs)) >= _FEWEST_COPIED:
+            identifiers = _identifiers(table, possible, sample, at)
+            hashes = _without(hashes, table, identifiers, rows, n_jobs)
+            others = [i for i, kind in enumerate(kinds) if kind == "numeric" and i not in identifiers]
+            found = _equal_rows(table, target, weights, rows, hashes, others)
+            if found is not None:
+                return found
+    columns = _copied_columns(table, target, sample)
+    columns = sorted(set(columns).difference(_identifiers(table, possible, sample, at))) if columns else []
+    if not columns:
+        return None
+    return _joined_rows(table, target, weights, rows, columns, n_jobs)
+
+
+def _equal_rows(
+    table: Table,
+    target: Target,
+    weights: np.ndarray | None,
+    rows: np.ndarray | None,
+    hashes: np.ndarray,
+    columns: Sequence[int],
+) -> Repeats | None:
+    """Rows that are equal in all columns, if one of these numeric ``columns`` shows that they are copies."""
+    if _n_equal(hashes) < _FEWEST_COPIED:
+        return None
+    classes = _chosen(target.codes, rows)
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    cells = group.astype(np.int64) * target.n_classes + classes
+    counts = np.bincount(cells, minlength=first.size * target.n_classes).reshape(first.size, -1)
+    first = first if rows is None else rows[first]
+    for i in columns:
+        if are_copies(table.select([i]).take(first).column(0).numbers(), counts):
+            own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows))
+            n_repeated = int(own.size - np.count_nonzero(own))
+            return Repeats(_spread(own, rows, table.n_rows), own.size, n_repeated, (table.names[i],), True)
+    return None
+
+
+def _joined_rows(
+    table: Table,
+    target: Target,
+    weights: np.ndarray | None,
+    rows: np.ndarray | None,
+    columns: Sequence[int],
+    n_jobs: int | None,
+) -> Repeats:
+    """Rows that are equal in these columns, as those of one customer are after a join with orders."""
+    classes = _chosen(target.codes, rows)
+    hashes = _chosen(fingerprints(table.select(columns), n_jobs), rows)
+    group = np.unique(hashes, return_inverse=True)[1]
+    cells = group.astype(np.int64) * target.n_classes + classes
+    own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows), shared=True)
+    names = tuple(table.names[i] for i in columns)
+    return Repeats(_spread(own, rows, table.n_rows), own.size, own.size - np.unique(cells).size, names, False)
+
+
+def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
+    """Numeric columns whose equal values in a sample of rows are of one class, unlike neighbouring values."""
+    numeric, sample = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"], _shuffled(sample)
+    # In a wide table, a few columns show whether to look at the others.
+    first = numeric[:: max(1, -(-len(numeric) // _GLANCE_COLUMNS))]
+    found = _copied(table, target, sample, first)
+    return found + _copied(table, target, sample, sorted(set(numeric).difference(first))) if found else []
+
+
+def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> list[int]:
+    found, some = [], np.array(columns, dtype=np.int64)
+    if some.size == 0:
+        return []
+    glance = np.sort(table.numbers_at(sample[:_GLANCE_ROWS], some), axis=1)
+    n_equal = np.count_nonzero(glance[:, 1:] == glance[:, :-1], axis=1)
+    n_distinct = np.count_nonzero(~np.isnan(glance), axis=1) - n_equal
+    for i in some[(n_equal >= _FEWEST_EQUAL) & (n_distinct >= _FEWEST_VALUES)].tolist():
+        values = table.select([i]).take(sample).column(0).numbers()
+        known = ~np.isnan(values)
+        values, group = np.unique(values[known], return_inverse=True)
+        cells = group * target.n_classes + target.codes[sample[known]].astype(np.int64)
+        counts = np.bincount(cells, minlength=values.size * target.n_classes).reshape(values.size, -1)
+        if are_copies(values, counts, in_sample=True):
+            found.append(i)
+    return found
+
+
+def may_repeat(table: Table, n_jobs: int | None) -> bool:
+    """Return whether some rows are equal in a few columns; tables of many columns need no more to rule copies out."""
+    if table.n_columns <= _GLANCE_COLUMNS:
+        return True
+    few = table.select(list(range(0, table.n_columns, -(-table.n_columns // _GLANCE_COLUMNS))))
+    possible = _possible_identifiers(few, _sample(few, None)[0])
+    return _n_equal(_without(fingerprints(few, n_jobs), few, possible, None, n_jobs)) >= _FEWEST_COPIED
+
+
+def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) -> bool:
+    """Return whether distinct rows stand several times in a table because they were copied.
+
+    Rows are recognised as copies by a numeric column that tells most of the distinct rows apart: rows with its next
+    lower and higher values are of other classes, but copies hardly ever are. If neighbours are nearly always of one
+    class, too, many values must be possible between them.
+
+    Parameters
+    ----------
+    values : (n_distinct,) a numeric column in distinct rows, NaN if missing.
+    counts : (n_distinct, n_classes) number of rows.
+    in_sample : whether they are the distinct values of a column in some rows, rather than distinct rows: few copies
+        suffice, but only classes of neighbours can show that they are copies.
+    """
+    order = np.argsort(values, kind="stable")
+    order = order[: np.count_nonzero(~np.isnan(values))]
+    values = values[order]
+    differs = np.concatenate([[True], values[1:] != values[:-1], [True]])
+    unique = differs[1:] & differs[:-1]  # other rows with the value explain no copies, as those of 0 in counts
+    if np.count_nonzero(unique) < max(_FEWEST_VALUES, _LEAST_DISTINCT * values.size):
+        return False
+    counts, values = counts[order[unique]].astype(np.float64), values[unique]
+    n_rows, shares = counts.sum(axis=1), counts / counts.sum(axis=1, keepdims=True)
+    copied, of_class = n_rows > 1, counts.argmax(axis=1)
+    n_copied = np.bincount(of_class[copied], minlength=counts.shape[1])
+    n_distinct = np.bincount(of_class, minlength=counts.shape[1])
+    least = 0.0 if in_sample else _LEAST_SHARE
+    if not np.any(n_copied >= np.maximum(_FEWEST_COPIED, least * n_distinct)):
+        return False
+    pairs = np.minimum(n_rows - 1, _MOST_OF_ONE_ROW) * copied
+    nearby = (np.roll(shares, 1, axis=0) + np.roll(shares, -1, axis=0)) / 2
+    expected = pairs @ (1 - (shares * nearby).sum(axis=1))
+    equal = (counts * (counts - 1)).sum(axis=1) / np.maximum(n_rows * (n_rows - 1), 1.0)
+    different = pairs @ (1 - equal)
+    if expected >= _FEWEST_EXPECTED:
+        return bool(different <= _MOST_DIFFERENT * expected)
+    if in_sample or different > _MOST_DIFFERENT * expected:
+        return False
+    with np.errstate(over="ignore"):  # a range beyond all floats is wide
+        gaps = np.diff(values)
+        return bool(np.mean(gaps <= 2 * gaps.min()) < _DENSE)
+
+
+def _sample(table: Table, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows by which columns are judged, and their positions among those that count."""
+    n_rows = table.n_rows if rows is None else rows.size
+    at = np.arange(0, n_rows, max(1, n_rows // MOST_JUDGED_ROWS))
+    return at if rows is None else rows[at], at
+
+
+def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
+    """Columns that may number or name the rows, at a glance at up to 1,000 of them."""
+    kinds, types = table.kinds(), table.types()
+    numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
+    glance = sample[:: max(1, sample.size // _GLANCE_ROWS)]
+    texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _is_distinct(table, i, glance)]
+    return sorted([*possible_marks(table, numbers, sample, table.n_rows), *texts])
+
+
+def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: np.ndarray) -> list[int]:
+    """Those of the ``possible`` columns that number or name nearly every row, so that copies differ in them."""
+    kinds, n_rows = table.kinds(), int(at[-1]) + 1
+    marks = marks_of_numbers(table, [i for i in possible if kinds[i] == "numeric"], sample, at, n_rows)
+    texts = [i for i in possible if kinds[i] == "categorical" and _is_distinct(table, i, sample)]
+    return sorted([*(i for i, mark in marks.items() if mark != "date"), *texts])
+
+
+def _without(
+    hashes: np.ndarray, table: Table, columns: Sequence[int], rows: np.ndarray | None, n_jobs: int | None
+) -> np.ndarray:
+    """Hashes of the rows by all columns but these."""
+    return hashes - _chosen(fingerprints(table.select(columns), n_jobs), rows) if columns else hashes
+
+
+def _is_distinct(table: Table, i: int, rows: np.ndarray) -> bool:
+    return len(table.select([i]).take(rows).column(0).categories().values) > _NEARLY_ALL * rows.size
+
+
+def _chosen(array: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+    return array if rows is None else array[rows]
+
+
+def _n_equal(hashes: np.ndarray) -> int:
+    """Rows that repeat another."""
+    ordered = np.sort(hashes)
+    return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
+
+
+def _shuffled(array: np.ndarray) -> np.ndarray:
+    """The same entries in an arbitrary order, always the same one."""
+    return array[np.argsort(mixed(np.arange(array.size)))]
+
+
+def _spread(values: np.ndarray, rows: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """Values of some rows among those of all rows, zeros elsewhere."""
+    if rows is None:
+        return values
+    every = np.zeros(n_rows)
+    every[rows] = values
+    return every
+
+
+def weights_of_distinct(
+    cells: np.ndarray, classes: np.ndarray, weights: np.ndarray | None, shared: bool = False
+) -> np.ndarray:
+    """Weights with which each distinct row of a class counts once; see `Repeats`.
+
+    Parameters
+    ----------
+    cells : (n_rows,) equal for equal rows of a class.
+    shared : whether equal rows share the weight; otherwise one of them has it.
+    """
+    # Any copy may stand for the others, but not always the first one: those of often copied classes come early.
+    order = _shuffled(np.arange(cells.size))
+    _, first, n_copies = np.unique(cells[order], return_index=True, return_counts=True)
+    row, first = np.unique(cells, return_inverse=True)[1], order[first]
+    mean = np.ones(first.size) if weights is None else np.bincount(row, weights) / n_copies
+    every, distinct = np.bincount(classes, weights), np.bincount(classes[first], mean)
+    factor = np.divide(every, distinct, out=np.zeros(every.size), where=distinct > 0)
+    factor *= every.sum() / (every @ factor)
+    of_rows = mean * factor[classes[first]]
+    if shared:
+        return (of_rows / n_copies)[row]
+    result = np.zeros(cells.size)
+    result[first] = of_rows
+    return result
