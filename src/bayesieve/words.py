@@ -233,6 +233,14 @@ def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
 
+def agreeing(columns: Sequence[str], sentence: str, most: int = 5) -> str:
+    """A sentence about one column or several: each ``[one|several]`` says it of as many, and their names replace
+    ``{}``.
+    """
+    words = re.sub(r"\[(.*?)\|(.*?)\]", r"\1" if len(columns) == 1 else r"\2", sentence)
+    return words.replace("{}", named(columns, most))
+
+
 def similar(name: str, names: Sequence[str]) -> list[str]:
     """Up to three names similar to `name`, the closest first."""
     import difflib
@@ -240,6 +248,18 @@ def similar(name: str, names: Sequence[str]) -> list[str]:
     folded = {other.casefold(): other for other in reversed(names)}
     close = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)
     return [folded[other] for other in close]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Ask whether one of the `names` similar to an unknown `name` was meant; empty if none is similar.
+
+    Examples
+    --------
+    >>> did_you_mean("agee", ["age", "wage", "job"])
+    "did you mean 'age' or 'wage'?"
+    """
+    meant = similar(name, list(names))
+    return f"did you mean {' or '.join(map(quoted, meant))}?" if meant else ""
 
 
 class ShortRepr:

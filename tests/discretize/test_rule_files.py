@@ -84,7 +84,7 @@ def test_an_unedited_file_gives_the_same_model_of_columns_of_every_type(kinds: A
         (["2024-01-01", "1e3", "1.50"], "[[2024-01-01], [1e3], [1.50]]", None),
         (["null", "NULL", None], "[['null'], [NULL], [null]]", None),
         (["", "~", None], "[[''], ['~'], [~]]", None),
-        ([True, False, None], "[[yes], [no, false], [True, ]]", "'yes'"),
+        ([True, False, None], "[[yes], [no, false], [~]]", [(True,), (False,), (None,)]),
         ([True, False, None], "[[false, null], [TRUE]]", [(False, None), (True,)]),
         ([7, 10, -1], "[[007], [10.0], ['-1']]", [(7,), (10,), (-1,)]),
         ([1.5, 1000.0, None], "[[1.50, 1e3], [NA]]", [(1.5, 1000), (None,)]),
@@ -104,14 +104,11 @@ def test_values_are_those_of_the_column_however_yaml_reads_them(
     frame, y = pl.DataFrame({"c": pl.Series([values[k] for k in rng.integers(0, len(values), 90)])}), [0, 1] * 45
     (tmp_path / "levels.yaml").write_text(f"c: {{groups: {written}}}", encoding="utf-8")
     encoder = TableEncoder(levels=tmp_path / "levels.yaml")
-    if isinstance(groups, str) and "two" in groups:
+    if isinstance(groups, str):
         with pytest.raises(ValueError, match=groups):
             encoder.fit(frame, y)
         return
     level = encoder.fit(frame, y).levels_[0]
-    if isinstance(groups, str):
-        assert groups in str(level.groups)
-        return
     assert list(level.groups or ()) == ([(value,) for value in values] if groups is None else groups)
     assert np.asarray(level.counts).sum() == 90
     assert (np.asarray(level.counts).sum(axis=1) > 0).all()

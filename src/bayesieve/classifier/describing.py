@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from bayesieve.table.cautions import Caution, association, in_blocks, likeness_o
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.words import listed, named, plural
+from bayesieve.words import agreeing, listed, named, plural
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -202,7 +201,8 @@ def look_over(
     named = {name for caution in seen if caution.kind in ("target", "identifier") for name in caution.columns}
     used = [(level, marks.get(level.name)) for level in _used_columns(card)]
     separating = [caution for caution in _separating(card) if targets.isdisjoint(caution.columns)]
-    own = [*_nothing_kept(card, trace), *_contradicted_signs(card), *_numbered(used, named), *_dates(used), *separating]
+    own = [*_nothing_kept(card, trace), *_dropped_levels(card), *_contradicted_signs(card)]
+    own += [*_numbered(used, named), *_dates(used), *separating]
     return (*seen, *own, *_search(trace), *_classes(card))
 
 
@@ -213,6 +213,18 @@ def _nothing_kept(card: Scorecard, trace: SearchTrace) -> list[Caution]:
     remedy = "Check that the rows of the target are those of the columns, or add rows." if trace.complete else early
     sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
     return [Caution("nothing kept", (), sentence)]
+
+
+def _dropped_levels(card: Scorecard) -> list[Caution]:
+    """Columns with several levels by hand that no feature of the model uses."""
+    used = {name for feature in card.features if feature.is_used for name in feature.columns}
+    by_hand = (name for name in card.provenance.get("by_hand", ()) if name not in used)
+    return about_columns(
+        "dropped",
+        [name for name in by_hand if card[name].levels.n_levels > 1],
+        "[Column|Columns] {} with levels by hand [is|are] not in the model, because the search dropped [it|them]: "
+        "add include: true to what levels asks of [it|them] to have [it|them] in the model.",
+    )
 
 
 def _contradicted_signs(card: Scorecard) -> list[Caution]:
@@ -545,11 +557,3 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
 def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
     """A caution about columns, if there are any; the sentence as `agreeing` takes it."""
     return [Caution(kind, tuple(columns), agreeing(columns, sentence))] if columns else []
-
-
-def agreeing(columns: Sequence[str], sentence: str, most: int = 5) -> str:
-    """A sentence about one column or several: each ``[one|several]`` says it of as many, and their names replace
-    ``{}``.
-    """
-    words = re.sub(r"\[(.*?)\|(.*?)\]", r"\1" if len(columns) == 1 else r"\2", sentence)
-    return words.replace("{}", named(columns, most))

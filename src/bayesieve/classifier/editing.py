@@ -19,7 +19,7 @@ from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
 from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.levels import TableLevels
-from bayesieve.words import named, plural, similar, utc_now
+from bayesieve.words import did_you_mean, named, plural, utc_now
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -192,8 +192,7 @@ class ModelEditor:
     def _of_feature(self, what: str, name: str, change: Callable[[Feature], tuple[Feature, str, str]]) -> ModelEditor:
         names = [feature.name for feature in self._card.features]
         if name not in names:
-            close = similar(name, names) if isinstance(name, str) else []
-            hint = f"did you mean {named(close)}?" if close else f"it has {named(names)}."
+            hint = (did_you_mean(name, names) if isinstance(name, str) else "") or f"it has {named(names)}."
             raise ValueError(f"The model has no feature {name!r:.80}; {hint}")
         k = names.index(name)
         feature, before, after = change(self._card.features[k])

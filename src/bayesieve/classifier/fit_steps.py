@@ -30,6 +30,7 @@ from bayesieve.table.frames import apart_by_name, as_table, is_scan
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.target import as_target, class_position, normalized_weights
+from bayesieve.words import did_you_mean
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -97,7 +98,8 @@ def signs_of(model: SelectiveNB, encoder: Any, n_classes: int, side: int) -> dic
     position = {name: k for k, name in enumerate(of_table.names[: of_table.n_columns])}
     for name in monotone:
         if name not in position:
-            raise ValueError(f"monotone names the column {name!r}, which is not in the table; name its columns only.")
+            hint = did_you_mean(name, position) or "name its columns only."
+            raise ValueError(f"monotone names the column {name!r}, which is not in the table; {hint}")
         if of_table[position[name]].kind != "numeric":
             raise ValueError(f"monotone names the column {name!r}, whose categories have no order; leave it out.")
     return {position[name]: int(sign) for name, sign in monotone.items()}
@@ -336,7 +338,8 @@ def fit_options(
     dates.
     """
     pairs, most = getattr(encoder, "pairs", 0), 0
-    excluded = columns_with(encoder, "exclude")
+    rules: TableRules | None = getattr(encoder, "rules_", None)
+    excluded, most_cells = columns_with(encoder, "exclude"), {} if rules is None else rules.most_cells
     if isinstance(pairs, (str, Integral)):
         n_pairs = len(TableLevels.of(levels).pairs)
         most = _MOST_SURFACES if isinstance(pairs, str) else min(_MOST_SURFACES, int(pairs) - n_pairs)
@@ -345,10 +348,11 @@ def fit_options(
         signs=signs,
         drop=is_averaged(model.selector),
         most_surfaces=most,
-        without_surface={*getattr(encoder, "marks_", {}), *excluded},
+        without_surface={*getattr(encoder, "marks_", {}), *excluded, *(() if rules is None else rules.by_hand)},
         n_jobs=model.n_jobs,
         excluded=positions_in(levels, excluded),
         included=positions_in(levels, columns_with(encoder, "include")),
+        most_cells={k: most_cells[levels[k].name] for k in positions_in(levels, most_cells)},
     )
 
 
@@ -380,6 +384,8 @@ def facts_of(
     names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
     provenance = {"evidence": evidence, "weight_factor": factor, "smoothing": smoothing, "n_rows": n_rows}
     provenance |= {} if positive is None else {"positive": positive}
+    rules: TableRules | None = getattr(encoder, "rules_", None)
+    provenance |= {"by_hand": rules.by_hand} if rules is not None and rules.by_hand else {}
     columns = tuple(names)[: encoder.n_features_in_]
     return {"columns": columns, "provenance": provenance, "library": encoder._library}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby, pairwise
 from numbers import Integral
@@ -35,6 +35,7 @@ from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.discretize.row_blocks import QUANTILES
+from bayesieve.discretize.ruled_coders import AS_LEARNT
 from bayesieve.discretize.rules import TableRules
 from bayesieve.evidence.fitting import counting_errors
 from bayesieve.evidence.solver import N_FACTORS
@@ -264,7 +265,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     if parts.positive is not None and parts.positive >= classes.size:
         raise Damaged("its positive class is none of its classes")
     side = side_of(classes, parts.positive)
-    encoder = _encoder_from_json(parts.encoder, levels, classes, side, named=parts.named)
+    learnt = {name for caution in parts.cautions if caution.kind == AS_LEARNT for name in caution.columns}
+    encoder = _encoder_from_json(parts.encoder, levels, classes, side, learnt, named=parts.named)
     signs = read_by(signs_of, model, encoder, classes.size, side)
     selector.weights_ = np.array([feature.selector_weight for feature in parts.features])
     selector.support_ = selector.weights_ > 0
@@ -538,14 +540,20 @@ def _levels_from_json(options: Mapping[str, Any], levels: Sequence[Any]) -> tupl
 
 
 def _encoder_from_json(
-    data: Mapping[str, Any], levels: tuple[FeatureLevels, ...], classes: np.ndarray, side: int, *, named: bool
+    data: Mapping[str, Any],
+    levels: tuple[FeatureLevels, ...],
+    classes: np.ndarray,
+    side: int,
+    learnt: Collection[str],
+    *,
+    named: bool,
 ) -> TableEncoder | IndicatorEncoder:
     """A fitted encoder; `Damaged` if the parts do not fit."""
     options: Any = converted(data, _IndicatorOptions if "kind" in data else _TableOptions, "encoder")
     if options.n_jobs == 0:
         raise Damaged("n_jobs is neither null nor a number of threads")
     if isinstance(options, _TableOptions):
-        encoder: Any = _table_encoder(options, {level.name for level in columns_of(levels)}, side)
+        encoder: Any = _table_encoder(options, {level.name for level in columns_of(levels)}, side, learnt)
         encoder._remember(TableLevels.of(levels), classes)
         columns = [level.name for level in columns_of(levels)]
     else:
@@ -558,7 +566,7 @@ def _encoder_from_json(
     return encoder
 
 
-def _table_encoder(options: _TableOptions, names: set[str], side: int) -> TableEncoder:
+def _table_encoder(options: _TableOptions, names: set[str], side: int, learnt: Collection[str]) -> TableEncoder:
     # Kinds as they were read: a text column of a CSV file must not turn numeric because new rows happen to hold digits
     # only.
     if options.kinds is not None and not set(options.kinds) <= names:
@@ -573,7 +581,8 @@ def _table_encoder(options: _TableOptions, names: set[str], side: int) -> TableE
     read_by(check_prior, parts["prior"])
     plain = {name: getattr(options, name) for name in ("kinds", "missing", "n_jobs", "n_quantiles")}
     encoder = TableEncoder(**parts, **plain, levels=option_from_json(options.levels))
-    encoder.rules_ = _rules(encoder.levels, side)
+    rules = _rules(encoder.levels, side)
+    encoder.rules_ = None if rules is None else rules.as_learnt(learnt)
     return encoder
 
 

@@ -27,7 +27,7 @@ from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import copy_features, is_scan, library_of
 from bayesieve.table.target import class_position, side_of
-from bayesieve.words import named
+from bayesieve.words import did_you_mean, named
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
@@ -498,7 +498,8 @@ class SelectiveNB(Predicting):
         data = of_features(self, target_class)
         found = {one.name: one for one in data.features if one.selected}
         if feature not in found:
-            raise ValueError(f"There is no feature {feature!r:.80} in the model; there are {named(found)}.")
+            hint = did_you_mean(str(feature), found) or f"there are {named(found)}."
+            raise ValueError(f"There is no feature {feature!r:.80} in the model; {hint}")
         at = self.scorecard_.position(target_class)
         return feature_figure(data, found[feature], 0 if at is None else at)
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from bayesieve.words import named, quoted, sentence, similar, visible
+from bayesieve.words import did_you_mean, named, quoted, sentence, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -262,8 +262,7 @@ def require_choice(name: str, known: Collection[str], what: str) -> None:
     if name in known:
         return
     known = list(known)
-    meant = similar(name, known)
-    hint = f"did you mean {quoted(meant[0])}?" if meant else f"choose from {named(known, most=len(known))}"
+    hint = did_you_mean(name, known) or f"choose from {named(known, most=len(known))}"
     raise CommandError(f"There is no {what} {quoted(name)}; {hint}")
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bayesieve.cli.commands import CommandError, Screen
-from bayesieve.words import format_count, named, quoted, similar
+from bayesieve.words import did_you_mean, format_count, named, quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -265,8 +265,8 @@ def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 
         return None
     name = f"{quoted(rule.amount)}, the amount of the benefits"
     if rule.amount not in frame.columns:
-        meant = similar(rule.amount, frame.columns) or frame.columns
-        raise CommandError(f"{shown(path)} has no column {name}; it has {named(meant)}")
+        hint = did_you_mean(rule.amount, frame.columns) or f"it has {named(frame.columns)}"
+        raise CommandError(f"{shown(path)} has no column {name}; {hint}")
     import polars as pl
 
     column = frame[rule.amount].alias("")

@@ -36,7 +36,7 @@ from bayesieve.table.columns import ValueInRow
 from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.sources import Source, scan
 from bayesieve.table.target import Target, normalized_weights
-from bayesieve.words import format_count, format_seconds, named, plural, quoted, similar
+from bayesieve.words import did_you_mean, format_count, format_seconds, named, plural, quoted
 
 _SIGNS = "a column and +1 or -1, such as income=+1"
 
@@ -300,8 +300,7 @@ class Columns:
         roles += [(name, "id") for name in self.ids]
         for name, option in roles:
             if name is not None and name not in names:
-                meant = similar(name, names)
-                hint = f"did you mean {' or '.join(map(quoted, meant))}?" if meant else f"it has {named(names)}"
+                hint = did_you_mean(name, names) or f"it has {named(names)}"
                 raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
 
     def features(self, path: Path, names: Sequence[str]) -> list[str]:

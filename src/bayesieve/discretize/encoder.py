@@ -28,7 +28,7 @@ from bayesieve.discretize.row_blocks import (
     ScannedBlocks,
     TableBlocks,
 )
-from bayesieve.discretize.ruled_coders import AS_LEARNT, as_learnt, for_other_rows, ruled_coders
+from bayesieve.discretize.ruled_coders import as_learnt, for_other_rows, rule_cautions, ruled_coders
 from bayesieve.discretize.rules import TableRules
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
@@ -87,12 +87,12 @@ class TableEncoder(TableCoder):
         Tables of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
     levels : dict, path of a YAML file, Scorecard or None, default=None
         What is asked of the levels of single columns, by name, each a dict with any of: ``cuts`` (numbers, or dates as
-        text) or ``groups`` (lists of values) by hand; ``coarsen``, True to let the criterion join these; ``special``,
-        values of a numeric column with levels of their own: a list, or a dict from names to values; ``missing``,
-        "apart" or a value whose level missing values join; ``monotone``, 1, -1 or "auto"; ``min_rows`` and ``max_rows``
-        of a level, shares of the rows if below 1; ``max_levels``; ``exclude`` or ``include``, True for columns that
-        must be out of a model, or in it. The scorecard of a fitted model: its levels are kept, and values in none of
-        them count as never seen.
+        text) or ``groups`` (lists of values) by hand; ``coarsen``, True to let the criterion join these; ``cells``,
+        True to let a model score values of these levels differently; ``special``, values of a numeric column with
+        levels of their own: a list, or a dict from names to values; ``missing``, "apart" or a value whose level missing
+        values join; ``monotone``, 1, -1 or "auto"; ``min_rows`` and ``max_rows`` of a level, shares of the rows if
+        below 1; ``max_levels``; ``exclude`` or ``include``, True for columns that must be out of a model, or in it. The
+        scorecard of a fitted model: its levels are kept, and values in none of them count as never seen.
 
     Attributes
     ----------
@@ -201,8 +201,8 @@ class TableEncoder(TableCoder):
             fit.n_kept = max(fit.n_kept, rows_kept(table.n_columns, target.n_classes))
         levels, codes = fit.code()
         self.scan_cautions_ = fit.cautions if repeats is None else [repeats.caution, *fit.cautions]
-        learnt = {name for caution in self.scan_cautions_ if caution.kind == AS_LEARNT for name in caution.columns}
-        fit.coders = [for_other_rows(own, levels, i, table.names[i] in learnt) for i, own in enumerate(coders)]
+        fit.coders = [for_other_rows(own, levels, i, table.names[i] in fit.learnt) for i, own in enumerate(coders)]
+        self.rules_ = None if self.rules_ is None else self.rules_.as_learnt(fit.learnt)
         self.marks_ = fit.marked
         self._remember(levels, target.classes)
         summed = with_sums(table, levels.sums) if len(levels.sums) else table
@@ -246,7 +246,7 @@ class TableEncoder(TableCoder):
         by_column, without = [coders[kind] for kind in table.kinds()], set[str]()
         if rules is not None:
             by_column = ruled_coders(rules, table, by_column, self.pairs)
-            without = rules.single | rules.named("special")
+            without = rules.single | rules.named("special") | {*rules.as_learnt(rules.rules).by_hand}
         drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table, without)
         return table, drawn, by_column, grouper_of(coders["categorical"], self.prior)
 
@@ -307,6 +307,7 @@ class _EncoderFit:
     Attributes
     ----------
     cautions, marked : of the columns, once they are read and fitted.
+    learnt : columns whose levels by hand are those that the rows give.
     values : counts of the values of a scanned table, once it is read; None for other tables.
     n_kept : how many rows of a scanned table later steps need.
     prints : fingerprints of the rows, by which samples are drawn.
@@ -327,6 +328,7 @@ class _EncoderFit:
     reading: dict[str, Any] = field(default_factory=dict)
     cautions: list[Caution] = field(default_factory=list)
     marked: dict[str, Mark] = field(default_factory=dict)
+    learnt: Collection[str] = ()
     values: CountedColumns | None = None
     n_kept: int = MOST_JUDGED_ROWS
 
@@ -343,8 +345,11 @@ class _EncoderFit:
         summed, known = self._with_useful_sums() if len(self.sums) else (self.table, {})
         fitted, codes = self.fit(summed, self.with_coders_of(summed.sums), known)
         self.marked = self.marks_of(fitted.levels)
-        if self.encoder.rules_ is not None and (learnt := as_learnt(self.table.names, self.coders)):
-            self.cautions = [*self.cautions, learnt]
+        by_hand: tuple[str, ...] = ()
+        if self.encoder.rules_ is not None:
+            self.learnt = as_learnt(self.table.names, self.coders)
+            by_hand = self.encoder.rules_.as_learnt(self.learnt).by_hand
+            self.cautions = [*self.cautions, *rule_cautions(self.table, self.coders, fitted.levels, self.learnt)]
         if all(getattr(coder, "prior", None) == "sizes" for coder in self.coders):
             saved = fitted.null_costs - fitted.costs
             fitted.levels.doubtful = doubtful(saved, float(self.order.total), fitted.levels.n_constant)
@@ -354,7 +359,7 @@ class _EncoderFit:
         samples, n_jobs = self.prints.samples, self.encoder.n_jobs
         finder = PairFinder(summed.kinds(), self.grouper, self.order, self.rows, samples, n_jobs)
         apart = is_apart is not None and is_apart(fitted.levels, self.rows.n_classes)
-        alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked)}
+        alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked), *by_hand}
 
         def finer(columns: list[int], coders: list[ColumnCoder], coded: bool) -> tuple[FittedColumns, Any]:
             return self.fit(summed.select(columns), coders, coded=coded)

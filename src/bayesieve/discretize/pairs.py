@@ -25,6 +25,7 @@ from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import Rows
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import TableLevels
+from bayesieve.words import did_you_mean
 
 if TYPE_CHECKING:
     from bayesieve.discretize.fitted_columns import FittedColumns
@@ -100,7 +101,8 @@ def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[t
     for pair in pairs:
         for name in pair:
             if name not in position:
-                raise ValueError(f"pairs names the column {name!r}, which is not in the table; name its columns only.")
+                hint = did_you_mean(name, names) or "name its columns only."
+                raise ValueError(f"pairs names the column {name!r}, which is not in the table; {hint}")
         if pair[0] == pair[1]:
             raise ValueError(f"pairs names the column {pair[0]!r} twice in one pair; name two columns.")
     asked = {frozenset(pair): (position[pair[0]], position[pair[1]]) for pair in reversed(pairs)}

@@ -182,16 +182,18 @@ class TableRecoder:
         codes, unseen = code_columns(self._own, of_table, self.n_jobs)
         return CodedTable(codes, of_table.n_levels, of_table.names, levels=of_table, unseen=unseen)
 
-    def refine(self, levels: Sequence[FeatureLevels], weights: np.ndarray) -> tuple[list[FeatureLevels], np.ndarray]:
+    def refine(
+        self, levels: Sequence[FeatureLevels], weights: np.ndarray, most: Sequence[int | None]
+    ) -> tuple[list[FeatureLevels], np.ndarray]:
         """Cells nested in these levels, learnt from the rows and their positive weights, and the rows coded by them;
-        levels that cannot be split stay as they are.
+        levels that cannot be split stay as they are. ``most`` : cells of each feature at most, as `cells_of` takes it.
         """
         table = self._own
         columns: list[Any] = [[table.column(i) for i in feature] for feature in self.features]
 
         def split(k: int) -> tuple[FeatureLevels, np.ndarray]:
             level, column = levels[k], columns[k] if len(columns[k]) > 1 else columns[k][0]
-            cells = cells_of(level, column, weights) if isinstance(column, Column) else level
+            cells = cells_of(level, column, weights, most[k]) if isinstance(column, Column) else level
             return cells, cells.code(column, [])
 
         both = map_in_threads(split, range(len(levels)), self.n_jobs)
@@ -237,7 +239,7 @@ LEAST_ROWS_OF_VALUE = 2
 """Rows of a value that is a separate cell; the other values of its group share one."""
 
 
-def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray) -> FeatureLevels:
+def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None = None) -> FeatureLevels:
     """Quantile intervals of numbers joined with the cut points of the levels, or single values of the groups.
 
     Parameters
@@ -245,16 +247,21 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray) -> Featu
     level : the levels that the cells are nested in.
     column : rows that the cells are learnt from.
     weights : (n_rows,), positive.
+    most : how many cells there may be, without those of missing and special values; None for any number.
 
     Returns
     -------
     FeatureLevels
         Of the same column; ``level`` itself if it cannot be split.
     """
+    n_apart = level.n_apart + (level.kind == "categorical" and level.has_missing_alone)
+    left = N_CELLS if most is None else most - (level.n_levels - n_apart)
+    if left < 1:
+        return level
     if level.kind == "numeric":
         numbers, _ = level.with_special(column).read_numbers(level._number_type, [])
-        return _cells_of_numbers(level, numbers, weights)
-    return _cells_of_values(level, column, weights)
+        return _cells_of_numbers(level, numbers, weights, min(N_CELLS, left + 1))
+    return _cells_of_values(level, column, weights, None if most is None else left)
 
 
 def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
@@ -294,13 +301,13 @@ def merged_cells(
     return replace(cells, cut_points=cuts, counts=None), line
 
 
-def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.ndarray) -> FeatureLevels:
+def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.ndarray, n_cells: int) -> FeatureLevels:
     known = np.isfinite(numbers) & (numbers > (HIGHEST_SPECIAL if level.special else -np.inf))
     values, at = np.unique(numbers[known], return_inverse=True)
     if values.size < 2:
         return level
     rows = np.cumsum(np.bincount(at, weights[known]))
-    last = np.unique(np.searchsorted(rows, rows[-1] * np.arange(1, N_CELLS) / N_CELLS * (1.0 - 1e-12)))
+    last = np.unique(np.searchsorted(rows, rows[-1] * np.arange(1, n_cells) / n_cells * (1.0 - 1e-12)))
     last = last[last < values.size - 1]
     low, high = values[last], values[last + 1]
     middle = low / 2 + high / 2  # their difference may overflow
@@ -312,11 +319,17 @@ def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.nda
     return FeatureLevels(level.name, level.kind, level.type, np.append(lowest, cuts), **facts)
 
 
-def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray) -> FeatureLevels:
+def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:
+    """The cells of groups; ``most`` : how many more than levels there may be, those of the most frequent values."""
     assert level.groups is not None
     categories = column.categories()
     rows = np.bincount(categories.codes + 1, weights, len(categories.values) + 1)[1:]
     often = {canonical_text(v) for v, n in zip(categories.values, rows, strict=True) if n >= LEAST_ROWS_OF_VALUE}
+    if most is not None:
+        ranked = [categories.values[k] for k in np.argsort(-rows, kind="stable").tolist()]
+        sizes = {canonical_text(v): len(group) for group in level.groups for v in group if v is not None}
+        first = [text for v in ranked if sizes.get(text := canonical_text(v), 1) > 1 and text in often]
+        often = {*first[:most]}
     groups: list[tuple[object, ...]] = []
     for group in level.groups:
         apart = [value for value in group if value is None or canonical_text(value) in often]

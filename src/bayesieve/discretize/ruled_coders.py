@@ -21,12 +21,14 @@ from bayesieve.discretize.value_counts import NEVER, ValueBlocks, ValueCounts
 from bayesieve.parts import is_number
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution
-from bayesieve.table.columns import HIGHEST_SPECIAL, special_number
-from bayesieve.table.values import canonical_text
-from bayesieve.words import named
+from bayesieve.table.columns import HIGHEST_SPECIAL, WithSpecial, special_number
+from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal
+from bayesieve.words import agreeing, did_you_mean, named
 
 AS_LEARNT = "as learnt"
 _FORCED_BINS = 6
+_MOST_COMPARED, _MOST_HINTS = 5000, 20  # values of a column, and values that no row has, that are compared for hints
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
@@ -48,17 +50,59 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
     return result
 
 
-def as_learnt(names: Sequence[str], coders: Sequence[ColumnCoder]) -> Caution | None:
-    """A remark on the columns whose levels by hand are those that the rows give without; None if there are none."""
-    columns = tuple(name for name, coder in zip(names, coders, strict=True) if getattr(coder, "is_as_learnt", False))
-    if not columns:
-        return None
-    return Caution(AS_LEARNT, columns, f"Levels by hand are those that the rows give in {named(columns)}.", warns=False)
+def as_learnt(names: Sequence[str], coders: Sequence[ColumnCoder]) -> tuple[str, ...]:
+    """Columns whose levels by hand are those that the rows give."""
+    return tuple(name for name, coder in zip(names, coders, strict=True) if getattr(coder, "is_as_learnt", False))
 
 
-def free(coder: Any) -> Any:
-    """A coder by the same rule, without levels by hand: for other rows, if these gave the same levels."""
-    rule = replace(coder.rule, cuts=None, groups=None, unseen=False)
+def rule_cautions(
+    table: Table, coders: Sequence[ColumnCoder], levels: Sequence[FeatureLevels], learnt: Sequence[str]
+) -> list[Caution]:
+    """Cautions about values in rules that no row has, and a remark on the columns whose levels are as ``learnt``.
+
+    Parameters
+    ----------
+    table, coders, levels : the columns, what coded them, and their levels.
+    """
+    cautions = []
+    for i, coder in enumerate(coders):
+        if not isinstance(coder, Ruled) or coder.rule.cells:  # levels of another model may be of other rows
+            continue
+        absent, others, where = coder.absent, coder.values, "in groups of"
+        if coder.rule.special:
+            absent, others, where = *_absent_special(table, i, levels[i]), "special in"
+        if absent:
+            near = [canonical_text(value) for value in others[:_MOST_COMPARED]]
+            hints = (did_you_mean(text, near) for text in absent[:_MOST_HINTS])
+            hint = next(filter(None, hints), "check how the column writes it.")
+            values = agreeing(absent, "No row has the [value|values] {} that [is|are]")
+            cautions.append(Caution("no such value", (coder.name,), f"{values} {where} column {coder.name!r}; {hint}"))
+    if learnt:
+        sentence = f"The levels that were given are those that the rows give in {named(learnt)}."
+        cautions.append(Caution(AS_LEARNT, tuple(learnt), sentence, warns=False))
+    return cautions
+
+
+def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[str], list[Any]]:
+    """Special values, or names of them in a scanned table, that no row of a column has; its lowest and highest number
+    if it is in memory.
+    """
+    if isinstance(table, ScannedTable):
+        rows = np.asarray(level.counts).sum(axis=1)[level.n_apart - len(level.special) :]
+        return [name for (name, _), n in zip(level.special, rows, strict=False) if n == 0], []
+    column, values = table.column(i), [value for _, values in level.special for value in values]
+    alone = WithSpecial([(canonical_text(value), (value,)) for value in values])
+    numbers = column.read_as(column.name, alone).numbers()
+    there = np.isin(special_number(np.arange(len(values))), numbers)
+    known = numbers[numbers > HIGHEST_SPECIAL]
+    ends = [known.min(), known.max()] if known.size else []
+    texts = [format_temporal(end, level.type) if level.type in TEMPORAL else canonical_text(end) for end in ends]
+    return [canonical_text(value) for value, is_there in zip(values, there, strict=True) if not is_there], texts
+
+
+def _free(coder: Any) -> Any:
+    """The coder by the rule that the levels by hand of this one may be learnt by."""
+    rule = coder.rule.learnt
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name, coder.type)
 
 
@@ -67,7 +111,7 @@ def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, 
     hand are those of the column, whichever of them other rows lack.
     """
     if is_as_learnt:
-        return free(coder)
+        return _free(coder)
     if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
         return coder
     level = levels[i]
@@ -80,7 +124,11 @@ class Ruled:
 
     is_alone = True
     is_as_learnt = False
-    """Whether levels by hand are those that the other coder finds in the rows."""
+    """Whether levels by hand are those that the rows give by the rule that they were learnt by."""
+    absent: Sequence[str] = ()
+    """Values in groups by hand that no row has."""
+    values: Sequence[Any] = ()
+    """Values that rows have, if there are such."""
 
     def __init__(self, base: Any, rule: LevelRule, name: str, type_: str) -> None:
         self.base, self.rule, self.name, self.type = base, rule, name, type_
@@ -100,6 +148,17 @@ class Ruled:
             raise refusal(self.name, f"has a level by hand of fewer than {least:g} rows; join it, or set coarsen")
         return least
 
+    @property
+    def may_be_learnt(self) -> bool:
+        """Whether levels by hand may be those that the rows give."""
+        return self.rule.is_by_hand and self.rule.learnt is not None
+
+    def keeps_limits(self, counts: np.ndarray, n_rows: float) -> bool:
+        """Whether levels of these class counts are as many, and as large, as the rule asks."""
+        least, most = self.least_rows(counts, n_rows), self.rule.max_levels
+        few = len(counts) == 1 or bool((counts.sum(axis=1) >= least).all())
+        return few and (most is None or len(counts) <= most) and not (self.rule.include and len(counts) == 1)
+
 
 class RuledIntervals(Ruled, IntervalCoder):
     """Intervals of one numeric column."""
@@ -111,18 +170,28 @@ class RuledIntervals(Ruled, IntervalCoder):
         return self.base.find_starts(blocks, apart)
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
+        if self.rule.only_limits:
+            learnt = self._fitted_by(self.base, blocks, apart)
+            known = learnt.counts[int(learnt.cut_points[:1].tolist() == [-math.inf]) :]
+            if self.keeps_limits(known, known.sum()):
+                return learnt
         intervals = self._by_rule(blocks)
-        if self.rule.is_by_hand:
-            base, first = free(self), int(blocks.has_missing[0])
-            counts = np.diff(blocks.cumulated, axis=0)
-            values, missing = blocks.lower[first:-1], counts[:first].sum(axis=0, dtype=counts.dtype)
-            upper = None if np.array_equal(values, blocks.upper[first:-1]) else blocks.upper[first:-1]
-            table = ValueCounts(values, counts[first:], missing, upper, int(blocks.n_values[0]) - first)
-            own = base.fit_blocks(ValueBlocks.of_counts(table, joined=base.joins, apart=True), apart=apart)
-            same = np.array_equal(own.cut_points, intervals.cut_points) and own.missing == intervals.missing
-            self.is_as_learnt = bool(same)
-            return own if same else intervals
-        return intervals
+        if not self.may_be_learnt:
+            return intervals
+        learnt = self._fitted_by(_free(self), blocks, apart)
+        same = np.array_equal(learnt.cut_points, intervals.cut_points) and learnt.missing == intervals.missing
+        self.is_as_learnt = bool(same)
+        return learnt if same else intervals
+
+    @staticmethod
+    def _fitted_by(coder: Any, blocks: ValueBlocks, apart: bool) -> Intervals:
+        """The intervals of another coder, which may join values of one class."""
+        first, counts = int(blocks.has_missing[0]), np.diff(blocks.cumulated, axis=0)
+        values, missing = blocks.lower[first:-1], counts[:first].sum(axis=0, dtype=counts.dtype)
+        upper = None if np.array_equal(values, blocks.upper[first:-1]) else blocks.upper[first:-1]
+        table = ValueCounts(values, counts[first:], missing, upper, int(blocks.n_values[0]) - first)
+        found: Intervals = coder.fit_blocks(ValueBlocks.of_counts(table, joined=coder.joins, apart=True), apart=apart)
+        return found
 
     def _by_rule(self, blocks: ValueBlocks) -> Intervals:
         rule, counts = self.rule, np.diff(blocks.cumulated, axis=0)
@@ -206,8 +275,9 @@ class RuledGroups(Ruled, GroupCoder):
     """Groups of the values of one categorical column."""
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        known = {None, *map(canonical_text, table.values)}
-        more = [text for group in self._texts(table) for text in group if text not in known]
+        known = {*map(canonical_text, table.values)}
+        more = [text for group in self._texts(table) for text in group if text is not None and text not in known]
+        self.absent, self.values = more, table.values
         nothing = np.zeros((len(more), table.counts.shape[1]), dtype=table.counts.dtype)
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 
@@ -226,13 +296,18 @@ class RuledGroups(Ruled, GroupCoder):
         return texts
 
     def fit_values(self, table: ValueCounts, *, apart: bool) -> Groups:
+        if self.rule.only_limits:
+            learnt = self.base.fit_values(table, apart=apart)
+            inside, _ = _apart(learnt.groups, len(table.values))
+            if self.keeps_limits(_class_counts(inside or learnt.groups, table.with_missing), table.with_missing.sum()):
+                return learnt
         groups = self._by_rule(table, apart)
-        if self.rule.is_by_hand:
-            own = free(self).fit_values(table, apart=apart)
-            both = [[sorted(group.tolist()) for group in found.groups] for found in (own, groups)]
-            self.is_as_learnt = both[0] == both[1]
-            return own if self.is_as_learnt else groups
-        return groups
+        if not self.may_be_learnt:
+            return groups
+        learnt = _free(self).fit_values(table, apart=apart)
+        both = [[sorted(group.tolist()) for group in found.groups] for found in (learnt, groups)]
+        self.is_as_learnt = both[0] == both[1]
+        return learnt if self.is_as_learnt else groups
 
     def _by_rule(self, table: ValueCounts, apart: bool) -> Groups:
         rule, counts = self.rule, table.with_missing

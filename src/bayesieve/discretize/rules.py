@@ -20,9 +20,9 @@ from bayesieve.table.levels import columns_of
 from bayesieve.table.text_types import number_of
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type, parse_number
 from bayesieve.table.yaml_files import read_yaml, write_yaml
-from bayesieve.words import listed
+from bayesieve.words import did_you_mean, listed
 
-_BOOLEANS = ("coarsen", "exclude", "include", "unseen")
+_BOOLEANS = ("coarsen", "exclude", "include", "unseen", "cells")
 _SPELT = {text: text.lower() == "true" for text in ("true", "True", "TRUE", "false", "False", "FALSE")}
 _OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
 
@@ -45,6 +45,9 @@ class LevelRule:
     min_rows, max_rows : rows (or weight) of a level, or a share of those of the column if below 1.
     max_levels : levels at most, those of missing and special values not counted.
     exclude, include : whether the column must be out of the model, or in it.
+    cells : whether values of a level by hand may be told apart by their contributions, and the column be in pairs.
+    learnt : the rule by which rows gave the levels by hand, as in a file that `levels_to_yaml` wrote. If the rows of a
+        fit give the same levels, it holds in place of this one.
     """
 
     cuts: tuple[Any, ...] | None = None
@@ -59,6 +62,8 @@ class LevelRule:
     exclude: bool = False
     include: bool = False
     unseen: bool = False
+    cells: bool = False
+    learnt: LevelRule | None = None
 
     @classmethod
     def of(cls, name: str, given: Any) -> LevelRule:
@@ -69,7 +74,8 @@ class LevelRule:
             raise refusal(name, f"takes a dict of {_listed()}, got {given!r:.80}")
         unknown = [key for key in given if key not in cls.__dataclass_fields__]
         if unknown:
-            raise refusal(name, f"has no option {unknown[0]!r}; there are {_listed()}")
+            hint = did_you_mean(str(unknown[0]), cls.__dataclass_fields__) or f"there are {_listed()}"
+            raise refusal(name, f"has no option {unknown[0]!r}; {hint}")
         options = {key: value for key, value in given.items() if value is not None}
         if "cuts" in options:
             options["cuts"] = tuple(_list(name, "cuts", options["cuts"]))
@@ -78,7 +84,14 @@ class LevelRule:
             options["groups"] = tuple(tuple(own) if isinstance(own, (list, tuple)) else (own,) for own in groups)
         if "special" in options:
             options["special"] = _named_special(name, options["special"])
+        learnt = options.pop("learnt", False)
         rule = cls(**options)
+        if learnt is True:
+            rule = replace(rule, learnt=replace(rule, cuts=None, groups=None, coarsen=False, unseen=False, cells=False))
+        elif isinstance(learnt, Mapping):
+            rule = replace(rule, learnt=cls.of(name, learnt))
+        elif learnt is not False:
+            raise refusal(name, f"needs true or false as 'learnt', got {learnt!r:.80}")
         rule._check(name)
         return rule
 
@@ -112,6 +125,9 @@ class LevelRule:
             raise refusal(name, "has no groups that could leave categories out; give some, or leave 'unseen' out")
         if by_hand is None and self.coarsen:
             raise refusal(name, "has no cuts or groups to coarsen; give some, or leave 'coarsen' out")
+        if by_hand is None and (self.cells or self.learnt):
+            option = "cells" if self.cells else "learnt"
+            raise refusal(name, f"has no cuts or groups that {option!r} could be about; leave it out")
         if self.groups is not None:
             own = [value for group in self.groups for value in group]
             odd = next((value for value in own if value is not None and not _is_single(value)), None)
@@ -128,7 +144,8 @@ class LevelRule:
         """A sentence on what is asked."""
         if self.exclude:
             return "Excluded by hand."
-        asked = [name for name in self.__dataclass_fields__ if getattr(self, name) != getattr(LevelRule, name)]
+        fields = [name for name in self.__dataclass_fields__ if name != "learnt"]
+        asked = [name for name in fields if getattr(self, name) != getattr(LevelRule, name)]
         return f"Asked of its levels by hand: {listed(asked)}." if asked else ""
 
     @property
@@ -140,6 +157,16 @@ class LevelRule:
     def is_by_hand(self) -> bool:
         """Whether the levels are given by hand, and stay as they are."""
         return self.is_fixed and not self.exclude
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all values of a level by hand are scored alike."""
+        return (self.cuts is not None or self.groups is not None) and not (self.exclude or self.cells)
+
+    @property
+    def only_limits(self) -> bool:
+        """Whether levels that keep within limits, and the column, are as they would be without the rule."""
+        return self == LevelRule(min_rows=self.min_rows, max_levels=self.max_levels, include=self.include)
 
     @property
     def kind(self) -> str | None:
@@ -160,15 +187,22 @@ class LevelRule:
         if missing is not None and canonical_text(missing) not in names:
             number = _number(missing, type_)
             missing = missing if math.isnan(number) else number
+        learnt = None if self.learnt is None else self.learnt.read_for(name, type_)
         if self.cuts is None:
-            return replace(self, missing=missing)
+            return replace(self, missing=missing, learnt=learnt)
         cuts = [_number(cut, type_) for cut in self.cuts]
         for cut, number in zip(self.cuts, cuts, strict=True):
             if not math.isfinite(number):
                 raise refusal(name, f"has the cut {cut!r:.80}, which is no {number_type(type_)}")
         if cuts != sorted(set(cuts)):
             raise refusal(name, "needs cuts in ascending order, each once")
-        return replace(self, cuts=tuple(cuts), missing=missing)
+        return replace(self, cuts=tuple(cuts), missing=missing, learnt=learnt)
+
+    def with_sign_of(self, side: int) -> LevelRule:
+        """Return the rule with a sign that is given times ``side``."""
+        learnt = None if self.learnt is None else self.learnt.with_sign_of(side)
+        sign = side * int(self.monotone) if self.monotone in (1, -1) else self.monotone
+        return replace(self, monotone=sign, learnt=learnt)
 
 
 def levels_to_yaml(
@@ -185,7 +219,7 @@ def levels_to_yaml(
     written = {
         level.name: given[level.name]
         if level.n_levels == 1
-        else _asked_beyond(given.get(level.name) or {}, level.name in edited) | _written(level, signs.get(level.name))
+        else _with_options(level, signs.get(level.name), given.get(level.name) or {}, level.name in edited)
         for level in columns
         if level.name not in one
     }
@@ -193,11 +227,17 @@ def levels_to_yaml(
     return note + write_yaml(written)
 
 
-def _asked_beyond(given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
-    """What a rule asks beyond the levels themselves."""
-    names = ("include", "unseen") if is_edited else ("include", "unseen", "min_rows", "max_levels")
-    kept = {name: given[name] for name in names if given.get(name)}
-    return kept | ({"missing": given["missing"]} if given.get("missing") in ("apart", "unseen") else {})
+def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
+    """The levels of a column, and what its rule asks beyond them; levels that rows gave are learnt again from them."""
+    by_hand = {"cuts", "groups"}.intersection(given) and not given.get("coarsen")
+    names = ("include", "unseen", "cells") if is_edited else ("include", "unseen", "cells", "min_rows", "max_levels")
+    kept = {name: given[name] for name in names if given.get(name) and (name != "cells" or by_hand)}
+    kept |= {"missing": given["missing"]} if given.get("missing") in ("apart", "unseen") else {}
+    written = kept | _written(level, sign)
+    if is_edited or (by_hand and not given.get("learnt")):
+        return written
+    learnt = given.get("learnt", given)
+    return written | {"learnt": learnt or True}
 
 
 def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
@@ -215,15 +255,18 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
     return written | ({} if sign is None else {"monotone": sign})
 
 
-def _kept(level: FeatureLevels) -> dict[str, Any]:
-    """The rule of a column whose levels are just these, whatever the rows hold."""
+def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
+    """The rule of a column whose levels are just these, whatever the rows hold; levels that were learnt may have
+    cells.
+    """
+    cells = {} if is_by_hand else {"cells": True}
     if level.groups is not None:
-        return _written(level, None) | {"unseen": True}
+        return _written(level, None) | {"unseen": True} | cells
     if level.cut_points is None or not hasattr(level, "special"):
         raise ValueError(f"levels of {level.name!r} cannot be kept: it is no column of numbers or categories.")
     written = _written(level, None) | {"cuts": level.own_cuts.tolist()}
     alone = "apart" if level.missing_code is not None else "unseen"
-    return {"missing": alone} | written
+    return {"missing": alone} | written | cells
 
 
 def _category_to_yaml(value: object) -> Any:
@@ -272,9 +315,11 @@ def _from_text(option: str, given: Any) -> Any:
         values = given.items() if isinstance(given, dict) else enumerate(given)
         read = {name: _from_text("special", value) for name, value in values}
         return read if isinstance(given, dict) else [*read.values()]
+    if option == "learnt" and isinstance(given, dict):
+        return {name: _from_text(name, value) for name, value in given.items()}
     if not isinstance(given, str):
         return given
-    if option in _BOOLEANS:
+    if option in (*_BOOLEANS, "learnt"):
         return _SPELT.get(given, given)
     if option not in ("special", "monotone", "max_levels", "min_rows", "max_rows"):
         return given
@@ -308,7 +353,7 @@ def _from_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def refusal(name: str, what: str) -> ValueError:
-    return ValueError(f"levels of the column {name!r}: it {what}.")
+    return ValueError(f"levels of the column {name!r}: it {what}{'' if what.endswith('?') else '.'}")
 
 
 def _listed() -> str:
@@ -380,23 +425,30 @@ class TableRules:
         """From a dict, the path of a YAML file, or a scorecard, whose levels are kept; ValueError, which names file or
         column, for anything else. Times ``side``, signs that are given are about the second class.
         """
-        given = _from_file(levels) if isinstance(levels, (str, os.PathLike)) else levels
+        given: Any = _from_file(levels) if isinstance(levels, (str, os.PathLike)) else levels
         if hasattr(given, "features"):
-            given = {level.name: _kept(level) for level in columns_of([feature.levels for feature in given.features])}
+            edited = (edit.feature for edit in given.provenance.get("edits", ()) if edit.what in ("cut", "merge"))
+            by_hand = {*given.provenance.get("by_hand", ()), *edited}
+            columns = columns_of([feature.levels for feature in given.features])
+            given = {level.name: _kept(level, level.name in by_hand) for level in columns}
         if not isinstance(given, Mapping):
             raise ValueError(f"levels must map names of columns to dicts of {_listed()}, got {given!r:.80}.")
         rules = {str(name): LevelRule.of(str(name), own) for name, own in given.items()}
-        for name, rule in rules.items():
-            if rule.monotone in (1, -1):
-                rules[name] = replace(rule, monotone=side * int(rule.monotone))
-        return cls(rules, _as_plain(given))
+        return cls({name: rule.with_sign_of(side) for name, rule in rules.items()}, _as_plain(given))
+
+    def as_learnt(self, columns: Collection[str]) -> TableRules:
+        """The rules of a fit whose rows gave the levels by hand of these columns."""
+        rules = {name: rule.learnt if name in columns and rule.learnt else rule for name, rule in self.rules.items()}
+        return replace(self, rules=rules)
 
     def check_names(self, names: Sequence[str]) -> None:
         """Raise ValueError, which names it, for a column with a rule that is not among these."""
         unknown = self.rules.keys() - set(names)
         if unknown:
             name = next(name for name in self.rules if name in unknown)
-            raise ValueError(f"levels names the column {name!r}, which is not learnt from; leave it out.")
+            meant = did_you_mean(name, names)
+            remedy = f"leave it out, or {meant}" if meant else "leave it out."
+            raise ValueError(f"levels names the column {name!r}, which is not learnt from; {remedy}")
 
     def kinds(self, own: Mapping[str, str] | None) -> dict[str, str] | None:
         """Kinds of columns, those that are given and those that rules ask for."""
@@ -408,8 +460,19 @@ class TableRules:
 
     @property
     def single(self) -> set[str]:
-        """Columns that are in no pair."""
+        """Columns that can be in no pair."""
         return {name for name, rule in self.rules.items() if rule.exclude or rule.monotone is not None}
+
+    @property
+    def by_hand(self) -> tuple[str, ...]:
+        """Columns whose levels are by hand, and not split: they are in no pair unless it is named."""
+        return tuple(name for name, rule in self.rules.items() if rule.is_exact)
+
+    @property
+    def most_cells(self) -> dict[str, int]:
+        """Cells that contributions may tell apart at most, by column; 0 for columns whose levels are by hand."""
+        limits = {name: rule.max_levels for name, rule in self.rules.items() if rule.max_levels is not None}
+        return limits | dict.fromkeys(self.by_hand, 0)
 
     def named(self, option: str) -> set[str]:
         """Columns whose rules have this option."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -50,6 +50,7 @@ class FitOptions:
     most_surfaces : that may come in.
     without_surface : names of columns that surfaces leave out.
     excluded, included : positions of features that must be out of the model, or in it.
+    most_cells : by position, cells that a feature may have at most, without those of missing and special values.
     n_jobs : threads.
     """
 
@@ -61,6 +62,7 @@ class FitOptions:
     n_jobs: int | None
     excluded: Collection[int] = ()
     included: Collection[int] = ()
+    most_cells: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -366,7 +368,7 @@ def _terms(
     rows, weights = calibration.loss.rows, calibration.weights
     learnt_again = set(rows.features[list(rows.counts_of_folds)].tolist())
     if options.fit == "cells" and coded.recoder is not None and coded.levels is not None:
-        features, cells, codes = _cells(coded, levels, weights, rows, options.excluded)
+        features, cells, codes = _cells(coded, levels, weights, rows, options)
     else:
         features, cells = np.flatnonzero(weights), {}
         codes = coded.codes_at(features, rows.positions)
@@ -386,18 +388,19 @@ def _cells(
     levels: Sequence[FeatureLevels],
     weights: np.ndarray,
     rows: CalibrationRows,
-    excluded: Collection[int],
+    options: FitOptions,
 ) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
     """Features of positive weight, and those that may come back through their cells; the cells of those that have
     finer ones than their levels; and codes of both (n_features, n_rows).
     """
     assert coded.recoder is not None
-    heaviest = np.setdiff1d(np.arange(weights.size), list(excluded))
+    heaviest = np.setdiff1d(np.arange(weights.size), list(options.excluded))
     heaviest = heaviest[np.argsort(-weights[heaviest], kind="stable")]
     most = np.count_nonzero(weights) + most_directions(coded.n_classes) // N_WAVES
     features = np.sort(heaviest[:most])
     own = [levels[k] for k in features.tolist()]
-    refined, codes = coded.recoder.select(features).take(rows.positions).refine(own, rows.weights)
+    most_cells = [options.most_cells.get(k) for k in features.tolist()]
+    refined, codes = coded.recoder.select(features).take(rows.positions).refine(own, rows.weights, most_cells)
     split = [cell is not level for cell, level in zip(refined, own, strict=True)]
     usable = np.array(split) | (weights[features] > 0)
     cells = {k: refined[i] for i, k in enumerate(features.tolist()) if split[i]}

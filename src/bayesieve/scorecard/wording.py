@@ -18,7 +18,7 @@ from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_nam
 from bayesieve.table.labels import AS_SIGNS, AS_WORDS, cell_labels, group_labels, interval_labels
 from bayesieve.table.values import canonical_text
 from bayesieve.table.yaml_files import read_yaml
-from bayesieve.words import named, similar
+from bayesieve.words import did_you_mean, named
 
 
 class _Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -54,8 +54,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     labels = {}
     for column, given in read.items():
         if column not in columns:
-            meant = similar(column, columns)
-            hint = f"did you mean {named(meant)}?" if meant else f"there are {named(columns)}."
+            hint = did_you_mean(column, columns) or f"there are {named(columns)}."
             raise ValueError(f"{where} describe the column {column!r:.80}, which is not there; {hint}")
         try:
             label = _Label(given) if isinstance(given, str) else msgspec.convert(given, _Label)

@@ -31,6 +31,7 @@ from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.frames import copy_features, new_table, whole_frame
 from bayesieve.table.levels import columns_behind
 from bayesieve.table.target import refuse_identifiers
+from bayesieve.words import did_you_mean
 
 SHARED_OPTIONS = {
     "max_seconds": Allowed("be None or a number of seconds of at least 0", (None,), Real, 0, np.inf),
@@ -298,9 +299,9 @@ def make_selector(selector: str | CodedSelector) -> CodedSelector:
         return clone(selector)
     if isinstance(selector, str) and selector in SELECTORS:
         return SELECTORS[selector]()
-    raise ValueError(
-        f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}."
-    )
+    hint = did_you_mean(selector, SELECTORS) if isinstance(selector, str) else ""
+    known = f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}"
+    raise ValueError(f"{known}; {hint}" if hint else f"{known}.")
 
 
 def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:

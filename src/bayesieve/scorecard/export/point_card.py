@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -197,7 +197,8 @@ class Points(ShortRepr):
         return reasons_of(replace(self.card, features=tuple(features)), as_table(X), n, against, None)
 
     def to_frame(self, counts: bool = False) -> Any:
-        """One row per feature and cell, most important first; neighbouring cells of equal points are one.
+        """One row per feature and cell, most important first; neighbouring cells of equal points are one, except levels
+        by hand.
 
         ``feature`` (None: the base), ``cell`` (text), ``low`` (exclusive) and ``high`` (inclusive) of numbers,
         ``values`` of groups, ``is_missing``, the same with ``_2`` of the second column of a pair, ``is_unseen`` and
@@ -220,11 +221,12 @@ class Points(ShortRepr):
 
     def _of_feature(self, feature: Feature, counts: list[str]) -> Iterator[dict[str, Any]]:
         words, cells, points = Wording.of(self.card), feature.cells, self.points[feature.name]
+        by_hand = self.card.provenance.get("by_hand", ())
         grid, rows = points[:-1], feature.counts
         if isinstance(cells, PairLevels):
             grid, rows = points[cells._level_of_codes[:-1, :-1]], cells.cells
         names = [words.named(part) for part in cells.by_column]
-        for texts, bounds, value, sums in _combined(cells.by_column, _ENDS, grid, rows, words):
+        for texts, bounds, value, sums in _combined(cells.by_column, _ENDS, grid, rows, words, by_hand):
             text = texts[0] if len(names) == 1 else " & ".join(map(": ".join, zip(names, texts, strict=True)))
             line = {"feature": feature.name, "cell": text, "points": value}
             yield line | bounds | dict(zip(counts, sums, strict=False))
@@ -240,17 +242,23 @@ class Points(ShortRepr):
 
 
 def _combined(
-    parts: Sequence[FeatureLevels], ends: Sequence[str], grid: np.ndarray, rows: np.ndarray, words: Wording
+    parts: Sequence[FeatureLevels],
+    ends: Sequence[str],
+    grid: np.ndarray,
+    rows: np.ndarray,
+    words: Wording,
+    by_hand: Collection[str],
 ) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
     """For each combination of levels of columns their texts and bounds, the points and the rows of each class.
 
-    Neighbouring levels of equal points, (n_levels, ...), are one, unless a text was given to any level of the column.
+    Neighbouring levels of equal points, (n_levels, ...), are one, unless a text was given to any level of the column,
+    or its levels are ``by_hand``.
     """
     if not parts:
         yield [], {}, int(grid), rows.tolist()
         return
     level, new = parts[0], np.arange(parts[0].n_levels)
-    if not isinstance(level, IndicatorLevels) and not any(words.given(level)):
+    if not (isinstance(level, IndicatorLevels) or level.name in by_hand or any(words.given(level))):
         for k in range(level.n_levels - 1, level.n_apart, -1):
             if (grid[k] == grid[k - 1]).all():
                 level, line = joined(level, np.array([k - 1, k]))
@@ -258,7 +266,7 @@ def _combined(
     for code, text in enumerate(words.levels(level, full=True)):
         own, bounds = new == code, {**bounds_of(level, code), "is_missing": code == level.missing_code}
         named = {name + ends[0]: value for name, value in bounds.items()}
-        rest = _combined(parts[1:], ends[1:], grid[own.argmax()], rows[own].sum(axis=0), words)
+        rest = _combined(parts[1:], ends[1:], grid[own.argmax()], rows[own].sum(axis=0), words, by_hand)
         for texts, more, points, sums in rest:
             yield [text, *texts], named | more, points, sums
 
