@@ -3,6 +3,7 @@ from . import datasets as datasets
 from .classifier import (
     DiscreteNB as DiscreteNB,
     SelectiveNB as SelectiveNB,
+    as_published as as_published,
     load as load,
     merge as merge,
 )

@@ -41,6 +41,10 @@ max_iter : int, default={default}
 exhaustive : bool or "auto", default={default}
     True: every subset is evaluated (up to 25 features) and the result is exact. "auto": if that takes about a
     second at most (up to 15 features).
+constant_columns : bool, default={default}
+    Whether columns with a single value count among the K features of the cost and of the number of starts, as in the
+    paper. By default they do not, so that a useless column never changes a model (of numbers only with the default
+    prior of levels).
 count : "distinct" or "evaluations", default={default}
     How often a model counts in the average: once, or as often as the search evaluated it.
 max_seconds : float or None, default={default}

@@ -406,7 +406,7 @@ def test_tables_with_little_to_learn(succeeds: Run, fails: Run) -> None:
         ("--normalize", "--weight"),
         ("--selector compresion", "did you mean 'compression'?"),
         ("--selector zzz", "choose from 'all', 'map', 'bayesian', 'compression', 'wrapper', "),
-        ("--folds 1", "--folds must be a whole number from 2 up, got 1"),
+        ("--folds 1", "--folds must be a whole number from 2 up, or 0, got 1"),
         ("--folds many", "'--folds'"),
         ("--seed -1", "--seed must be"),
         ("--pairs -1", "--pairs must be auto, a number, or pairs such as A:B,C:D, got '-1'"),
@@ -593,3 +593,18 @@ def test_the_report_tells_files_and_purpose(succeeds: Run, tmp_path: Path) -> No
     heads = ("Training rows", "Test rows")
     assert all(f'<th scope="col" class="right">{name}</th>' in page for name in heads)
     assert '<th scope="col" class="right">Folds</th>' not in page
+
+
+def test_a_method_of_a_paper_is_fitted_as_printed(succeeds: Run, fails: Run, tmp_path: Path) -> None:
+    options = ("--target", "class", "--no-report", "--categorical", "age")
+    succeeds("fit", GERMAN, *options, "--as-published", "snb(map)", "-o", "found")
+    frame = pl.read_csv(GERMAN)
+    expected = bayesieve.as_published("SNB(MAP)").set_params(
+        encoder=bayesieve.TableEncoder(kinds={"age": "categorical"})
+    )
+    expected.fit(frame.drop("class"), frame["class"])
+    model = bayesieve.load(tmp_path / "found" / "model.json")
+    np.testing.assert_array_equal(model.feature_weights_, expected.feature_weights_)
+    assert "Did you mean 'SNB(MAP)'" in fails("fit", GERMAN, *options, "--as-published", "SNB(MAPS)")
+    message = fails("fit", GERMAN, *options, "--as-published", "NB", "--pairs", "0")
+    assert message == "error: --as-published sets --pairs; give one of them only."

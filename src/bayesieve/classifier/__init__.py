@@ -3,6 +3,7 @@
 from bayesieve.classifier.combining import merge
 from bayesieve.classifier.discrete import DiscreteNB
 from bayesieve.classifier.persistence import load
+from bayesieve.classifier.published import as_published
 from bayesieve.classifier.selective import SelectiveNB
 
-__all__ = ["DiscreteNB", "SelectiveNB", "load", "merge"]
+__all__ = ["DiscreteNB", "SelectiveNB", "as_published", "load", "merge"]

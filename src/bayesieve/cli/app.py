@@ -45,7 +45,11 @@ SELECTOR_TITLES = {
 
 _SELECTORS = [f"{name} ({title})" for name, title in SELECTOR_TITLES.items()]
 _SELECTORS += sorted(point.name for point in plugins("selectors"))
-
+_PUBLISHED = (
+    "SNB(CMA), SNB(BMA), SNB(MAP), SNB(ACC), SNB(AUC), NB, NB(EF) (Boullé 2007); IIG-NB, IG-NB (Abellán 2017); "
+    "forward, backward, forward-backward, backward-forward, mRMR (Rabenoro 2015); sparse-NB (Blanquero 2021); "
+    "forward-MSE, boosted (Gidofalvi)"
+)
 
 FIT = {
     "": [TABLE],
@@ -78,6 +82,11 @@ FIT = {
     ],
     "Search": [
         Option("--selector -s NAME", f"Method to weigh features: {'; '.join(_SELECTORS)}.", "compression"),
+        Option(
+            "--as-published NAME",
+            f"Method of a paper as printed, in place of --selector, --pairs, --prior and --calibrate: {_PUBLISHED}.",
+            type=str,
+        ),
         Option(
             "--constraint MEASURE=BOUND",
             "Bound that a measure must beat, such as recall:bad=0.85, for the selectors clusters and wrapper; may be "

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 from sklearn.base import clone
 
-from bayesieve import RandomSums, SelectiveNB, TableEncoder
+from bayesieve import RandomSums, SelectiveNB, TableEncoder, as_published
 from bayesieve.classifier.predicting import labelled
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
@@ -40,6 +40,11 @@ from bayesieve.words import did_you_mean, format_count, format_seconds, named, p
 
 _SIGNS = "a column and +1 or -1, such as income=+1"
 
+_SET_BY_PAPERS = {
+    "selector": "compression", "pairs": "auto", "prior": "sizes", "calibrate": "auto", "sums": 0, "constraint": [],
+    "refit": False, "monotone": [],
+}  # fmt: skip
+"""Options that `--as-published` sets, with their defaults."""
 _MOST_NUMERIC_CLASSES = 100
 _FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
 _SMALL = 20  # classes up to which any number of rows is accepted
@@ -50,6 +55,7 @@ _TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 def fit(given: Any) -> None:
     """Learn a model, and write it with its features and a report."""
     require_choice(given.selector, SELECTORS, "selector")
+    published = None if given.as_published is None else _published(given)
     if given.folds < 0 or given.folds == 1:
         raise CommandError(f"--folds must be a whole number from 2 up, or 0, got {given.folds}")
     screen, table, output = Screen(given.quiet), given.table, given.output
@@ -58,14 +64,14 @@ def fit(given: Any) -> None:
     if given.min_count < 1:
         raise CommandError(f"--min-count must be a number of rows, at least 1, got {given.min_count}")
     fitted = ("auto", "levels", "cells") if given.selector == "compression" else ("levels", "cells")
-    if given.min_count > 1 and given.calibrate not in fitted:
+    if given.min_count > 1 and (published or given.calibrate not in fitted):
         raise CommandError("--min-count needs evidence that is fitted to the rows: --calibrate levels or cells")
     data = _training(given, columns, screen)
     with files.locating(table, given.target):
         rule = rule_in(given.benefit, data)
     _check_ids(data, decision_names(rule) if rule else [], screen)
     data, test = _apart(given, data)
-    model = _model(given, data)
+    model = _model(given, data) if published is None else _with_options(published, given, data)
     labels = {} if given.labels is None else read_labels(given.labels, data.names)
     if given.dry_run:
         with compiling.announced(screen), screen.working("Trying a few rows ..."):
@@ -162,13 +168,36 @@ def _model(given: Any, data: Any) -> Any:
         levels=given.levels,
         pairs=pairs,
         prior=given.prior,
-        max_seconds=given.max_seconds,
-        random_state=given.seed,
-        n_jobs=given.jobs,
-        verbose=0 if given.quiet else 1,
-        engine=given.engine,
-        memory_limit=given.memory_limit,
+        **_computing(given),
     )
+
+
+def _published(given: Any) -> Any:
+    """Return the method of a paper; CommandError if there is none, or if other options contradict it."""
+    for option, default in _SET_BY_PAPERS.items():
+        if getattr(given, option) != default:
+            raise CommandError(f"--as-published sets --{option}; give one of them only")
+    return as_published(given.as_published)
+
+
+def _with_options(model: Any, given: Any, data: Any) -> Any:
+    """Return the method of a paper with the options of columns and computing."""
+    if data.columns.kinds or given.quantiles != QUANTILES:
+        encoder = TableEncoder(n_jobs=given.jobs) if model.encoder == "modl" else model.encoder
+        model.set_params(encoder=encoder.set_params(kinds=data.columns.kinds or None, n_quantiles=given.quantiles))
+    return model.set_params(positive=_positive(given.positive, data), levels=given.levels, **_computing(given))
+
+
+def _computing(given: Any) -> dict[str, Any]:
+    """Return the options of `SelectiveNB` about seeds, time, threads and memory."""
+    return {
+        "max_seconds": given.max_seconds,
+        "random_state": given.seed,
+        "n_jobs": given.jobs,
+        "verbose": 0 if given.quiet else 1,
+        "engine": given.engine,
+        "memory_limit": given.memory_limit,
+    }
 
 
 def _positive(text: str | None, data: Any) -> Any:

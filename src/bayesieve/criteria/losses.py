@@ -153,7 +153,8 @@ class LogLoss(ScanCriterion):
 class MAPCost(LogLoss):
     """cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), in nats; lower is better.
 
-    K is the number of features of the table, informative or not, without constant columns; K_m the number selected.
+    K is the number of features of the table, informative or not; K_m the number selected. Selectors leave constant
+    columns out of K unless ``constant_columns=True``.
     Additive over rows but for the prior.
 
     References

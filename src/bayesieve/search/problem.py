@@ -176,10 +176,18 @@ class SubsetProblem:
 
     @classmethod
     def of(
-        cls, coded: CodedTable, smoothing: Smoothing = "m-estimate", criterion: Criterion | None = None
+        cls,
+        coded: CodedTable,
+        smoothing: Smoothing = "m-estimate",
+        criterion: Criterion | None = None,
+        *,
+        constant_columns: bool = False,
     ) -> SubsetProblem:
-        """Search by a criterion (`MAPCost` unless given) on the rows that the tables are learnt from."""
-        n_varied = coded.n_features - getattr(coded.levels, "n_constant", 0)
+        """Search by a criterion on the rows that the tables are learnt from.
+
+        The default criterion is `MAPCost`; ``constant_columns`` are counted among its K features or not.
+        """
+        n_varied = coded.n_features - (0 if constant_columns else getattr(coded.levels, "n_constant", 0))
         rows = ScoredRows.training(coded, coded.counts, smoothing)
         return cls.on(Objective(MAPCost(n_varied) if criterion is None else criterion, rows), coded)
 

@@ -62,12 +62,14 @@ class SubsetSearchSelector(CodedSelector):
         "n_starts": Allowed.count(None),
         "max_iter": Allowed.count(),
         "exhaustive": Allowed.choice(True, False, "auto"),
+        "constant_columns": Allowed.choice(True, False),
     }
 
     _: KW_ONLY
     n_starts: int | None = None
     max_iter: int = 5
     exhaustive: bool | Literal["auto"] = "auto"
+    constant_columns: bool = False
     max_seconds: float | None = None
     smoothing: Smoothing = "m-estimate"
     encoder: Any = "modl"
@@ -76,7 +78,7 @@ class SubsetSearchSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable) -> np.ndarray:
-        problem = SubsetProblem.of(coded, self.smoothing)
+        problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.doubtful))
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:

@@ -49,6 +49,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
+_ROUNDING = -1e-9  # tol that lets equal accuracies pass
 _OF_DIRECTIONS = ("direction", "n_features_to_select", "tol", "max_seconds", "resume")
 """Options of the searches that directions name; a search object has its own."""
 
@@ -357,6 +358,9 @@ class AccuracySelector(TrainingSelector):
     tol : float or None, default=None
         The search stops when the best addition improves the criterion by no more than this: 0 is the rule of Boulle
         (2007), section 3.5. None: the path is followed to its end.
+    until_decay : bool, default=False
+        Add features as long as the training accuracy does not fall, and select all of them, also those that leave it
+        as it is: the rule of Langley & Sage (1994) as Boulle (2007), section 2.3, words it. ``tol`` has no effect.
 
     Attributes
     ----------
@@ -365,7 +369,7 @@ class AccuracySelector(TrainingSelector):
 
     References
     ----------
-    Langley & Sage (1994), Induction of selective Bayesian classifiers; SNB(ACC) of Boulle (2007), section 6.
+    Langley & Sage (1994), Induction of selective Bayesian classifiers; SNB(ACC) of Boulle (2007), sections 2.3 and 7.1.
 
     Examples
     --------
@@ -377,8 +381,27 @@ class AccuracySelector(TrainingSelector):
 
     name = "accuracy"
     title = "forward search by training accuracy"
-    sentence = "A forward search selected the features of highest training accuracy (Langley & Sage 1994, SNB(ACC))."
+    sentence = "A forward search selected the features of highest training accuracy (SNB(ACC) of Boullé 2007)."
     criterion = "error"
+    _allowed = TrainingSelector._allowed | {"until_decay": Allowed.choice(True, False)}
+
+    _: KW_ONLY
+    until_decay: bool = False
+
+    def _search(self, coded: CodedTable) -> np.ndarray:
+        weights = super()._search(coded)
+        if self.until_decay:
+            weights = np.zeros_like(weights)
+            weights[self.trace_.walk_moves(0).feature] = 1.0
+            self.trace_.chosen = weights > 0
+        return weights
+
+    def _wrapper(self) -> WrapperSelector:
+        if not self.until_decay:
+            return super()._wrapper()
+        # The best addition may lower the accuracy by nothing but rounding, and a perfect one does not end the walk.
+        search = GreedySearch("forward", tol=_ROUNDING, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
+        return super()._wrapper().set_params(search=search)
 
 
 class AUCSelector(TrainingSelector):
@@ -401,7 +424,7 @@ class AUCSelector(TrainingSelector):
 
     References
     ----------
-    SNB(AUC) of Boulle (2007), section 6; Provost & Domingos (2001) for several classes.
+    SNB(AUC) of Boulle (2007), section 7.1; Provost & Domingos (2001) for several classes.
 
     Examples
     --------

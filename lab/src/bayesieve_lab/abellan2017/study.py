@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from bayesieve import ImpreciseInformationGainSelector, InformationGainSelector, SelectiveNB, TableEncoder
+from bayesieve import as_published
 from bayesieve.counts import Smoothing
 from bayesieve_lab.abellan2017.weka_nb import WekaNB, declare
 from bayesieve_lab.claims import Check, Closeness, Differences, Judged, alike, claims_table, differ, fact, in_words
@@ -90,15 +90,14 @@ class Abellan2017(CrossValidatedStudy):
         if self.grid != "observed":
             chosen: dict[str, Any] = {PLAIN: "all", IMPRECISE: "imprecise", **thresholds}
             return {name: WekaNB(select) for name, select in chosen.items()}
-        selectors: dict[str, Any] = {
-            PLAIN: InformationGainSelector(threshold=_KEEPS_ALL),
-            IMPRECISE: ImpreciseInformationGainSelector(s=S),
-            **{name: InformationGainSelector(alpha=alpha * float(np.log(2))) for name, alpha in thresholds.items()},
-        }
-        encoder = TableEncoder(numeric="mdlp", categorical="values", missing="ignore", n_jobs=1)
+        common: dict[str, Any] = {"smoothing": self.smoothing, "encoder__n_jobs": 1}
+        filtered = {name: {"selector__alpha": alpha * float(np.log(2))} for name, alpha in thresholds.items()}
+        plain = {"selector__alpha": None, "selector__threshold": _KEEPS_ALL}
+        methods = {name: as_published("IG-NB").set_params(**common, **own) for name, own in filtered.items()}
         return {
-            name: SelectiveNB(selector, encoder=encoder, smoothing=self.smoothing, calibrate=False)
-            for name, selector in selectors.items()
+            PLAIN: as_published("IG-NB").set_params(**common, **plain),
+            IMPRECISE: as_published("IIG-NB").set_params(**common, selector__s=S),
+            **methods,
         }
 
     def report(self, comparison: Comparison) -> Report:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve import CFSSelector, CodedTable, DiscreteNB, MAPSelector, TableEncoder
+from bayesieve import CFSSelector, CodedTable, DiscreteNB, MAPSelector, TableEncoder, as_published
 from bayesieve.counts import Smoothing
 from bayesieve.criteria import Criterion, make_criterion
 from bayesieve.search import ClusterSearch, Objective, ScoredRows, SubsetProblem
@@ -19,7 +19,7 @@ from bayesieve.statistics import metrics
 from bayesieve.table.frames import take_rows
 from bayesieve_lab.blanquero2021.boruta import confirmed_features
 
-UNSMOOTHED = 1e-6
+UNSMOOTHED: Smoothing = as_published("sparse-NB").smoothing
 """Rows added to every level that a class lacks: a level that a class lacks is next to impossible there,
 and a row that is so in every class still has a most probable one."""
 _SEED = 0

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.base import clone
 
-from bayesieve import CompressionAveraging, RandomSums, SelectiveNB, TableEncoder, ThresholdTuner
+from bayesieve import RandomSums, TableEncoder, ThresholdTuner, as_published
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve_lab.boulle2007.figure import times_figure
 from bayesieve_lab.claims import (
@@ -161,15 +162,15 @@ class Challenge(Study):
         return self._protocol
 
     def methods(self) -> dict[str, Any]:
-        averaging = CompressionAveraging(smoothing=self.smoothing, exhaustive=False, n_jobs=1)
-        options: dict[str, Any] = {"prior": "published", "smoothing": self.smoothing, "pairs": 0, "calibrate": False}
+        averaging = {"count": "distinct", "smoothing": self.smoothing, "n_jobs": 1}  # each model counts once
+        entry = as_published("SNB(CMA)").set_params(smoothing=self.smoothing, n_jobs=1)
+        entry.set_params(**{f"selector__{name}": value for name, value in averaging.items()})
         encoders: dict[str, Any] = {INITIAL: "modl"} | {
             name: TableEncoder(sums=RandomSums(n, order=order, distinct=distinct), n_jobs=1)
             for name, (n, order, distinct) in CONSTRUCTED.items()
         }
         return {
-            name: TunedNB(SelectiveNB(averaging, encoder=encoder, n_jobs=1, **options), cv="train")
-            for name, encoder in encoders.items()
+            name: TunedNB(clone(entry).set_params(encoder=encoder), cv="train") for name, encoder in encoders.items()
         }
 
     def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:

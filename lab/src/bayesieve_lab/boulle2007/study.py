@@ -9,19 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesieve import (
-    AccuracySelector,
-    AUCSelector,
-    BayesianAveraging,
-    CodedTable,
-    CompressionAveraging,
-    MAPSelector,
-    SelectiveNB,
-    TableEncoder,
-    WrapperSelector,
-)
+from bayesieve import SelectiveNB, as_published
 from bayesieve.counts import Smoothing
-from bayesieve.search import GreedySearch
 from bayesieve.table.frames import take_rows
 from bayesieve_lab.boulle2007.challenge import Challenge
 from bayesieve_lab.boulle2007.data import BY_OURS, METHODS, ONCE, OURS, UNTIL_DECAY, VARIANTS, WHILE_RISING
@@ -34,20 +23,6 @@ from bayesieve_lab.cross_validated import CrossValidatedStudy
 from bayesieve_lab.study import Report, Study
 
 WAVEFORM = "waveform21"
-
-
-class UntilDecay(AccuracySelector):
-    """SNB(ACC) that adds features as long as the training accuracy does not fall (Langley & Sage 1994)."""
-
-    def _wrapper(self) -> WrapperSelector:
-        search = GreedySearch("forward", tol=-1e-9, max_seconds=self.max_seconds, n_jobs=self.n_jobs)
-        return super()._wrapper().set_params(search=search)
-
-    def _search(self, coded: CodedTable) -> np.ndarray:
-        weights = np.zeros_like(super()._search(coded))
-        weights[self.trace_.walk_moves(0).feature] = 1.0
-        self.trace_.chosen = weights > 0
-        return weights
 
 
 class MeasuredNB(SelectiveNB):
@@ -102,30 +77,22 @@ class Boulle2007(CrossValidatedStudy):
         return tuple(name for name in BY_OURS if name in loadable)
 
     def methods(self) -> dict[str, Any]:
-        smooth: dict[str, Any] = {"smoothing": self.smoothing}
-        searched: dict[str, Any] = {**smooth, "exhaustive": False}
-        selectors: dict[str, Any] = {
-            "SNB(CMA)": CompressionAveraging(count="evaluations", **searched),
-            "SNB(BMA)": BayesianAveraging(count="evaluations", **searched),
-            **{
-                name: kind(**searched)
-                for name, kind in zip(ONCE, (CompressionAveraging, BayesianAveraging), strict=True)
-            },
-            UNTIL_DECAY: UntilDecay(**smooth),
-            WHILE_RISING: AccuracySelector(tol=0.0, **smooth),
-            "SNB(MAP)": MAPSelector(**searched),
-            "SNB(AUC)": AUCSelector(search="multi-start", **smooth),
-            "SNB(ACC)": "accuracy",
-            "NB": "all",
-            "NB(EF)": "all",
+        published = {name: self._published(name) for name in METHODS}
+        variants = {
+            **{name: self._published(name.removesuffix(", once"), selector__count="distinct") for name in ONCE},
+            UNTIL_DECAY: published["SNB(ACC)"],
+            WHILE_RISING: self._published("SNB(ACC)", selector__until_decay=False, selector__tol=0.0),
+            "SNB(ACC)": self._published("SNB(ACC)", selector="accuracy"),  # the best subset of the whole path
         }
-        encoders = {"NB(EF)": TableEncoder(numeric="equal-frequency", categorical="values")}
-        raw: dict[str, Any] = {"calibrate": False, "pairs": 0, "prior": "published", **smooth}
-        chosen = {
-            name: MeasuredNB(selectors[name], encoder=encoders.get(name, "modl"), **raw)
-            for name in (*METHODS, *VARIANTS)
-        }
-        return {**chosen, OURS: MeasuredNB()}
+        chosen = published | variants
+        return {**{name: chosen[name] for name in (*METHODS, *VARIANTS)}, OURS: MeasuredNB()}
+
+    def _published(self, name: str, **changes: Any) -> MeasuredNB:
+        """Return a method of the paper with the smoothing of the study and these changes."""
+        model = as_published(name).set_params(smoothing=self.smoothing)
+        if not isinstance(model.selector, str):
+            model.set_params(selector__smoothing=self.smoothing)
+        return MeasuredNB(**model.set_params(**changes).get_params(deep=False))
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
         """The paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bayesieve import BoostedSelector, SelectiveNB, TableEncoder, WrapperSelector
+from bayesieve import SelectiveNB, TableEncoder, as_published
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve_lab.claims import Judged
 from bayesieve_lab.comparison.comparing import compare_many
@@ -81,20 +81,20 @@ class Gidofalvi(Study):
 
     def methods_of(self, campaign: Campaign) -> dict[str, CampaignNB]:
         """Classifiers by name; a variant is named by its method and what differs."""
-        forward: dict[str, Any] = {"direction": "forward", "evaluation": "train", "n_features_to_select": N_STEPS}
 
-        def selector(name: str, smoothing: Smoothing) -> Any:
+        def model_of(name: str, smoothing: Smoothing) -> SelectiveNB:
+            steps = {"selector__n_features_to_select": N_STEPS, "selector__smoothing": smoothing}
             if name == FORWARD:
-                return WrapperSelector("brier", **forward, smoothing=smoothing)
+                return as_published("forward-MSE").set_params(**steps)
             if name == BOOSTED:  # with replacement the search would not reach the paper's 20 features
-                return BoostedSelector(None, N_STEPS, replacement=False, smoothing=smoothing)
+                return as_published("boosted").set_params(**steps, selector__replacement=False)
             if name == REPEATED:
-                return BoostedSelector(N_ROUNDS, N_STEPS, smoothing=smoothing)
-            return {"MAP": "map", "compression averaging": "compression"}.get(name, "all")
+                return as_published("boosted").set_params(**steps, selector__n_rounds=N_ROUNDS)
+            selector = {"MAP": "map", "compression averaging": "compression"}.get(name, "all")
+            return as_published("NB").set_params(selector=selector)
 
         def method(name: str, encoder: Any = "modl", smoothing: Smoothing = self.smoothing) -> CampaignNB:
-            raw = {"encoder": encoder, "smoothing": smoothing, "prior": "published", "pairs": 0, "calibrate": False}
-            model = SelectiveNB(selector(name, smoothing), **raw)
+            model = model_of(name, smoothing).set_params(encoder=encoder, smoothing=smoothing)
             columns, steps = campaign.chosen if name == HAND else None, name in (FORWARD, BOOSTED, REPEATED)
             return CampaignNB(model, campaign.gifts, columns=columns, steps=steps, response=campaign.response)
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from sklearn.base import BaseEstimator
 
-from bayesieve import CodedTable, IndicatorEncoder
+from bayesieve import CodedTable, IndicatorEncoder, as_published
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve_lab.claims import Closeness, Judged
 from bayesieve_lab.comparison.folds import FixedSplit
@@ -22,7 +22,7 @@ from bayesieve_lab.simulate import engine_scores, engine_series, engine_threshol
 from bayesieve_lab.study import Options, Report, Study
 
 GRIDS = ("levels", "quantiles", "coarse")
-LAPLACE = 1.0
+LAPLACE: Smoothing = as_published("forward").smoothing
 LIKELIHOOD = "log likelihood"
 N_SERIES, N_SERIES_QUICK = 6000, 1200
 REPETITIONS, REPETITIONS_QUICK = 10, 3

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve import SelectiveNB, WrapperSelector
+from bayesieve import SelectiveNB, as_published
 from bayesieve_lab.abellan2017.study import IMPRECISE
 from bayesieve_lab.blanquero2021.data import GUIDES, REAL, sparse_name
 from bayesieve_lab.boulle2007.data import REFERENCE
@@ -151,9 +151,7 @@ def _of_gidofalvi(campaign: str, n_draws: int, folder: Path | None) -> Contest:
     (one,) = study.campaigns
 
     def methods(_: str) -> dict[str, Any]:
-        raw: dict[str, Any] = {"prior": "published", "pairs": 0, "calibrate": False}
-        forward = WrapperSelector("brier", direction="forward", evaluation="train", n_features_to_select=10)
-        best = CampaignNB(SelectiveNB(forward, **raw), one.gifts, response=one.response)
+        best = CampaignNB(as_published("forward-MSE"), one.gifts, response=one.response)
         others = {method: TimedLetters(make(), one.gifts, one.response) for method, make in OTHERS.items()}
         return {BEST_OF_DONORS: TimedCampaign(best)} | others
 
