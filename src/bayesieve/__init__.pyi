@@ -60,7 +60,7 @@ from .selection import (
 from .table import (
     FeatureLevels as FeatureLevels,
 )
-from .table.sources import (
+from .table.scans import (
     scan as scan,
 )
 from .version import __version__ as __version__

@@ -185,8 +185,6 @@ def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["text", "query", "frame", "groups"])
 def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bayesieve.table import column_files
-
     rows, model, scored = frame(), fitted(), tmp_path / "scored"
     names = ["part-00000.parquet"]
     source: object = rows if kind == "frame" else rows.lazy()
@@ -194,7 +192,7 @@ def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, monkeyp
         rows.write_csv(tmp_path / "rows.csv.gz", compression="gzip")
         source, names = str(tmp_path / "*.csv.gz"), ["rows.parquet"]
     if kind == "groups":  # a large file in parts
-        monkeypatch.setattr(column_files, "BLOCK_ROWS", 40)
+        monkeypatch.setattr(scored_files, "_OUTPUT_ROWS", 80)
         rows.write_parquet(tmp_path / "rows.parquet", row_group_size=80)
         source, names = tmp_path / "rows.parquet", [f"rows-{i:05}.parquet" for i in range(3)]
     for _ in range(2):

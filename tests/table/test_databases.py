@@ -176,7 +176,7 @@ def test_views_of_a_file_read_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="secret does not exist"):
         scan("evil.duckdb::SELECT * FROM secret")
     with library.connect("evil.duckdb", read_only=True) as connection:  # the file was closed
-        rows = pl.concat(scan("SELECT * FROM reads", connection=connection).blocks())
+        rows = pl.concat(scan(connection.sql("SELECT * FROM reads")).blocks())
     assert rows.rows() == [("api key\n",)]
     assert secret.height == 1
     with closing(sqlite3.connect("evil.sqlite")) as connection:

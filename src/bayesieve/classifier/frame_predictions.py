@@ -16,7 +16,7 @@ from bayesieve.table.backends import type_of_dtype
 from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import INFINITE_REMEDY, ValueInRow
 from bayesieve.table.frames import whole_frame
-from bayesieve.table.sources import Source
+from bayesieve.table.scans import Scan
 from bayesieve.table.values import canonical_text
 from bayesieve.words import listed
 
@@ -46,7 +46,7 @@ def with_predictions(model: SelectiveNB, frame: Any) -> Any:
     if depends.is_pyspark_dataframe(native) or depends.is_pyspark_connect_dataframe(native):
         return _of_spark_frame(model, native)
     is_frame = depends.is_into_dataframe(native) or hasattr(native, "__arrow_c_stream__")
-    if isinstance(native, (str, os.PathLike, list, Source)) or not is_frame:
+    if isinstance(native, (str, os.PathLike, list, Scan)) or not is_frame:
         raise TypeError(f"with_predictions takes a dataframe or a query, got {type(native).__name__}; see predict_to.")
     return of_rows(model, native)
 

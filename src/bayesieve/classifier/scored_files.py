@@ -7,7 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,10 @@ from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.scorecard.unseen import unseen_said_once
 from bayesieve.table.cautions import silenced
-from bayesieve.table.column_files import File, FilePiece, files_of
 from bayesieve.table.columns import rows_from
+from bayesieve.table.parquet_files import files_of
 from bayesieve.table.reading import database_in
-from bayesieve.table.sources import Piece, Source, digest
+from bayesieve.table.scans import FileRows, FileState, Scan, read_rows
 from bayesieve.table.writing import FrameFile, is_folder, mark_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _BLOCK_ROWS = 1 << 16  # predicted at a time: larger blocks are no faster and take more memory
 _LEAST_ROWS = 1 << 10
+_READ_BLOCKS = 4  # at a time, as every reading of a row group begins at its start
+_OUTPUT_ROWS = 1 << 22  # most rows of a file in a folder of predictions
 _LIBRARIES = 512 << 20  # bytes
 _BYTES = {"value": 16, "text": 64, "column": 16, "class": 64}  # of a row, with what is made of it
 _COPIES = 3  # of the rows of a block: values, those waiting for it, and those to be written
@@ -67,7 +69,7 @@ class PredictedRows:
     model : fitted model
     source : with the columns to be read
     keep : columns of the source to write before the predictions
-    block_rows, piece_rows : rows predicted at a time, and read at a time
+    block_rows, read_rows : rows predicted at a time, and read at a time
     add : further columns of a block, from its rows, their probabilities and the number of its first row; or None
     add_key : what these depend on
     most_named : columns whose share of values never seen is said
@@ -75,10 +77,10 @@ class PredictedRows:
     """
 
     model: SelectiveNB
-    source: Source
+    source: Scan
     keep: tuple[str, ...]
     block_rows: int
-    piece_rows: int
+    read_rows: int
     add: Callable[[pl.DataFrame, np.ndarray, int], list[pl.Series]] | None = None
     add_key: str = ""
     most_named: int = 5
@@ -88,7 +90,7 @@ class PredictedRows:
     def of(
         cls,
         model: SelectiveNB,
-        source: Source,
+        source: Scan,
         keep: Sequence[str] | str,
         memory_limit: Any,
         also: Sequence[str] = (),
@@ -106,18 +108,17 @@ class PredictedRows:
         for dtype in read.schema.values():
             per_row += _BYTES["text" if dtype == pl.String or dtype.is_nested() else "value"]
         n_rows = max(_LEAST_ROWS, (bytes_of(memory_limit) - _LIBRARIES) // (_COPIES * per_row))
-        pieces: Any = read.part(range(len(read.pieces)))
-        return cls(model, pieces, kept, min(_BLOCK_ROWS, n_rows), 2 * n_rows, **options)
+        block_rows = min(_BLOCK_ROWS, n_rows)
+        return cls(model, read, kept, block_rows, block_rows * min(_READ_BLOCKS, n_rows // block_rows), **options)
 
-    def blocks(self, pieces: Sequence[Piece] | None = None, first: int = 0) -> Iterator[pl.DataFrame]:
-        """The rows of some pieces, or of all, with their predictions; ``first`` is the number of the first row."""
+    def blocks(self, first: int = 0, n_rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """Yield ``n_rows`` rows from row ``first`` on, or all rows, with their predictions."""
         import polars as pl
 
-        runs = [part for piece in pieces or self.source.runs for part in piece.parts(self.piece_rows)]
-        for block in replace(self.source, runs=tuple(runs)).blocks(block_rows=self.block_rows):
+        names = prediction_names(self.model)
+        for block in self._read(first, self.source.n_rows if n_rows is None else first + n_rows):
             with silenced(), rows_from(first):
                 scored: pl.DataFrame = of_rows(self.model, block)
-            names = prediction_names(self.model)
             columns = scored[[*self.keep, *names]]
             if self.add is not None:
                 columns = columns.with_columns(self.add(block, scored[names[1:]].to_numpy(), first))
@@ -125,6 +126,11 @@ class PredictedRows:
                 columns = pl.DataFrame([columns[own].alias(name) for name, own in self.asked.items()])
             yield columns
             first += block.height
+
+    def _read(self, first: int, stop: int) -> Iterator[pl.DataFrame]:
+        for at in range(first, stop, self.read_rows):
+            rows = read_rows(self.source.slices(at, min(self.read_rows, stop - at)), self.source.schema)
+            yield from rows.iter_slices(self.block_rows)
 
     def write(self, write: Callable[[pl.DataFrame], None], progress: RowProgress) -> None:
         """Write all blocks."""
@@ -134,61 +140,68 @@ class PredictedRows:
                 progress(block.height)
 
     def write_folder(self, folder: Path, progress: RowProgress) -> None:
-        """Write a Parquet file for each piece of the source, unless it is there already: whole, and of the same rows,
-        model and columns.
+        """Write a Parquet file for each file of the source, or several for a large one, unless it is there already:
+        whole, and of the same rows, model and columns.
 
         ValueError if the folder holds other tables.
         """
-        targets, state = self._targets(folder), _state_of(self.model)
+        outputs = [
+            FileRows(file, first, min(_OUTPUT_ROWS, file.n_rows - first))
+            for file in self.source.files
+            for first in range(0, file.n_rows, _OUTPUT_ROWS)
+        ]
+        targets, state = _targets(folder, [self._origin(rows) for rows in outputs]), _state_of(self.model)
         _refuse_others(folder, targets)
         left, at = [], 0
-        for target, piece in zip(targets, self.source.runs, strict=True):
-            mark = self._mark(piece, state)
+        for target, rows in zip(targets, outputs, strict=True):
+            mark = self._mark(rows, state)
             if mark and target.exists() and mark_of(target) == mark:
-                progress(piece.n_rows)
+                progress(rows.n_rows)
             else:
-                left.append((target, piece, at, mark or "?"))
-            at += piece.n_rows
-        with unseen_said_once(self.model.scorecard_, sum(piece.n_rows for _, piece, _, _ in left), self.most_named):
-            for target, piece, first, mark in left:
+                left.append((target, at, rows.n_rows, mark or "?"))
+            at += rows.n_rows
+        with unseen_said_once(self.model.scorecard_, sum(n_rows for _, _, n_rows, _ in left), self.most_named):
+            for target, first, n_rows, mark in left:
                 _make(target.parent)
                 with FrameFile(target, mark=mark) as file:
-                    for block in self.blocks([piece], first):
+                    for block in self.blocks(first, n_rows):
                         file.write(block)
                         progress(block.height)
 
-    def _targets(self, folder: Path) -> list[Path]:
-        """The file for each piece: named after the file it is read from, in folders ``column=value`` of the same names,
-        or by its number.
-        """
-        runs = self.source.runs
-        origins = [_origin(piece) for piece in runs]
-        numbered = [Path(f"part-{i:05}.parquet") for i in range(len(runs))]
-        known = [origin.path.absolute() for origin in origins if origin is not None]
-        if len(known) < len(runs):
-            return [folder / name for name in numbered]
-        common = Path(os.path.commonpath([path.parent for path in known])).parts
-        depth = next((i for i, part in enumerate(common) if "=" in part), len(common))
-        homes = [Path(*path.parts[depth:-1]) for path in known]
-        pieces, seen, names = Counter(known), Counter[Path](), []
-        for path in known:
-            stem = path.name.removesuffix(".gz").rpartition(".")[0]
-            names.append(f"{stem}-{seen[path]:05}.parquet" if pieces[path] > 1 else f"{stem}.parquet")
-            seen[path] += 1
-        own = [home / name for home, name in zip(homes, names, strict=True)]
-        if len(set(own)) < len(own):
-            own = [home / name for home, name in zip(homes, numbered, strict=True)]
-        return [folder / path for path in own]
+    def _origin(self, rows: FileRows) -> FileState | None:
+        """The file of the user that rows come from; None for rows of a query."""
+        return rows.file.origin or (None if self.source.is_copy else rows.file)
 
-    def _mark(self, piece: Piece, state: str | None) -> str | None:
-        """A digest of all that the predictions of a piece depend on, or None if that is unknown."""
-        origin = _origin(piece)
+    def _mark(self, rows: FileRows, state: str | None) -> str | None:
+        """A digest of all that the predictions of some rows depend on, or None if that is unknown."""
+        origin = self._origin(rows)
         if origin is None or state is None:
             return None
-        assert isinstance(piece, FilePiece)
-        rows = (replace(origin, path=origin.path.absolute()), piece.file.path.name, piece.first_row, piece.n_rows)
-        types = list(self.source.schema.items())
-        return digest(rows, types, self.keep, state, self.add_key, self.asked).hex()
+        file = (str(origin.path), origin.size, origin.changed, rows.file.constants, rows.first, rows.n_rows)
+        facts = (file, [*self.source.schema.items()], self.keep, state, self.add_key, self.asked)
+        return hashlib.sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _targets(folder: Path, origins: Sequence[FileState | None]) -> list[Path]:
+    """Return the file for the rows of each origin: named after it, in folders ``column=value`` of the same names, or
+    by its number.
+    """
+    numbered = [Path(f"part-{i:05}.parquet") for i in range(len(origins))]
+    known = [origin.path for origin in origins if origin is not None]
+    if len(known) < len(origins):
+        return [folder / name for name in numbered]
+    common = Path(os.path.commonpath([path.parent for path in known])).parts
+    depth = next((i for i, part in enumerate(common) if "=" in part), len(common))
+    homes = [Path(*path.parts[depth:-1]) for path in known]
+    outputs, seen, names = Counter(known), Counter[Path](), []
+    for path in known:
+        stem = path.name.removesuffix(".gz").rpartition(".")[0]
+        names.append(f"{stem}-{seen[path]:05}.parquet" if outputs[path] > 1 else f"{stem}.parquet")
+        seen[path] += 1
+    targets = [home / name for home, name in zip(homes, names, strict=True)]
+    if len(set(targets)) < len(targets):
+        targets = [home / name for home, name in zip(homes, numbered, strict=True)]
+    return [folder / path for path in targets]
 
 
 def _make(folder: Path) -> None:
@@ -196,13 +209,6 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"{folder} cannot be created ({error.strerror}); write to another folder.") from error
-
-
-def _origin(piece: Piece) -> File | None:
-    """The file of the user that a piece holds rows of; None for other rows, and copies of them."""
-    if not isinstance(piece, FilePiece):
-        return None
-    return piece.origin or (piece.file if piece.folder is None else None)
 
 
 def _state_of(model: SelectiveNB) -> str | None:
@@ -229,12 +235,12 @@ def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
         )
 
 
-def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Source) -> None:
+def refuse_own_file(path: str | os.PathLike[str], source: Any, rows: Scan) -> None:
     """ValueError if ``path`` is one of the files that ``source`` names, or that its rows are read from, or a folder
     around them or within one that is named.
     """
     named = source if isinstance(source, (list, tuple)) else [(database_in(source) or [source])[0]]
-    files = [Path(file.path) for file in getattr(rows, "files", ())]
+    files = [(file.origin or file).path for file in rows.files]
     if all(isinstance(name, (str, os.PathLike)) for name in named):
         files += [Path(name) for name in named if os.path.isfile(name)] or files_of(named)
         folders = [Path(name).resolve() for name in named if os.path.isdir(name)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.table.columns import ValueInRow
-    from bayesieve.table.sources import Source
+    from bayesieve.table.scans import Scan
 
 _BYTES_OF_VALUE = 16  # in memory, with what is made of it
 
@@ -64,7 +64,7 @@ def locating(path: Path, target: str | None = None, rows: Sequence[int] | None =
 
 
 def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
-    from bayesieve.table.column_files import files_of
+    from bayesieve.table.parquet_files import files_of
     from bayesieve.table.reading import format_of, is_stream
     from bayesieve.table.text_files import line_of
 
@@ -100,27 +100,27 @@ def is_several(path: Path) -> bool:
 def header_of(path: Path) -> list[str]:
     """The names of the columns of a file, or of the files of a folder or pattern."""
     from bayesieve.table.reading import read_header
-    from bayesieve.table.sources import scan
+    from bayesieve.table.scans import scan
 
     return list(scan(path).names) if is_several(path) else read_header(path)
 
 
-def open_source(path: Path, screen: Screen, model: Any = None) -> Source:
+def open_source(path: Path, screen: Screen, model: Any = None) -> Scan:
     """The rows of a file, folder or pattern, to be read block by block; with a model, text by the model's levels."""
     from bayesieve.classifier.predicting import scan_for
-    from bayesieve.table.sources import scan
+    from bayesieve.table.scans import scan
 
     with screen.working(f"Looking at {shown(path)} ..."):
         return scan(path) if model is None else scan_for(model, path)
 
 
-def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Source:
+def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Scan:
     """Scan the rows to be scored, or read them if they are in a single text file. CommandError if they lack a column
     that the model needs, or would be overwritten.
     """
     from bayesieve.classifier.scored_files import refuse_own_file
     from bayesieve.table.reading import ARROW, PARQUET, database_in, is_stream
-    from bayesieve.table.sources import scan
+    from bayesieve.table.scans import scan
 
     in_blocks = is_several(path) or database_in(path) or path.suffix.lower() in (*PARQUET, *ARROW)
     source = open_source(path, screen, model) if in_blocks else scan(read_table(path, screen, model))

@@ -34,7 +34,7 @@ from bayesieve.table import as_table, as_target
 from bayesieve.table.cautions import Caution, silenced
 from bayesieve.table.columns import ValueInRow
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.sources import Source, scan
+from bayesieve.table.scans import Scan, scan
 from bayesieve.table.target import Target, normalized_weights
 from bayesieve.words import did_you_mean, format_count, format_seconds, named, plural, quoted
 
@@ -505,8 +505,8 @@ class ScannedTraining:
     path: Path
     columns: Columns
     names: list[str]
-    whole: Source
-    source: Source
+    whole: Scan
+    source: Scan
 
     @classmethod
     def of(cls, path: Path, columns: Columns, screen: Screen) -> ScannedTraining:

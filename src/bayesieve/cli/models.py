@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from bayesieve.decision.benefit_classifier import BenefitRule
-    from bayesieve.table.sources import Source
+    from bayesieve.table.scans import Scan
 
 _MOST_CLASSES = 6
 _COLUMNS = [*map(Column, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
@@ -87,7 +87,7 @@ def predict(given: Any) -> None:
         screen.line(f"{plural(source.n_rows, 'prediction')} in {output}")
 
 
-def _ids(model: Any, source: Source, table: Path, screen: Screen) -> list[str]:
+def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:
     """The identifiers of a model that a table has, with a warning about those that it lacks."""
     if lacking := [name for name in model.id_columns_ if name not in source.names]:
         screen.warn(f"{files.shown(table)} lacks {named(lacking)}, by which the model identifies rows")
@@ -218,7 +218,7 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
     return pl.DataFrame([frame["row"], *own, *frame.drop("row")])
 
 
-def _write_all(model: Any, source: Source, output: Path, ids: list[str]) -> None:
+def _write_all(model: Any, source: Scan, output: Path, ids: list[str]) -> None:
     """Explain all rows, block by block."""
     from bayesieve.classifier.predicting import own_columns
     from bayesieve.engine.progress import RowProgress
@@ -239,7 +239,7 @@ def _end(n_rows: int, output: Path, screen: Screen) -> None:
         screen.line(f"{plural(n_rows, 'row')} explained in {output}")
 
 
-def _rows_of(source: Source, chosen: list[int]) -> pl.DataFrame:
+def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
     """These rows in this order; no block is read after the last of them."""
     import polars as pl
 

@@ -35,7 +35,7 @@ from bayesieve.table import as_table
 from bayesieve.table.frames import apart_by_name, is_scan, take_rows
 from bayesieve.table.reading import checked_path
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.sources import scan
+from bayesieve.table.scans import scan
 
 _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions": ["leave", "call"]'
 

@@ -26,7 +26,7 @@ from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.parts import Allowed, Score, check_allowed, with_shared_docs
 from bayesieve.search import SearchTrace
 from bayesieve.table import as_sample_weight, as_target
-from bayesieve.table.backends import reader_of
+from bayesieve.table.backends import FramesBackend, reader_of
 from bayesieve.table.cautions import issue, weights_caution
 from bayesieve.table.frames import copy_features, new_table, whole_frame
 from bayesieve.table.levels import columns_behind
@@ -225,7 +225,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             return self.encoder_.transform(X)[:, self.support_]
         X = whole_frame(X)
         table, library = new_table(self, X), reader_of(X)
-        if self.encoder is None and library.name in ("arrays", "sparse"):
+        if self.encoder is None and not isinstance(library, FramesBackend):
             read_codes(self, X, reset=False)
         selected = library.select(X, np.flatnonzero(self._get_support_mask()))
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from bayesieve.table.column_files import scan_files
-from bayesieve.table.queries import copy_relation, quoted_name
 from bayesieve.table.reading import checked_path
-from bayesieve.table.sources import BLOCK_ROWS, Folder, Source, relation_of, write_blocks
+from bayesieve.table.scans import BLOCK_ROWS, Scan
 from bayesieve.table.text_types import TextType
+from bayesieve.table.to_parquet import Copies, copy_object, quoted_name
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
@@ -39,9 +38,7 @@ _CLASS = """CASE WHEN coalesce({0}, '') = '' THEN NULL WHEN typeof({0}) <> 'text
 WHEN {0} GLOB '*[0-9][-./][0-9]*[-./][0-9]*' THEN 'date' ELSE 'text' END"""
 
 
-def scan_database(
-    file: Path, inside: str, parent: Path | None, levels: Mapping[str, FeatureLevels] | None = None
-) -> Source:
+def scan_database(file: Path, inside: str, copies: Copies, levels: Mapping[str, FeatureLevels] | None = None) -> Scan:
     """Copy the rows of a table, a view or a query of a SQLite or DuckDB file.
 
     Parameters
@@ -49,8 +46,7 @@ def scan_database(
     file : Path
     inside : str
         The name of a table or view, or a query; may be empty if the file has one table.
-    parent : Path or None
-        Where to make the folder of the copy.
+    copies : where to write
     levels : mapping from the names of a model's columns to their levels, optional
         Types of columns that have none in the file follow from them instead of the values.
 
@@ -66,10 +62,11 @@ def scan_database(
     try:
         with file.open("rb") as opened:
             begin = opened.read(16)
-        if begin.startswith(b"SQLite format 3"):
-            return _scan_sqlite(file, inside, parent, levels)
-        if begin[8:12] == b"DUCK":
-            return _scan_duckdb(file, inside, parent)
+        with copies.deleted_after_errors():
+            if begin.startswith(b"SQLite format 3"):
+                return _scan_sqlite(file, inside, copies, levels)
+            if begin[8:12] == b"DUCK":
+                return _scan_duckdb(file, inside, copies)
     except ModuleNotFoundError:
         raise ValueError(f"{file} is read by DuckDB; run pip install 'bayesieve[scale]'.") from None
     except Exception as error:
@@ -96,28 +93,40 @@ def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str
     return next(iter(queries.values()))
 
 
-def _scan_duckdb(file: Path, inside: str, parent: Path | None) -> Source:
+def _scan_duckdb(file: Path, inside: str, copies: Copies) -> Scan:
     """Copy rows of a DuckDB file that can read and write nothing but itself and the folder of the copy."""
     import duckdb
 
-    folder = Folder(parent)
-    copies = "'" + str(folder.path.absolute()).replace("'", "''") + "'"
+    folder = "'" + str(copies.folder.path).replace("'", "''") + "'"
     with closing(duckdb.connect(str(file), read_only=True, config=_DUCKDB_CONFIG)) as connection:
-        connection.execute(f"SET temp_directory = {copies}; SET allowed_directories = [{copies}]")
+        connection.execute(f"SET temp_directory = {folder}; SET allowed_directories = [{folder}]")
         connection.execute("SET enable_external_access = false; SET lock_configuration = true")
         query = _query_of(file, inside, connection.execute(_DUCKDB_TABLES).fetchall())
         try:
-            return copy_relation(relation_of(connection, query), folder)
+            return copy_object(_relation_of(connection, query), None, copies)
         except ValueError as error:
             if isinstance(error.__cause__, duckdb.PermissionException):
                 raise ValueError(
                     f"A view or query of {file} reads other files, which is refused. If you trust it, connect with "
-                    "DuckDB and scan the query with connection=."
+                    "DuckDB and scan the relation connection.sql(query)."
                 ) from error
             raise
 
 
-def _scan_sqlite(file: Path, inside: str, parent: Path | None, levels: Mapping[str, FeatureLevels] | None) -> Source:
+def _relation_of(connection: Any, query: str) -> Any:
+    """Return a query as a relation of DuckDB."""
+    import duckdb
+
+    try:
+        relation = connection.sql(query)
+    except duckdb.Error as error:
+        raise ValueError(f"DuckDB cannot run the query ({str(error).splitlines()[0]}).") from error
+    if relation is None:
+        raise ValueError(f"The query {query[:60]!r} returns no rows; scan a SELECT.")
+    return relation
+
+
+def _scan_sqlite(file: Path, inside: str, copies: Copies, levels: Mapping[str, FeatureLevels] | None) -> Scan:
     """Copy rows of a SQLite file, whose columns get the types of their values, or those of a model's levels."""
     with (
         closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection,
@@ -130,12 +139,11 @@ def _scan_sqlite(file: Path, inside: str, parent: Path | None, levels: Mapping[s
         rows = f"FROM ({query.rstrip().rstrip(';')}\n)"
         columns = _sqlite_columns(connection, rows, levels)
         schema = pl.Schema({column.name: column.dtype for column in columns})
-        folder = Folder(parent)
         frames = (
             pl.DataFrame([*map(_SqliteColumn.read, columns, block)])
             for block in _sqlite_blocks(connection, rows, columns)
         )
-        return scan_files(write_blocks(frames, folder.path), schema, folder)
+        return copies.scan([copies.write(frames, schema)], schema)
 
 
 @contextmanager

@@ -14,10 +14,10 @@ import numpy as np
 from bayesieve.table.backends import reader_of, refuse_duplicates
 from bayesieve.table.columns import KINDS, Column, MatrixTable, Table
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.sources import QUERIES, Source
+from bayesieve.table.scans import Scan
 from bayesieve.table.values import spelt_out
 
-_LAZY = (*QUERIES, "dask_dataframe")
+_LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
 
 
 def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: Sequence[str] | None = None) -> Table:
@@ -51,7 +51,7 @@ def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: S
     >>> table.names, table.column(0).kind, table.column(1).kind
     (('x0', 'x1'), 'numeric', 'categorical')
     """
-    table = X if isinstance(X, Table) else ScannedTable(X) if isinstance(X, Source) else _read(X)
+    table = X if isinstance(X, Table) else ScannedTable(X) if isinstance(X, Scan) else _read(X)
     n_rows = table.n_rows if table.n_columns else _rows_without_columns(X)
     _refuse_empty(n_rows, table.n_columns)
     names = list(table.names) if feature_names is None else _given_names(feature_names, table.n_columns)
@@ -78,9 +78,9 @@ def whole_frame(X: Any) -> Any:
 
 
 def is_scan(X: Any, y: Any) -> bool:
-    """Whether ``X`` must be streamed: a `Source`, or a path or lazy frame with the target given by name."""
-    if isinstance(X, Source) or not isinstance(y, str):
-        return isinstance(X, Source)
+    """Return whether ``X`` is a `Scan`, or a path or query with its target given by name; `scan` refuses some."""
+    if isinstance(X, Scan) or not isinstance(y, str):
+        return isinstance(X, Scan)
     paths = X if isinstance(X, (list, tuple)) and len(X) else [X]
     if all(isinstance(path, (str, os.PathLike)) for path in paths) or type(X).__module__.startswith("pyarrow._dataset"):
         return True

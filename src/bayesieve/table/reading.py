@@ -61,7 +61,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     import polars as pl
 
     if database_in(path):
-        from bayesieve.table.sources import scan, scan_to_score
+        from bayesieve.table.scans import scan, scan_to_score
 
         return pl.concat((scan(path) if levels is None else scan_to_score(path, levels)).blocks())
     path = checked_path(path)

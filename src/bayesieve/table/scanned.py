@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, Table
-from bayesieve.table.sources import CELLS_AHEAD, Source
+from bayesieve.table.scans import Scan
 from bayesieve.table.target import ClassRuns, Target, as_target
 
 if TYPE_CHECKING:
@@ -25,22 +25,21 @@ _BLOCK_COPIES = 8  # blocks that would fit in the memory for reading: a block, w
 @dataclass
 class _Kept:
     """What views of one scanned table share: the rows ``wanted`` that stay in memory when their block is read, the
-    ``frames`` that hold them once ``complete``, and how much is read at a time.
+    ``frames`` that hold them once ``complete``, and how many values are read at a time.
     """
 
     wanted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     frames: list[pl.DataFrame] = field(default_factory=list)
     complete: bool = False
     block_cells: int = _BLOCK_CELLS
-    cells_ahead: int = CELLS_AHEAD
 
 
 class ScannedTable(Table):
-    """Columns of a `Source`; rows are read when asked for, a block at a time.
+    """Columns of a `Scan`; rows are read when asked for, a block at a time.
 
     Parameters
     ----------
-    source : Source
+    source : Scan
         Its columns are those of the table.
     known : bool array, shape (source.n_rows,), or None
         The rows that count; None for all.
@@ -52,7 +51,7 @@ class ScannedTable(Table):
 
     def __init__(
         self,
-        source: Source,
+        source: Scan,
         known: np.ndarray | None = None,
         runs: ClassRuns | None = None,
         kinds: Mapping[str, str] | None = None,
@@ -75,7 +74,6 @@ class ScannedTable(Table):
     def read_within(self, n_bytes: int) -> None:
         """Read blocks so small that reading takes no more memory than this."""
         self._kept.block_cells = min(_BLOCK_CELLS, n_bytes // (8 * _BLOCK_COPIES))
-        self._kept.cells_ahead = min(CELLS_AHEAD, 2 * n_bytes // (8 * _BLOCK_COPIES))
 
     def blocks(self) -> Iterator[tuple[slice, Table]]:
         """Yield the rows of the source, in its order, in blocks: their positions among all, and their values. Going
@@ -97,16 +95,10 @@ class ScannedTable(Table):
         import polars as pl
 
         begin = 0
-        for frame in self.source.blocks(self.names, self.block_rows, 0, self._kept.cells_ahead):
+        for frame in self.source.blocks(self.names, self.block_rows):
             end = begin + frame.height
             yield frame if self.known is None else frame.filter(pl.Series(self.known[begin:end]))
             begin = end
-        if begin != self.source.n_rows:
-            self.source.check_unchanged()
-            raise ValueError(
-                f"The source gave {begin:,} rows in place of {self.source.n_rows:,}: it has changed since it was "
-                "scanned; scan it again."
-            )
 
     def keep(self, rows: np.ndarray) -> None:
         """Keep these ascending rows of the source in memory when all columns are next read."""
@@ -208,7 +200,7 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
 
     Parameters
     ----------
-    X : Source, or whatever `scan` takes
+    X : Scan, or whatever `scan` takes
     target, weight, groups : str
         Names of columns; the last two may be None.
 
@@ -217,9 +209,9 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
     ValueError
         If a column does not exist, or the target holds no classes.
     """
-    from bayesieve.table.sources import scan
+    from bayesieve.table.scans import scan
 
-    source = X if isinstance(X, Source) else scan(X)
+    source = X if isinstance(X, Scan) else scan(X)
     roles = {"y": target, "sample_weight": weight, "groups": groups}
     given = {role: name for role, name in roles.items() if name is not None}
     for role, name in {"y": target, **given}.items():
@@ -233,7 +225,7 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
     return ScannedRows(table, labels, columns.get(weight), columns.get(groups))
 
 
-def _labels(source: Source, name: str, others: Sequence[str]) -> tuple[Target, np.ndarray | None, dict[Any, Any]]:
+def _labels(source: Scan, name: str, others: Sequence[str]) -> tuple[Target, np.ndarray | None, dict[Any, Any]]:
     """The target, the rows where it is known, and other columns in these rows."""
     import polars as pl
 

@@ -10,7 +10,7 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,11 +19,11 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 
-from bayesieve.table.column_files import File, FileSource, lazy_file, scan_files, unified, with_partitions
 from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.parquet_files import unified
 from bayesieve.table.reading import is_utf8
-from bayesieve.table.sources import BLOCK_ROWS, Folder, digest, write_blocks
 from bayesieve.table.text_types import ScoredText, TextType
+from bayesieve.table.to_parquet import batches_of
 
 Keep = Callable[[Iterable[bytes]], Path | bytes]
 _SEPARATORS = (",", ";", "\t", "|")
@@ -39,7 +39,6 @@ _BINARY_STARTS = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; save the table as CSV",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the table as CSV",
 }
-_FORMAT = 1  # of copies that are used again
 
 
 def read_csv(path: Path, source: Path | bytes, levels: Mapping[str, FeatureLevels] | None = None) -> pl.DataFrame:
@@ -83,18 +82,19 @@ def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str
     return None
 
 
-def scan_text(
-    paths: Sequence[Path], parent: Path | None, levels: Mapping[str, FeatureLevels] | None = None
-) -> FileSource:
-    """The rows of text tables, with separators, encodings and types as `read_table` finds them.
+def text_blocks(
+    paths: Sequence[Path], folder: Path, levels: Mapping[str, FeatureLevels] | None = None
+) -> tuple[pl.Schema, list[Iterator[pl.DataFrame]]]:
+    """Return the columns of text tables, and the blocks of each, with separators, encodings and types as `read_table`
+    finds them.
 
     A type is that of all values of its file; integers of one file and numbers of another are numbers.
 
     Parameters
     ----------
     paths : sequence of Path
-    parent : path or None
-        A folder for the copies, which are used again for the same files; None for a temporary one.
+    folder : Path
+        Where text that had to be decoded is kept.
     levels : mapping from the names of a model's columns to their levels, optional
         Values are text that levels read one by one, as `read_csv` has it: no types are inferred.
 
@@ -103,53 +103,16 @@ def scan_text(
     ValueError
         If a file is not a table or does not fit the others; the message names it and its defect.
     """
-    files = [File.at(path) for path in paths]
-    name = digest(_FORMAT, [replace(file, path=file.path.resolve()) for file in files]).hex()[:32]
-    place = None if parent is None else parent / f"text-{name}"
-    folder, home = None, place
-    if home is None or not home.is_dir():
-        folder = Folder(parent)
-        home = folder.path
-        _convert(paths, home, parent, levels)
-        for file in files:
-            file.check_unchanged()
-        if place is not None:
-            with contextlib.suppress(OSError):  # another process was faster
-                home.rename(place)
-            home = place if place.is_dir() else home
-    copies = [sorted(home.glob(f"{i}/*.parquet")) for i in range(len(paths))]
-    inside = lazy_file(copies[0][0]).collect_schema()
-    schema, constants = with_partitions(inside, paths)
-    runs = [
-        replace(run, schema=schema, constants=values, origin=file)
-        for names, values, file in zip(copies, constants, files, strict=True)
-        for run in scan_files(names, inside, folder).runs
-    ]
-    return FileSource(schema, tuple(runs), tuple(files))
-
-
-def _convert(
-    paths: Sequence[Path], target: Path, parent: Path | None, levels: Mapping[str, FeatureLevels] | None
-) -> None:
-    """Write the rows of each text table as Parquet files, at least one, into a folder of its number."""
-    scratch = Folder(parent)
     tables = []
-    for i, path in enumerate(paths):
-        place = scratch.path / str(i)
-        place.mkdir()
-        source = path if is_utf8(path) else in_folder(place, [path.read_bytes()])
-        tables.append(TextTable(path, source, place, levels))
+    for path in paths:
+        source = path if is_utf8(path) else in_folder(folder, [path.read_bytes()])
+        tables.append(TextTable(path, source, folder, levels))
     schema = unified([table.schema for table in tables], paths)
     marked = {name for table in tables for name in table.marked}
     for name, dtype in schema.items():
         if dtype == pl.Null:
             schema[name] = pl.Float64() if name in marked else pl.String()
-    for i, table in enumerate(tables):
-        folder = target / str(i)
-        folder.mkdir()
-        write_blocks(table.blocks(schema), folder)
-        if not any(folder.iterdir()):
-            pl.DataFrame(schema=schema).write_parquet(folder / "none.parquet")
+    return schema, [table.blocks(schema) for table in tables]
 
 
 class TextTable:
@@ -247,8 +210,7 @@ class TextTable:
     def _blocks(self) -> Iterator[pl.DataFrame]:
         if self._is_whole:
             return iter([self._query.collect()])
-        batches = self._query.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True, engine="streaming")
-        return (block for block in batches if block.height)
+        return batches_of(self._query)
 
     def _blank_lines(self) -> pl.Series:
         """Which rows are no rows: polars reads a blank line as one without any value. In a single column that may be a

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from bayesieve.table.reading import ARROW, PARQUET, checked_path, ending_of, is_zipped
 
@@ -256,11 +256,13 @@ class FrameFile:
             if self._file is None:
                 self._new.delete_abandoned()
                 self._file = self._new.open()
-                self._writer: _Text | _Columns
+                self._writer: _Text | ColumnWriter
                 if self._kind in SEPARATORS:
                     self._writer = _Text(self._file, SEPARATORS[self._kind], self._zipped)
                 else:
-                    self._writer = _Columns(self._file, frame, self._kind in PARQUET, self._mark)
+                    self._writer = ColumnWriter(
+                        self._file, frame.schema, parquet=self._kind in PARQUET, mark=self._mark
+                    )
             self._writer.write(frame)
 
     def __enter__(self) -> FrameFile:
@@ -296,16 +298,33 @@ class _Text:
             self._to.close()
 
 
-class _Columns:
-    """A Parquet or Arrow file, which polars writes in a thread as frames come."""
+class ColumnWriter:
+    """A Parquet or Arrow file, which polars writes in a thread as frames come.
 
-    def __init__(self, file: IO[bytes], first: pl.DataFrame, parquet: bool, mark: str | None) -> None:
-        self._file, self._parquet = file, parquet
+    Parameters
+    ----------
+    file : open file
+    schema : of all frames
+    parquet : whether the format is Parquet; otherwise Arrow
+    mark : a text that a Parquet file keeps for `mark_of`
+    compression : of Parquet
+    """
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        schema: pl.Schema,
+        *,
+        parquet: bool = True,
+        mark: str | None = None,
+        compression: Literal["zstd", "lz4"] = "zstd",
+    ) -> None:
+        self._file, self._parquet, self._compression = file, parquet, compression
         self._metadata = None if mark is None else {_MARK: mark}
         self._frames: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
         self._abandoned = False
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._sink, args=(first.schema,), name="bayesieve-writer", daemon=True)
+        self._thread = threading.Thread(target=self._sink, args=(schema,), name="bayesieve-writer", daemon=True)
         self._thread.start()
 
     def write(self, frame: pl.DataFrame) -> None:
@@ -341,7 +360,9 @@ class _Columns:
         lazy = register_io_source(self._given, schema=schema)
         try:
             if self._parquet:
-                lazy.sink_parquet(self._file, engine="streaming", metadata=self._metadata)
+                lazy.sink_parquet(
+                    self._file, engine="streaming", metadata=self._metadata, compression=self._compression
+                )
             else:
                 lazy.sink_ipc(self._file, engine="streaming")
         except BaseException as error:

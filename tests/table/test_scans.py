@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import itertools
-import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -20,10 +19,10 @@ from hypothesis import given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 import bayesieve
-from bayesieve.table import as_table, column_files, read_table, sources
-from bayesieve.table.column_files import common_type, row_groups
+from bayesieve.table import as_table, read_table
+from bayesieve.table.parquet_files import common_type
 from bayesieve.table.reading import read_header
-from bayesieve.table.sources import Source
+from bayesieve.table.scans import Scan, read_rows
 from bayesieve.table.values import canonical_text
 
 DAY = dt.datetime(2024, 2, 29, 13, 5, 6, 789_000)
@@ -58,7 +57,7 @@ def frames(max_rows: int = 40) -> st.SearchStrategy[pl.DataFrame]:
     return st.lists(row, min_size=1, max_size=max_rows).map(lambda rows: pl.DataFrame(rows, schema=schema))
 
 
-def assert_read_alike(source: Source, whole: pl.DataFrame) -> None:
+def assert_read_alike(source: Scan, whole: pl.DataFrame) -> None:
     """Kinds, types and values of every column in every block."""
     expected = as_table(whole)
     assert (source.names, source.n_rows) == (expected.names, whole.height)
@@ -101,23 +100,11 @@ def test_types_and_cuts_make_no_difference(
     scanned = bayesieve.scan(frame.lazy() if kind == "copy" else folder)
     source = pickle.loads(pickle.dumps(scanned))
     assert_read_alike(source, frame)
-    assert_frame_equal(pl.concat(piece.read() for piece in source.pieces), frame)
     blocks = list(source.blocks(["*", "^float$"], block))
     assert [part.height for part in blocks[:-1]] == [block] * (len(blocks) - 1)
-    first_row = block * (len(blocks) // 2)
-    rest = [frame[:0, ["enum"]], *source.blocks(["enum"], block, first_row)]
-    assert_frame_equal(pl.concat(rest), frame[first_row:, ["enum"]])
-
-
-@pytest.mark.parametrize("first", [0, 9, 10, 35, 299, 300])
-def test_rows_left_out_may_be_whole_parts_of_a_piece(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first: int
-) -> None:
-    monkeypatch.setattr(sources, "_FEWEST_ROWS", 10)
-    whole = table(300)
-    whole.write_parquet(tmp_path / "rows.parquet")
-    blocks = bayesieve.scan(tmp_path).blocks(block_rows=40, first_row=first, cells_ahead=1)
-    assert_frame_equal(pl.concat([whole[:0], *blocks]), whole[first:])
+    first = frame.height // 3
+    rows = read_rows(source.slices(first, block), source.schema_of(["enum", "category"]))
+    assert_frame_equal(rows, frame[first : first + block, ["enum", "category"]])
 
 
 def table(n_rows: int = 1000) -> pl.DataFrame:
@@ -143,57 +130,38 @@ def plain(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
 
 
-def spark(path: str) -> Any:
-    sql = pytest.importorskip("pyspark.sql")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {"spark.ui.enabled": "false", "spark.driver.memory": "600m", "spark.sql.session.timeZone": "UTC"}
-    return sql.SparkSession.builder.master("local[1]").config(map=settings).getOrCreate().read.parquet(path)
-
-
-def sql(frame: pl.DataFrame, path: str, **options: Any) -> Source:
-    duckdb = pytest.importorskip("duckdb")
-    return bayesieve.scan(f"select * from read_parquet('{path}')", connection=duckdb.connect(), **options)
-
-
-def given_as(make: Callable[[pl.DataFrame, str], Any]) -> Callable[..., Source]:
+def given_as(make: Callable[[pl.DataFrame, str], Any]) -> Callable[..., Scan]:
     return lambda frame, path, **options: bayesieve.scan(make(frame, path), **options)
 
 
-SPARK = pytest.mark.skipif("BAYESIEVE_SPARK" not in os.environ, reason="takes a minute: set BAYESIEVE_SPARK=1")
 ENGINES = {
     "polars": given_as(lambda frame, _: frame.lazy()),
     "DuckDB": given_as(lambda _, path: pytest.importorskip("duckdb").connect().read_parquet(path)),
-    "SQL": sql,
-    "Dask": given_as(lambda f, _: pytest.importorskip("dask.dataframe").from_pandas(f.to_pandas(), npartitions=3)),
-    "pyarrow": given_as(lambda frame, _: pytest.importorskip("pyarrow.dataset").dataset(frame.to_arrow())),
     "file": given_as(lambda _, path: path),
     "memory": given_as(lambda frame, _: frame),
     "pandas": given_as(lambda frame, _: frame.to_pandas()),
 }
 
 
-@pytest.mark.parametrize(
-    "engine", [*ENGINES.values(), pytest.param(given_as(lambda _, path: spark(path)), marks=SPARK)], ids=[*ENGINES, "s"]
-)
-def test_every_engine_reads_alike(engine: Callable[..., Source], tmp_path: Path) -> None:
-    frame, path, other = table(), str(tmp_path / "rows.parquet"), str(tmp_path / "fewer.parquet")
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=[*ENGINES])
+def test_every_engine_reads_alike(engine: Callable[..., Scan], tmp_path: Path) -> None:
+    frame, path, copies = table(), str(tmp_path / "rows.parquet"), tmp_path / "copies"
     frame.write_parquet(path)
-    frame[1:].write_parquet(other)
-    source = engine(frame, path, cache=tmp_path)
+    seen: list[tuple[int, int]] = []
+    source = engine(frame, path, folder=copies, progress=lambda *done: seen.append(done))
     assert (source.names, source.n_rows) == (tuple(frame.columns), 1000)
+    assert source.is_copy == bool(seen) == copies.is_dir()
+    assert seen[-1:] in ([], [(1000, source.n_bytes)])
     rows = pl.concat(source.blocks(block_rows=300))
     assert_frame_equal(plain(rows), plain(frame).cast(dict(plain(rows).schema)))
     assert rows.schema == source.schema
-    fewer = source.select(["class", "*"])
-    for one in (fewer, engine(frame, path, columns=["class", "*"])):  # before and after rows are first read
-        assert_frame_equal(pl.concat(one.blocks()), rows[["class", "*"]])
+    for fewer in (source.select(["class", "*"]), engine(frame, path, columns=["class", "*"])):
+        assert_frame_equal(pl.concat(fewer.blocks()), rows[["class", "*"]])
     sent = pickle.loads(pickle.dumps(source))
-    assert_frame_equal(pl.concat(piece.read(["^x.*$"]) for piece in sent.pieces), rows[["^x.*$"]])
-    assert_frame_equal(sent.part([0]).pieces[0].read(), source.pieces[0].read())
-    assert source.fingerprint() == source.fingerprint() != fewer.fingerprint()
-    if engine is not ENGINES["pyarrow"]:  # whose copy is another file each time
-        assert source.fingerprint() == engine(frame, path).fingerprint() != engine(frame[1:], other).fingerprint()
+    assert_frame_equal(pl.concat(sent.blocks(["^x.*$"])), rows[["^x.*$"]])
     source.check_unchanged()
+    del source
+    assert not copies.is_dir() or not list(copies.iterdir())
 
 
 def test_types_of_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,26 +171,14 @@ def test_types_of_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
             TIMESTAMPTZ '2024-01-01' + INTERVAL (i % 2) DAY AS z, TIME '12:00' AS t, NULL AS nothing,
             '101'::BIT AS bits, ('0000000' || i % 2 || '-0000-0000-0000-000000000000')::UUID AS u FROM range(100) r(i)
     """
-    source = bayesieve.scan(query, connection=duckdb.connect())
+    connection = duckdb.connect()
+    source = bayesieve.scan(connection.sql(query))
     rows = pl.concat(source.blocks())
     assert rows.schema == source.schema
     assert rows["u"][1] == "00000001-0000-0000-0000-000000000000"
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    again = bayesieve.scan(query, connection=duckdb.connect())
+    again = bayesieve.scan(connection.sql(query))
     assert_frame_equal(pl.concat(again.select(["e", "d"]).blocks()), rows[["e", "d"]])
-
-
-def test_dask_partitions_have_one_type() -> None:
-    dask, pandas = pytest.importorskip("dask"), pytest.importorskip("pandas")
-    from dask import dataframe
-
-    parts = [pandas.DataFrame({"x": pandas.Series(values, dtype=object)}) for values in ([True, None], [1.5], [2])]
-    with dask.config.set({"dataframe.convert-string": False}):
-        frame = dataframe.from_delayed([dask.delayed(part) for part in parts[1:]], meta=parts[0])
-        assert bayesieve.scan(frame).schema == {"x": pl.Float64}
-        frame = dataframe.from_delayed([dask.delayed(part) for part in parts], meta=parts[0])
-        with pytest.raises(ValueError, match="is true or false in partition 0 of the Dask dataframe and a number in"):
-            bayesieve.scan(frame)
 
 
 def test_frames_of_pandas() -> None:
@@ -283,26 +239,37 @@ def test_footers_of_other_writers(tmp_path: Path, options: dict[str, Any]) -> No
     rows = arrow.table({"a": range(1000), "b": [[1, 2]] * 1000, "c": [{"x": None, "y": "é"}] * 1000})
     rows = rows.replace_schema_metadata({"note": "n" * 300})
     parquet.write_table(rows, tmp_path / "rows.parquet", row_group_size=64, **options)
-    expected = parquet.read_metadata(tmp_path / "rows.parquet")
-    groups = row_groups(tmp_path / "rows.parquet")
-    assert len(groups) == expected.num_row_groups == 16
-    for i, group in enumerate(groups):
-        known = expected.row_group(i)
-        assert (group.n_rows, group.n_unpacked) == (known.num_rows, known.total_byte_size)
-        assert group.n_bytes == sum(known.column(j).total_compressed_size for j in range(known.num_columns))
     assert_frame_equal(pl.concat(bayesieve.scan(tmp_path).blocks()), pl.DataFrame(rows))
 
 
-def test_large_row_groups_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column_files, "BLOCK_ROWS", 50)
+def test_slices_are_rows_of_files(tmp_path: Path) -> None:
     whole = table(1000)
-    whole.write_parquet(tmp_path / "rows.parquet", row_group_size=400)
-    assert [piece.n_rows for piece in bayesieve.scan(tmp_path).pieces] == [400, 400, 200]
-    monkeypatch.setattr(column_files, "_LARGEST", 2000)
+    for i, (first, n_rows) in enumerate([(0, 400), (400, 0), (400, 1), (401, 599)]):
+        whole[first : first + n_rows].write_parquet(tmp_path / f"{i}.parquet", row_group_size=150)
     source = bayesieve.scan(tmp_path)
-    assert max(piece.n_rows for piece in source.pieces) < 200
-    assert source.n_bytes == sum(group.n_bytes for group in row_groups(tmp_path / "rows.parquet"))
-    assert_frame_equal(pl.concat(source.blocks(block_rows=77)), whole)
+    assert [(rows.file.path.stem, rows.first, rows.n_rows) for rows in source.slices(300, 150)] == [
+        ("0", 300, 100), ("2", 0, 1), ("3", 0, 49)
+    ]  # fmt: skip
+    assert source.slices(1000, 5) == []
+    for first, n_rows in [(0, 1000), (399, 3), (990, 100), (17, 0), (401, 1)]:
+        assert_frame_equal(read_rows(source.slices(first, n_rows), source.schema), whole[first : first + n_rows])
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (
+            lambda frame: pytest.importorskip("dask.dataframe").from_pandas(frame.to_pandas()),
+            "A Dask .*frame.to_parquet",
+        ),
+        (lambda frame: pytest.importorskip("pyarrow.dataset").dataset(frame.to_arrow()), "A dataset .*write_dataset"),
+    ],
+)
+def test_frames_of_other_engines_are_refused_with_the_line_that_writes_them(make: Any, line: str) -> None:
+    with pytest.raises(TypeError, match=line):
+        bayesieve.scan(make(table(10)))
+    with pytest.raises(TypeError, match=line):
+        bayesieve.SelectiveNB().fit(make(table(10)), "class")
 
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
@@ -329,4 +296,3 @@ def test_names_of_files_are_taken_literally(
     if ending != "feather":
         source = bayesieve.scan(str(path))
         assert_frame_equal(pl.concat(source.blocks()), frame)
-        assert source.fingerprint() == bayesieve.scan(path).fingerprint()

@@ -1,0 +1,246 @@
+"""Parquet and Arrow files: those that paths name, the columns that they share, and their rows."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import polars as pl
+
+from bayesieve.table.reading import EXCEL, KNOWN, checked_path, format_of, is_stream, is_utf8
+from bayesieve.table.scans import DataFile, FileState, Scan
+from bayesieve.table.text_types import TextType
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def read_errors() -> tuple[type[BaseException], ...]:
+    """The errors with which polars and the system refuse a file."""
+    return (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
+
+def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that paths name: files, patterns with ``*``, ``?`` or ``[``, and folders, with all tables at any depth
+    whose name, and those of the folders inside, start with neither a point nor an underscore.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path or pattern names no file.
+    ValueError
+        If a folder holds no table, or a file is no table or named twice.
+    """
+    files: list[Path] = []
+    for path in map(checked_path, paths):
+        if path.is_dir():
+            files += _inside(path)
+        elif path.exists():
+            files.append(path)
+        else:
+            matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+            if not matches:
+                raise FileNotFoundError(f"There is no file {path}; check its name and folder.")
+            plain = [match for match in matches if not match.is_dir()]
+            files += plain or [file for folder in matches for file in _inside(folder)]
+    for path in files:
+        if is_stream(path):
+            raise ValueError(f"{path} can only be read once; save it as a file and scan that.")
+        if scannable_format(path) is None:
+            raise ValueError(f"{path} has no known file extension; name it {KNOWN}; or .xlsx.")
+    ordered = sorted(files)
+    for path, after in pairwise(ordered):
+        if path == after:
+            raise ValueError(f"{path} is named twice; name every file once.")
+    return files
+
+
+def _inside(folder: Path) -> list[Path]:
+    tables = [path for path in sorted(folder.rglob("*")) if _counts(path.relative_to(folder)) and path.is_file()]
+    if not tables:
+        raise ValueError(f"The folder {folder} holds no table; name one with files that end in {KNOWN}.")
+    return tables
+
+
+def _counts(path: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
+    return format_of(path) is not None and not hidden
+
+
+def partitions(paths: Sequence[Path]) -> pl.DataFrame:
+    """The columns that folders named ``column=value`` stand for, one row a file, typed as in a text table.
+
+    Raises
+    ------
+    ValueError
+        If two files are in folders of different columns.
+    """
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        pairs = [part.split("=", 1) for part in path.parent.parts if "=" in part.strip("=")]
+        rows.append({unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs})
+        if rows[-1].keys() != rows[0].keys():
+            raise ValueError(
+                f"{paths[0]} and {path} are in folders of different columns ({', '.join(rows[0]) or 'none'}; "
+                f"{', '.join(rows[-1]) or 'none'}); scan them one by one."
+            )
+    columns = [pl.Series([row[name] for row in rows], dtype=pl.String) for name in rows[0]]
+    return pl.DataFrame([TextType().add(column).alias(name) for name, column in zip(rows[0], columns, strict=True)])
+
+
+def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
+    """The columns of the first file with types that hold the values of all files.
+
+    Raises
+    ------
+    ValueError
+        If a file lacks a column or has one more, or a column has types that do not go together; the message names the
+        two files.
+    """
+    types = dict(schemas[0])
+    homes = dict.fromkeys(types, paths[0])  # of each type
+    for schema, path in zip(schemas[1:], paths[1:], strict=True):
+        if schema == schemas[0]:
+            continue
+        for these, those, lacking, having in ((types, schema, path, paths[0]), (schema, types, paths[0], path)):
+            for name in these:
+                if name not in those:
+                    raise ValueError(
+                        f"{lacking} has no column {name!r}, which {having} has; give all files the same columns."
+                    )
+        for name, dtype in schema.items():
+            both = common_type(types[name], dtype)
+            if both is None:
+                raise ValueError(
+                    f"Column {name!r} is {_said(types[name])} in {homes[name]} and {_said(dtype)} in {path}; "
+                    "give it one type in all files."
+                )
+            if _said(both) != _said(types[name]):
+                homes[name] = path
+            types[name] = both
+    return pl.Schema(types)
+
+
+def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """The type that holds the values of both, None if they do not go together."""
+    if one == other or other == pl.Null:
+        return one
+    if one == pl.Null:
+        return other
+    if one.is_integer() and other.is_integer():
+        return pl.concat((pl.DataFrame(schema={"": dtype}) for dtype in (one, other)), how="vertical_relaxed").dtypes[0]
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64()
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    if one in texts and other in texts:
+        return pl.String() if pl.String in (one, other) else pl.Categorical()
+    if {type(one), type(other)} == {pl.Date, pl.Datetime}:
+        zone = getattr(one, "time_zone", None) or getattr(other, "time_zone", None)
+        return pl.Datetime("us") if zone is None else None
+    if isinstance(one, pl.Datetime) and isinstance(other, pl.Datetime):
+        if (one.time_zone is None) != (other.time_zone is None):
+            return None
+        return pl.Datetime("us", one.time_zone if one.time_zone == other.time_zone else "UTC")
+    if isinstance(one, pl.Duration) and isinstance(other, pl.Duration):
+        return pl.Duration("us")
+    return None
+
+
+def _said(dtype: pl.DataType) -> str:
+    """A type in words."""
+    if dtype.is_numeric():
+        return "a number"
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return "text"
+    if isinstance(dtype, pl.Datetime):
+        return "a date and time" + (" with a time zone" if dtype.time_zone else "")
+    words = {pl.Boolean: "true or false", pl.Date: "a date", pl.Time: "a time of day", pl.Duration: "a duration"}
+    return words.get(type(dtype), str(dtype))
+
+
+def scan_parquet_files(paths: Sequence[Path]) -> Scan:
+    """Scan Parquet files in place.
+
+    Raises
+    ------
+    ValueError
+        If a file is damaged or does not fit the others; the message names it.
+    """
+    states = [FileState.of(path) for path in paths]
+    looks = [look_at(path) for path in paths]
+    schema, constants = with_partitions(unified([schema for schema, _ in looks], paths), paths)
+    files = [
+        DataFile(state.path, state.size, state.changed, n_rows, values)
+        for state, (_, n_rows), values in zip(states, looks, constants, strict=True)
+    ]
+    return Scan(tuple(files), schema)
+
+
+def with_partitions(inside: pl.Schema, paths: Sequence[Path]) -> tuple[pl.Schema, list[tuple[tuple[str, Any], ...]]]:
+    """Return the columns inside the files and those of their folders, with the values of the latter by file."""
+    folders = partitions(paths)
+    folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
+    constants = folders.rows(named=True) if folders.width else [{} for _ in paths]
+    return pl.Schema({**inside, **folders.schema}), [tuple(values.items()) for values in constants]
+
+
+def scannable_format(path: Path) -> str | None:
+    """Return the format of a file that can be scanned, by its name: that of `format_of`, or "Excel"."""
+    return "Excel" if path.suffix.lower() in EXCEL else format_of(path)
+
+
+def lazy_file(path: Path) -> pl.LazyFrame:
+    """Open a Parquet or Arrow file of any name."""
+    source = path if is_utf8(path) else path.open("rb")
+    if format_of(path) == "Parquet":
+        return pl.scan_parquet(source, glob=False, hive_partitioning=False, use_statistics=False)
+    return pl.scan_ipc(source, glob=False, hive_partitioning=False)
+
+
+def look_at(path: Path) -> tuple[pl.Schema, int]:
+    """Return the columns and the number of rows of a Parquet or Arrow file, without reading its rows.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged, or a column has no name of its own.
+    """
+    try:
+        _check_ends(path)
+        query = lazy_file(path)
+        return query.collect_schema(), int(query.select(pl.len()).collect().item())
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
+        ) from error
+    except pl.exceptions.DuplicateError as error:
+        name = re.search("'.*'", str(error), re.DOTALL)
+        column = "name" if name is None else f"column named {name[0]}"
+        raise ValueError(f"{path} has more than one {column}; give every column its own name.") from error
+    except read_errors() as error:
+        raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error
+
+
+def _check_ends(path: Path) -> None:
+    """Raise ValueError for a file that is empty, was cut off, or has another format than its name says."""
+    is_arrow = format_of(path) == "Arrow"
+    magic = b"ARROW1" if is_arrow else b"PAR1"
+    with path.open("rb") as file:
+        begin = file.read(len(magic))
+        file.seek(-min(len(magic), path.stat().st_size), 2)
+        end = file.read()
+    if not begin:
+        raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
+    if is_arrow and begin != magic:  # on which polars panics
+        raise ValueError(
+            f"{path} is not an Arrow file that can be read in pieces; save it as Parquet, or as an Arrow file (a "
+            "stream can only be read from its start)."
+        )
+    if end != magic:
+        kind = "" if is_arrow else "is not a Parquet file, or "
+        raise ValueError(f"{path} {kind}was not written to its end; write it again.")
