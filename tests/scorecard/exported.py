@@ -122,6 +122,20 @@ def _durations() -> tuple[SelectiveNB, pl.DataFrame]:
     return SelectiveNB().fit(frame := pl.DataFrame({"took": took}), y), frame
 
 
+def _far_numbers() -> tuple[SelectiveNB, pl.DataFrame]:
+    """Numbers near the largest and smallest of all, with several cuts each, and special values beside them."""
+    y = _classes(2)
+    rng = np.random.default_rng(10)
+    steps = rng.integers(0, 40, (5, N)).astype(float)
+    y = np.where(rng.random(N) < 0.2, y, (steps // 8).sum(axis=0) % 2 < 1).astype(int)
+    scale = np.array([4e306, 1e300, 1e-300, 5e-324])[:, None]
+    far = (steps[:4] - [[20], [0], [0], [0]] + (y == 1) * 9 * (steps[:4] // 8 % 2)) * scale
+    columns = dict(zip(["largest", "huge", "tiny", "denormal"], far, strict=True))
+    frame = pl.DataFrame({**columns, "special": np.where(steps[4] < 8, -999.0, far[1])})
+    rules = {"special": {"special": {"refused": -999}}}
+    return SelectiveNB("all", levels=rules, pairs=0).fit(frame, y), frame
+
+
 def _labelled() -> tuple[SelectiveNB, pl.DataFrame]:
     model, frame = _all_kinds(labels=["bad", "good"])
     return model.with_labels({"number": {"name": "Ratio", "unit": "%"}, "text": "Word"}), frame
@@ -141,6 +155,7 @@ CASES: dict[str, Callable[[], tuple[SelectiveNB, pl.DataFrame]]] = {
     "nothing": _nothing,
     "durations": _durations,
     "labelled": _labelled,
+    "far numbers": _far_numbers,
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import bayesieve
-from bayesieve import MODLDiscretizer, TableEncoder
+from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
 from bayesieve.engine.files import Mapped
 from bayesieve.table import cautions as rule
 from bayesieve.table.cautions import Caution, issue, silenced, weights_caution
@@ -195,3 +195,25 @@ def test_marks_do_not_depend_on_where_the_rows_are(
         encoder = TableEncoder(pairs="auto")
         encoder.fit_transform_coded(*rows, engine=Mapped(tmp_path))
         assert encoder.marks_ == expected
+
+
+@pytest.mark.parametrize("special", [[-999], {"refused": -999}, {"refused": -999, "unknown": "n.a."}])
+@pytest.mark.parametrize("mark", [None, "counter", "identifier"])
+def test_special_values_are_no_part_of_a_mark(special: Any, mark: str | None) -> None:
+    """Their numbers lie below all floats that are of any use, and whatever is computed from those would overflow."""
+    rng, n = np.random.default_rng(0), 2000
+    values = {None: rng.lognormal(8, 0.5, n).round(), "counter": np.arange(n), "identifier": rng.permutation(n)}
+    number = np.where(rng.random(n) < 0.08, -999, values[mark])
+    y = (rng.random(n) < np.where(number < np.median(number), 0.2, 0.6)).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        model = SelectiveNB(levels={"x": {"special": special}}).fit(pl.DataFrame({"x": number}), y)
+    assert model.encoder_.marks_ == ({} if mark is None else {"x": mark})
+
+
+def test_numbers_too_far_apart_to_subtract_are_no_mark() -> None:
+    rows = np.arange(200)
+    for numbers in ((rows - 100) * 1.7e306, np.where(rows % 2, 1.7e308, -1.7e308), np.sort(rows * 9e305)):
+        with np.errstate(all="raise"):
+            assert rule.mark_of_numbers(numbers, rows) is None

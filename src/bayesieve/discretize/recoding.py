@@ -18,10 +18,10 @@ from bayesieve.discretize.row_blocks import Places
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Rows, Table, Target
-from bayesieve.table.columns import HIGHEST_SPECIAL, Column, special_number
+from bayesieve.table.columns import Column, special_number
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.values import canonical_text
+from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder

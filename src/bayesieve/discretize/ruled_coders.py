@@ -21,9 +21,9 @@ from bayesieve.discretize.value_counts import NEVER, ValueBlocks, ValueCounts
 from bayesieve.parts import is_number
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution
-from bayesieve.table.columns import HIGHEST_SPECIAL, WithSpecial, special_number
+from bayesieve.table.columns import WithSpecial, special_number
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal
+from bayesieve.table.values import HIGHEST_SPECIAL, TEMPORAL, canonical_text, format_temporal
 from bayesieve.words import agreeing, did_you_mean, named
 
 AS_LEARNT = "as learnt"

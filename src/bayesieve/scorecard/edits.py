@@ -21,11 +21,10 @@ from bayesieve.evidence.monotone import monotone as risen, rising_cells
 from bayesieve.parts import is_number, is_sign
 from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, centred, number_variances
 from bayesieve.table import FeatureLevels
-from bayesieve.table.columns import HIGHEST_SPECIAL
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.labels import cut_texts
 from bayesieve.table.text_types import number_of
-from bayesieve.table.values import canonical_text
+from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text
 from bayesieve.words import named
 
 _NOTHING = 1e-12  # nats

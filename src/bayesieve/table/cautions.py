@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from bayesieve.table.values import HIGHEST_SPECIAL
+
 if TYPE_CHECKING:
     from bayesieve.table.columns import Table
     from bayesieve.table.levels import TableLevels
@@ -105,6 +107,7 @@ _ROWS_PER_CATEGORY = 2.0  # at most, in an identifier
 _MOST = 0.75  # of the equal pairs, of the gaps or of the unevenness that chance makes
 _EVEN = 0.15  # largest distance of the distribution of an identifier from an even one
 _CHANCE = 1e-4  # of measurements to be taken for marks
+_WIDEST = 1e100  # half of the range of whole numbers that anything counts with; wider ones overflow
 _STEPS = 1000  # in which a counter is followed down the rows
 _SECONDS = (6.3e8, 2.3e9)  # since 1970, from 1990 to 2042
 _UNITS = (1.0, 1e3, 1e6, 1e9)  # a second
@@ -187,12 +190,17 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
 
 
 def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
-    """What a column of numbers marks, if anything, judged by its ``values``, NaN = missing, in ascending ``rows``."""
-    known = ~np.isnan(values)
+    """What a column of numbers marks, if anything, judged by its ``values`` in ascending ``rows``.
+
+    NaN is missing. Numbers that stand for special values say nothing.
+    """
+    known = values > HIGHEST_SPECIAL
     values, rows = values[known], rows[known]
     if values.size < _FEWEST_ROWS or np.any(values != np.floor(values)):
         return None
     distinct, counts = np.unique(values, return_counts=True)
+    if distinct[-1] / 2 - distinct[0] / 2 > _WIDEST:
+        return None
     if _are_periods(distinct) or _are_seconds(distinct):
         return "date"
     if _rises_evenly(values, rows):
@@ -218,6 +226,7 @@ def _at_a_glance(table: Table, rows: np.ndarray, positions: np.ndarray, n_rows: 
     for begin in range(0, positions.size, at_once):
         some = positions[begin : begin + at_once]
         values = table.numbers_at(rows, some)
+        values = np.where(values > HIGHEST_SPECIAL, values, np.nan)
         whole = np.all((values == np.floor(values)) | np.isnan(values), axis=1)
         some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last
         different = 1 + np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)

@@ -18,6 +18,7 @@ from bayesieve.table import backends
 from bayesieve.table.arrays import as_csc, column_of_csc, type_of_objects
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.values import (
+    HIGHEST_SPECIAL,
     MICROSECONDS_PER_DAY,
     TEMPORAL,
     Scalar,
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
 _READ_AS_TEXT = ("text", "category", "mixed")
-HIGHEST_SPECIAL = -1e308
-"""Special values of a numeric column are read as numbers up to this one, below all others."""
 ALL_WHOLE = 2.0**53
 """Below, floats tell all whole numbers apart."""
 

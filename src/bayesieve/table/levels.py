@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, number, number_to_json, table
-from bayesieve.table.columns import HIGHEST_SPECIAL, Categories, Column, Kind, WithSpecial, special_number
+from bayesieve.table.columns import Categories, Column, Kind, WithSpecial, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import TRUTH_WORDS, other_texts, truth_of
-from bayesieve.table.values import TEMPORAL, Scalar, canonical_text, canonical_value, format_temporal
+from bayesieve.table.values import HIGHEST_SPECIAL, TEMPORAL, Scalar, canonical_text, canonical_value, format_temporal
 from bayesieve.words import ShortRepr, listed, quoted_text
 
 if TYPE_CHECKING:

@@ -1,10 +1,12 @@
-"""`DiscreteNB` and `pair_statistics`, which take codes."""
+"""`DiscreteNB` and `pair_statistics`, which take codes, and numbers of any size."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -124,3 +126,35 @@ def pairs(case: Case) -> None:
         elif found.size and getattr(encoder, "missing", "level") == "level":
             most = np.minimum.outer(found.diagonal(), found.diagonal())
             case.check((found <= most + 1e-9).all(), "no information above the entropy", found)
+
+
+@operation(0.5)
+def far_numbers(case: Case) -> None:
+    """Special values beside numbers of any size: no arithmetic overflows, and programs read them as the model does."""
+    n, rng = case.integer(60, 400), case.rng
+    y = rng.integers(0, 2, n)
+    scale = 10.0 ** rng.uniform(-318, 306)
+    numbers = rng.integers(0, 60, n) * scale + case.pick((0, 25, 30 * scale)) * (y ^ (rng.random(n) < 0.2))
+    numbers = case.pick((numbers, -numbers, np.sort(numbers), numbers - numbers.mean()))
+    numbers[rng.random(n) < 0.1] = case.pick((-999.0, numbers.max(), 5e-324))
+    special = case.pick(({}, {"special": {"refused": float(numbers[0])}}, {"special": [-999.0]}))
+    X = pl.DataFrame({"x": numbers, "z": rng.normal(y)})
+    case.note(f"{scale} {special}")
+    with case.step("fit", must=True):
+        model = bs.SelectiveNB("all", levels={"x": special} if special else None, pairs=0).fit(X, y)
+    p = invariants.probabilities(case, model, X)
+    invariants.explained(case, model, X)
+    invariants.told(case, model, X)
+    with case.step("export", must=True):
+        names: dict[str, Any] = {"__name__": "scoring"}
+        exec(model.export(to="python"), names)
+        found = [[*names["score"](row)["probabilities"].values()] for row in X.iter_rows(named=True)]
+        query = model.export(to="sql", keep=[])
+        script = model.export(to="javascript")
+        with duckdb.connect() as connection:
+            connection.register("data", X)
+            of_query = connection.sql(query).pl().select("p_0", "p_1").to_numpy()
+    case.check(np.allclose(found, p, rtol=0, atol=1e-9), "Python scores as the model does", found)
+    case.check(np.allclose(of_query, p, rtol=0, atol=1e-9), "SQL scores as the model does", of_query)
+    torn = re.search(r"(?<![\w.])\d+\n\s*\d", script)
+    case.check(torn is None, "no number is torn apart", torn)

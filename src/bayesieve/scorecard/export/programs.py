@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
-from textwrap import fill
+from textwrap import TextWrapper
 from typing import Any, ClassVar
 
 from bayesieve.scorecard.export import Export
@@ -152,9 +152,10 @@ class JavaScript(_Program):
 
     @staticmethod
     def scalar(value: Any) -> str:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            whole = float(value).is_integer() and abs(value) > _LARGEST
-            return f"{int(value)}n" if whole else json.dumps(value)
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            return f"{value}n"
+        if isinstance(value, (int, float)):
+            return json.dumps(value)
         text = json.dumps(value, ensure_ascii=not str(value).isprintable())
         return re.sub("<(?=[!/sS])", r"\\u003c", text)  # no tag ends the script that holds the file
 
@@ -209,7 +210,8 @@ def _written(value: Any, scalar: Callable[[Any], str], indent: str = "") -> str:
     if "\n" not in line and len(indent) + len(line) <= _WIDTH:
         return line
     if all(isinstance(one, (int, float)) for one in own):
-        body = fill(", ".join(parts), _WIDTH, initial_indent=inner, subsequent_indent=inner)
+        lines = TextWrapper(_WIDTH, inner, inner, break_long_words=False, break_on_hyphens=False)
+        body = lines.fill(", ".join(parts))
     else:
         body = ",\n".join(inner + part for part in parts)
     return f"{opening}\n{body},\n{indent}{closing}"

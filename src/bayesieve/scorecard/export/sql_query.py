@@ -66,6 +66,8 @@ class Query:
 
     def number(self, value: float | int) -> Any:
         """A literal; of a float with an exponent, without which engines read a decimal."""
+        if self.dialect == "oracle" and value and not 1e-129 < abs(value) < 1e125:  # no literal of Oracle's NUMBER
+            return self.cast(self.text(repr(float(value))), "double")
         text = repr(abs(value))
         literal = exp.Literal.number(text if isinstance(value, int) or "e" in text else f"{text}e0")
         return exp.Neg(this=literal) if value < 0 else literal
