@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import json
 import math
@@ -194,6 +196,10 @@ def test_tables_in_three_formats(tmp_path: Path) -> None:
     assert "a|b, &lt;i&gt;" in page
     assert "<i>" not in page
     assert page.count("<tr>") == page.count("</tr>")
+    style = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    (digest,) = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in style)
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in page
     lines = (tmp_path / "card.md").read_text().splitlines()
     table = [line for line in lines if line.startswith("|")]
     cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -327,6 +329,8 @@ class PointTable(Export):
         texts = Environment(loader=loader, autoescape=escaped, trim_blocks=True, finalize=visible)
         texts.filters |= {"plain": _plain, "count": format_count}
         counts = [name for name in frame.columns if name.startswith("rows_")]
+        style = texts.get_template("points.css").render().encode()
+        texts.globals["style_hash"] = base64.b64encode(hashlib.sha256(style).digest()).decode()
         told = {"facts": facts, "lines": frame.to_dicts(), "card": plan.card, "words": plan.words, "counts": counts}
         return texts.get_template(f"points.{self.format}").render(told)
 
