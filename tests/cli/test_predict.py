@@ -209,6 +209,26 @@ def test_models_that_are_none(fails: Run, model: Path, content: bytes | None, me
         assert message in fails(*command)
 
 
+@pytest.mark.parametrize("positive", [None, "0"])
+def test_reasons_state_the_class_that_they_speak_against(
+    succeeds: Run, german: pl.DataFrame, positive: str | None
+) -> None:
+    """1 means bad: unless a class is chosen, reasons are merits, and a line says so, once for any number of blocks."""
+    german.with_columns(bad=(pl.col("class") == "bad").cast(int)).drop("class").write_csv("bad.csv")
+    chosen = [] if positive is None else ["--positive", positive]
+    succeeds("fit", "bad.csv", "-t", "bad", "-o", "bad", "--no-report", "--selector", "map", *chosen)
+    direction = f"reasons against {positive or 1} of target 'bad'"
+    result = succeeds("predict", "bad/model.json", "bad.csv", "--reasons", 2, "-o", "p.parquet")
+    assert direction in result.stdout.splitlines()
+    assert result.stderr.count("Reasons speak against 1") == (positive is None)
+    result = succeeds("predict", "bad/model.json", "bad.csv", "--reasons", 2)
+    assert direction in result.stderr.splitlines()
+    assert direction not in result.stdout
+    result = succeeds("export", "bad/model.json", "-o", "bad.sql", "--reasons", 2)
+    assert f"-- reasons: against {positive or 1} of target 'bad'" in Path("bad.sql").read_text()
+    assert result.stderr.count("Reasons speak against 1") == (positive is None)
+
+
 def test_reasons_are_columns_of_predictions(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:
     german[:500].write_parquet("one.parquet")
     printed = succeeds("predict", model, GERMAN, "--reasons", 3, "--keep", "age").stdout

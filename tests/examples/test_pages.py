@@ -46,7 +46,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("report.md", 1),
         ("the-model.md", 2),
         ("scorecard.md", 3),
-        ("tutorials/credit.md", 31),
+        ("tutorials/credit.md", 36),
         ("tutorials/campaign.md", 15),
         ("tutorials/engines.md", 16),
         ("tutorials/medicine.md", 24),

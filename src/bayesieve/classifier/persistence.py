@@ -58,6 +58,7 @@ def facts_of(model: SelectiveNB, name: str | None = None) -> dict[str, str]:
         content = "none, as a file cannot hold the model"
     return {
         "model": name or model.target_name_ or "SelectiveNB",
+        **({"target": model.target_name_} if model.target_name_ else {}),
         "exported": utc_now(),
         "bayesieve": __version__,
         "rows": format_count(model.n_rows_),

@@ -22,6 +22,7 @@ from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.recoding import drawn_from_scan
 from bayesieve.parts import is_choice
+from bayesieve.scorecard.direction import POINTS, REASONS, warn_of_direction
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
 from bayesieve.scorecard.reasons import explained_by_column
 from bayesieve.scorecard.record import (
@@ -223,6 +224,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         from bayesieve.scorecard.reasons import reasons_of
 
         check_is_fitted(self, "scorecard_")
+        warn_of_direction(self.scorecard_, [REASONS], target_class)
         found = reasons_of(self.scorecard_, read(self, rows_in_memory(self, X)), n, against, target_class)
         return in_library_of(X, found)
 
@@ -472,6 +474,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         from bayesieve.scorecard.export.point_card import Points
 
         check_is_fitted(self, "scorecard_")
+        warn_of_direction(self.scorecard_, [POINTS])
         options = {"pdo": pdo, "base_score": base_score, "base_odds": base_odds, "max_points": max_points}
         return Points(self.scorecard_, **options, X=X, y=y)
 

@@ -40,6 +40,7 @@ def predict(given: Any) -> None:
     from bayesieve.classifier.scored_files import PredictedRows
     from bayesieve.decision.benefit_classifier import BenefitRule
     from bayesieve.engine.progress import RowProgress
+    from bayesieve.scorecard.direction import REASONS, directions, warn_of_direction
     from bayesieve.table.writing import is_folder
 
     screen, table, output = Screen(given.quiet), given.table, given.output
@@ -65,6 +66,7 @@ def predict(given: Any) -> None:
         kept = [name for name in dict.fromkeys(asked.values()) if name not in results]
         add["asked"] = asked
     if given.reasons:
+        warn_of_direction(model.scorecard_, [REASONS])
         add["add_key"] = f"{add.get('add_key', '')} reasons {given.reasons}"
         add["add"] = partial(reason_columns, model, given.reasons, add.get("add"))
     scored = PredictedRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
@@ -85,6 +87,9 @@ def predict(given: Any) -> None:
             scored.write(stack.enter_context(files.written(output)), progress)
     if not files.to_stdout(output):
         screen.line(f"{plural(source.n_rows, 'prediction')} in {output}")
+    if given.reasons:
+        direction = directions(model.scorecard_, [REASONS], None, model.target_name_)[REASONS]
+        (screen.note if files.to_stdout(output) else screen.line)(f"reasons {direction}")
 
 
 def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from bayesieve.parts import Allowed, Registry, arguments, check_allowed
+from bayesieve.scorecard.direction import directions, warn_of_direction
 from bayesieve.scorecard.export.plan import Plan
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.words import listed, named
@@ -47,6 +48,10 @@ class Export(ABC):
     def write(self, plan: Plan) -> str | bytes:
         """The content of the file."""
 
+    def results(self, card: Scorecard) -> Collection[str]:
+        """Return which of ``"points"`` and ``"reasons"`` the file gives; its head states the class they are about."""
+        return ()
+
 
 @cache
 def targets() -> Registry[Any]:
@@ -73,7 +78,11 @@ def export(
         known = listed([*map(repr, [*allowed, "name", "counts"])], 20)
         raise ValueError(f"The export to {kind.name} has no option {named(unknown)}; it has {known}.")
     try:
-        content: str | bytes = kind(**options).write(Plan.of(card, head, with_counts))
+        writer = kind(**options)
+        results, target_class = writer.results(card), getattr(writer, "target_class", None)
+        warn_of_direction(card, results, target_class)
+        head = {**head, **directions(card, results, target_class, head.get("target"))}
+        content: str | bytes = writer.write(Plan.of(card, head, with_counts))
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"The export to {kind.name} needs {error.name}; install the extra: pip install 'bayesieve[export]'."

@@ -9,16 +9,17 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from typing import Any, ClassVar
 
+from bayesieve.scorecard.direction import POINTS, REASONS, class_in_words
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Plan, Reader
 from bayesieve.scorecard.export.point_card import Points
 from bayesieve.scorecard.reasons import DECIMALS
-from bayesieve.scorecard.record import UNSEEN
+from bayesieve.scorecard.record import UNSEEN, Scorecard
 from bayesieve.table.values import BLANKS
 from bayesieve.words import cut, named, visible
 
@@ -86,6 +87,10 @@ class Excel(Export):
     base_score: float = 600
     base_odds: float = 30
 
+    def results(self, card: Scorecard) -> Collection[str]:
+        has_reasons = self.reasons > 0 and card.position(self.target_class) is not None
+        return [POINTS] * (card.classes.size == 2) + [REASONS] * has_reasons
+
     def write(self, plan: Plan) -> bytes:
         """The content of the workbook."""
         import xlsxwriter
@@ -117,6 +122,7 @@ class _Line:
 class _Sheets:
     def __init__(self, book: Any, plan: Plan, export: Excel) -> None:
         self.plan, self.export, self.is_binary = plan, export, len(plan.classes) == 2
+        self.target = plan.head.get("target")
         names = ("Score", "Scorecard", "Rows", "Work", "Tables")
         self.score, self.card, self.rows, self.work, self.tables = map(book.add_worksheet, names)
         for sheet in (self.work, self.tables):
@@ -132,7 +138,9 @@ class _Sheets:
         self.inputs = {kind: book.add_format({**look, "num_format": own}) for kind, own in kinds.items()}
         self.keys = [self._keys(reader) for reader in plan.readers]
         self.lines = [self._lines(k) for k in range(len(plan.terms))]
-        self.results = [f"Probability of {label}" for label in plan.classes] + ["Points"] * self.is_binary
+        self.results = [f"Probability of {label}" for label in plan.classes]
+        if self.is_binary:
+            self.results.append(f"Points for {class_in_words(plan.classes[plan.card.positive or 0], self.target)}")
 
     def column(self, values: Sequence[Any]) -> str:
         """Write a column of the sheet "Tables", and return its address."""
@@ -288,11 +296,12 @@ class _Sheets:
         line, found, codes = self.scored(0, cells)
         for at, (name, own) in enumerate(zip(self.results, found, strict=True), 3):
             sheet.write_string(at, 3, visible(name), self.wrapped)
-            sheet.write_formula(at, 4, f"={own}", self.percent if name != "Points" else None, line.results[own])
+            sheet.write_formula(at, 4, f"={own}", self.look_of(name), line.results[own])
         target = plan.card.position(self.export.target_class)
         if self.export.reasons and target is not None:
             start = 4 + len(found)
-            sheet.write_string(start, 3, visible(f"Reasons against {plan.classes[target]}"), self.bold)
+            heading = f"Reasons against {class_in_words(plan.classes[target], self.target)}"
+            sheet.write_string(start, 3, heading, self.bold)
             for at, (formula, text) in enumerate(self.reasons(line, codes), start + 1):
                 sheet.write_formula(at, 3, f"={formula}", self.wrapped, text)
         self._write_rows()
@@ -309,14 +318,23 @@ class _Sheets:
             line, found, _ = self.scored(at, {name: f"Rows!${_letters(k)}${at + 1}" for k, name in enumerate(columns)})
             last = f"$A{at + 1}:${_letters(max(0, len(columns) - 1))}{at + 1}"
             for column, (name, own) in enumerate(zip(self.results, found, strict=True), len(columns)):
-                format_ = self.percent if name != "Points" else None
                 formula, result = (f'IF(COUNTA({last})=0,"",{own})', "") if columns else (own, line.results[own])
-                sheet.write_formula(at, column, f"={formula}", format_, result)
+                sheet.write_formula(at, column, f"={formula}", self.look_of(name), result)
+
+    def look_of(self, result: str) -> Any:
+        """The format of the cells of a result."""
+        return None if result.startswith("Points") else self.percent
 
     def _write_card(self) -> None:
         plan, points = self.plan, self.points
         rows = [f"Rows of {label}" for label in plan.classes] if plan.with_counts else []
-        head = ["Feature", "Cell", *(f"Adds to {label}" for label in plan.classes), *["Points"] * self.is_binary, *rows]
+        head = [
+            "Feature",
+            "Cell",
+            *(f"Adds to {label}" for label in plan.classes),
+            *self.results[len(plan.classes) :],
+            *rows,
+        ]
         lines: list[list[Any]] = [[name, text] for name, text in plan.head.items()]
         lines += [[], head, ["", "start", *plan.card.intercept.tolist(), *([points.base] if points else [])]]
         for term in plan.terms:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from bayesieve.scorecard.direction import REASONS
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
 from bayesieve.scorecard.reasons import DECIMALS, columns_in_use, reference_scores
+from bayesieve.scorecard.record import Scorecard
 
 _UNITS = {
     "date": "days since 1970-01-01",
@@ -75,6 +77,9 @@ class Pmml(Export):
 
     reasons: int = 0
     against: Against = "mean"
+
+    def results(self, card: Scorecard) -> Collection[str]:
+        return [REASONS] * (self.reasons > 0)
 
     def write(self, plan: Plan) -> str:
         """The document."""

@@ -17,6 +17,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from bayesieve.parts import Allowed
+from bayesieve.scorecard.direction import POINTS
 from bayesieve.scorecard.edits import joined
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan
@@ -237,7 +238,8 @@ class Points(ShortRepr):
         yield {"feature": feature.name, "cell": UNSEEN, "is_unseen": True, "points": int(points[-1]), **missing}
 
     def _facts(self) -> dict[str, Any]:
-        facts = {name: getattr(self, name) for name in ("base", "slope", "offset", "rounding_error")}
+        facts: dict[str, Any] = {"positive": self.card.classes.tolist()[self.card.positive or 0]}
+        facts |= {name: getattr(self, name) for name in ("base", "slope", "offset", "rounding_error")}
         for line in [] if self.loss_of_rows is None else self.loss_of_rows.to_dicts():
             facts |= {f"{name}_{line['model']}": line[name] for name in ("auc", "log_loss")}
         return facts
@@ -313,6 +315,9 @@ class PointTable(Export):
     max_points: int | None = None
     X: Any = None
     y: Any = None
+
+    def results(self, card: Scorecard) -> Collection[str]:
+        return [POINTS]
 
     def write(self, plan: Plan) -> str:
         points = Points(replace(plan.card, library="polars"), **vars(self))

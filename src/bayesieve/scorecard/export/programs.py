@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from textwrap import TextWrapper
 from typing import Any, ClassVar
 
+from bayesieve.scorecard.direction import REASONS
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
 from bayesieve.scorecard.reasons import reference_scores
-from bayesieve.scorecard.record import UNSEEN
+from bayesieve.scorecard.record import UNSEEN, Scorecard
 
 _WIDTH = 118
 _LARGEST = 2**53 - 1  # of the whole numbers that JavaScript tells apart
@@ -27,6 +28,9 @@ class _Program(Export):
     against: Against = "mean"
     target_class: Any = None
     texts: bool = True
+
+    def results(self, card: Scorecard) -> Collection[str]:
+        return [REASONS]
 
     def write(self, plan: Plan) -> str:
         folder = resources.files("bayesieve.scorecard.export").joinpath("templates")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bayesieve.scorecard.direction import REASONS
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan
+from bayesieve.scorecard.record import Scorecard
 
 TESTED = "bigquery, clickhouse, databricks, duckdb, mysql, oracle, postgres, redshift, snowflake, spark, sqlite, tsql"
 _ALSO = {"mariadb": "mysql", "postgresql": "postgres", "sqlserver": "tsql"}
@@ -94,6 +96,9 @@ class Sql(Export):
         if not all(isinstance(own, str) and all(own.split(".")) for own in (table, view or table)):
             raise ValueError(f"table and view must be names, or names with dots between them, got {table!r}, {view!r}.")
         self.dialect, self.keep = dialect, [self.keep] if isinstance(self.keep, str) else self.keep
+
+    def results(self, card: Scorecard) -> Collection[str]:
+        return [REASONS] * (self.reasons > 0)
 
     def write(self, plan: Plan) -> str:
         """The query, after comments about the model."""
