@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from bayesieve.classifier.predicting import look_at_first_rows, own_columns, prediction_names
+from bayesieve.forking import refuse_fork
 from bayesieve.scorecard.export.plan import Plan, Reader
 from bayesieve.table.backends import type_of_dtype
 from bayesieve.table.cautions import silenced
@@ -86,6 +87,7 @@ def _of_lazy_frame(model: SelectiveNB, frame: pl.LazyFrame) -> pl.LazyFrame:
     import polars as pl
     from polars import selectors
 
+    refuse_fork()
     schema = frame.collect_schema()
     model.scorecard_.reader.check(schema.names())
     # At least one column, so that there are as many predictions as rows.

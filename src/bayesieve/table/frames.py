@@ -11,6 +11,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from bayesieve.forking import refuse_fork
 from bayesieve.table.backends import reader_of, refuse_duplicates
 from bayesieve.table.columns import KINDS, Column, MatrixTable, Table
 from bayesieve.table.scanned import ScannedTable
@@ -221,6 +222,7 @@ def in_library_of(X: Any, frame: Any) -> Any:
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
     """Read ``X``, and let ``estimator`` remember it as `remember_features` does."""
+    refuse_fork()
     table = as_table(X, kinds=kinds)
     remember_features(estimator, table, X)
     return table

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from bayesieve.forking import refuse_fork
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -60,6 +62,7 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     """
     import polars as pl
 
+    refuse_fork()
     if database_in(path):
         from bayesieve.table.scans import scan, scan_to_score
 

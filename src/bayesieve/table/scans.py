@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from bayesieve.forking import refuse_fork
 from bayesieve.table.reading import checked_path, database_in
 from bayesieve.words import listed
 
@@ -221,6 +222,7 @@ def read_rows(slices: Sequence[FileRows], schema: Mapping[str, pl.DataType]) -> 
     """
     import polars as pl
 
+    refuse_fork()
     frames = [_read_file_rows(rows, schema) for rows in slices]
     return frames[0] if len(frames) == 1 else pl.concat([pl.DataFrame(schema=schema), *frames], rechunk=True)
 
@@ -333,6 +335,7 @@ def _scanned(
     """Open or copy the files of a source that is no scan."""
     from bayesieve.table import to_parquet
 
+    refuse_fork()
     parent = None if folder is None else checked_path(folder)
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if isinstance(paths, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in paths):

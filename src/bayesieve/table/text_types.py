@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesieve.forking import FEW_ROWS, refuse_fork
 from bayesieve.parts import is_number
 from bayesieve.table.text_dates import DayMonthOrder, dates, moments
 from bayesieve.table.values import Scalar, canonical_text, format_temporal, number_type, parse_number
@@ -165,6 +166,8 @@ def numbers_of_texts(column: pl.Series, type_: str) -> tuple[np.ndarray, np.ndar
     unreadable : bool array, shape (n_rows,)
         Where a text is neither a number of this type nor missing.
     """
+    if len(column) > FEW_ROWS:
+        refuse_fork()
     cleaned = _without_marks(_trimmed(column))
     numbers = _fast_numbers(cleaned, type_)
     rest = np.flatnonzero(np.isnan(numbers) & cleaned.is_not_null().to_numpy())

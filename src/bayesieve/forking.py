@@ -1,0 +1,66 @@
+"""Forked processes: threads of polars do not survive a fork, and work that is given to them never ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+
+_TASKS = "/proc/self/task"
+_POLARS_THREADS = ("polars-0", "tokio-rt-worker", "async-executor")
+_MOMENT = 0.005  # seconds
+FEW_ROWS = 1000
+"""Rows of a column up to which polars computes in the calling thread."""
+
+
+class _Threads:
+    """Whether this process was forked from one in which threads of polars ran."""
+
+    def __init__(self) -> None:
+        self._before_fork = self.are_lost = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self._look, after_in_child=self._lose)
+
+    def _look(self) -> None:
+        self._before_fork = self.are_lost or _polars_threads_run()
+
+    def _lose(self) -> None:
+        self.are_lost = self._before_fork
+
+
+def _polars_threads_run() -> bool:
+    """Return whether polars has started threads; it does so with its first parallel computation."""
+    if "polars" not in sys.modules:
+        return False
+    if not os.path.isdir(_TASKS):  # only Linux lists the names of threads
+        return True
+    names = _names_of_threads()
+    if names.count(names[0]) > threading.active_count():  # new threads have the name of the process for a moment
+        time.sleep(_MOMENT)
+        names = _names_of_threads()
+    return any(name.startswith(_POLARS_THREADS) for name in names)
+
+
+def _names_of_threads() -> list[str]:
+    """Return the names that the system knows of all threads of this process, the main thread first."""
+    names = []
+    for task in sorted(os.listdir(_TASKS), key=int):
+        # A thread may end meanwhile.
+        with contextlib.suppress(OSError), open(f"{_TASKS}/{task}/comm") as file:
+            names.append(file.read())
+    return names
+
+
+_threads = _Threads()
+
+
+def refuse_fork() -> None:
+    """Raise RuntimeError in a process that was forked after polars started threads, in which its work never ends."""
+    if _threads.are_lost:
+        raise RuntimeError(
+            "This process was forked after polars had started threads, which a fork loses, so that this call would "
+            'never end. Start processes by spawn, as multiprocessing.get_context("spawn") does, or fork before the '
+            "first use of bayesieve or polars."
+        )
