@@ -224,7 +224,8 @@ def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
     >>> named(["a", "b", "c"]), named(["a", "b", "c"], most=2)
     ("'a', 'b' and 'c'", "'a', 'b' and 1 more")
     """
-    return listed([quoted(name) for name in names], most)
+    names = list(names)
+    return listed([*map(quoted, names[:most]), *map(str, names[most:])], most)
 
 
 def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:

@@ -183,3 +183,18 @@ def test_names_that_are_nearly_right_get_a_hint(model: SelectiveNB) -> None:
         SelectiveNB(selector="compresion").fit(frame, y)
     with pytest.raises(ValueError, match=r"There is no feature 'Age' in the model; did you mean 'age'\?"):
         model.plot("Age")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_list_of_all_codes_is_no_identifier_and_need_not_pay_for_its_length() -> None:
+    rng = np.random.default_rng(0)
+    codes = [f"z{k:04d}" for k in range(5000)]
+    at, is_risky = rng.permutation(5000)[:N], rng.random(5000) < 0.5
+    y = (rng.random(N) < np.where(is_risky[at], 0.7, 0.3)).astype(int)
+    frame = pl.DataFrame({"zip": [codes[k] for k in at], "number": rng.normal(size=N) + y})
+    groups = [[codes[k] for k in np.flatnonzero(is_risky == kind)] for kind in (True, False)]
+    fitted = SelectiveNB(levels={"zip": {"groups": groups}}, n_jobs=1).fit(frame, y)
+    assert not {"identifier", "dropped"} & {caution.kind for caution in fitted.cautions_}
+    assert "zip" in fitted.selected_features_
+    free = SelectiveNB(n_jobs=1).fit(frame, y)
+    assert {"identifier"} <= {caution.kind for caution in free.cautions_}

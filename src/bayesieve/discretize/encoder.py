@@ -15,7 +15,7 @@ from bayesieve.counts.row_content import fingerprints
 from bayesieve.discretize import row_blocks
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
-from bayesieve.discretize.criterion import Intervals, Prior, doubtful
+from bayesieve.discretize.criterion import Intervals, Prior, doubtful, part_cost
 from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns, fit_useful
 from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
 from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
@@ -28,7 +28,7 @@ from bayesieve.discretize.row_blocks import (
     ScannedBlocks,
     TableBlocks,
 )
-from bayesieve.discretize.ruled_coders import as_learnt, for_other_rows, rule_cautions, ruled_coders
+from bayesieve.discretize.ruled_coders import Ruled, as_learnt, for_other_rows, rule_cautions, ruled_coders
 from bayesieve.discretize.rules import TableRules
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
@@ -344,14 +344,21 @@ class _EncoderFit:
             self.values = self._read(self.table)
         summed, known = self._with_useful_sums() if len(self.sums) else (self.table, {})
         fitted, codes = self.fit(summed, self.with_coders_of(summed.sums), known)
-        self.marked = self.marks_of(fitted.levels)
         by_hand: tuple[str, ...] = ()
         if self.encoder.rules_ is not None:
             self.learnt = as_learnt(self.table.names, self.coders)
             by_hand = self.encoder.rules_.as_learnt(self.learnt).by_hand
             self.cautions = [*self.cautions, *rule_cautions(self.table, self.coders, fitted.levels, self.learnt)]
+        marks = self.marks_of(fitted.levels)
+        grouped = {name for name, kind in zip(self.table.names, self.table.kinds(), strict=True) if kind != "numeric"}
+        self.marked = {name: mark for name, mark in marks.items() if name not in grouped.intersection(by_hand)}
         if all(getattr(coder, "prior", None) == "sizes" for coder in self.coders):
             saved = fitted.null_costs - fitted.costs
+            # The rows did not choose levels by hand, which need not pay for being chosen among all that are possible.
+            for i, coder in enumerate(self.coders):
+                if isinstance(coder, Ruled) and coder.rule.is_by_hand and not coder.is_as_learnt:
+                    counts = np.asarray(fitted.levels.class_counts(i), dtype=float)
+                    saved[i] = part_cost(counts.sum(axis=0)) - part_cost(counts).sum()
             fitted.levels.doubtful = doubtful(saved, float(self.order.total), fitted.levels.n_constant)
         pairs, is_apart = self.encoder.pairs, self.encoder._numbers_apart
         if not pairs:
@@ -390,7 +397,8 @@ class _EncoderFit:
     def marks_of(self, levels: TableLevels) -> dict[str, Mark]:
         """Columns that mark rows or moments."""
         weight = None if self.weights is None else float(self.weights.sum())
-        return marks(self.table, levels, self.drawn, self.weighing, weight)
+        absent = {i: len(coder.absent) for i, coder in enumerate(self.coders) if isinstance(coder, Ruled)}
+        return marks(self.table, levels, self.drawn, self.weighing, weight, absent)
 
     def drawn(self, most: int) -> np.ndarray:
         """Ascending positions in the table, or the source, of up to ``most`` rows of positive weight."""

@@ -28,7 +28,7 @@ from bayesieve.words import agreeing, did_you_mean, named
 
 AS_LEARNT = "as learnt"
 _FORCED_BINS = 6
-_MOST_COMPARED, _MOST_HINTS = 5000, 20  # values of a column, and values that no row has, that are compared for hints
+_MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # values of a column, and values that no row has, for hints
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
@@ -68,22 +68,23 @@ def rule_cautions(
     for i, coder in enumerate(coders):
         if not isinstance(coder, Ruled) or coder.rule.cells:  # levels of another model may be of other rows
             continue
-        absent, others, where = coder.absent, coder.values, "in groups of"
+        absent, others, where = coder.absent, coder.others, "in groups of"
         if coder.rule.special:
             absent, others, where = *_absent_special(table, i, levels[i]), "special in"
         if absent:
-            near = [canonical_text(value) for value in others[:_MOST_COMPARED]]
-            hints = (did_you_mean(text, near) for text in absent[:_MOST_HINTS])
-            hint = next(filter(None, hints), "check how the column writes it.")
+            few = len(absent) <= _MOST_TYPING_ERRORS  # a list of all codes has more than the rows
+            hints = (did_you_mean(text, others[:_MOST_COMPARED]) for text in absent if few)
+            hint = next(filter(None, hints), agreeing(absent, "check how the column writes [it|them]."))
             values = agreeing(absent, "No row has the [value|values] {} that [is|are]")
-            cautions.append(Caution("no such value", (coder.name,), f"{values} {where} column {coder.name!r}; {hint}"))
+            sentence = f"{values} {where} column {coder.name!r}; {hint}"
+            cautions.append(Caution("no such value", (coder.name,), sentence, warns=few))
     if learnt:
         sentence = f"The levels that were given are those that the rows give in {named(learnt)}."
         cautions.append(Caution(AS_LEARNT, tuple(learnt), sentence, warns=False))
     return cautions
 
 
-def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[str], list[Any]]:
+def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[str], list[str]]:
     """Special values, or names of them in a scanned table, that no row of a column has; its lowest and highest number
     if it is in memory.
     """
@@ -127,8 +128,8 @@ class Ruled:
     """Whether levels by hand are those that the rows give by the rule that they were learnt by."""
     absent: Sequence[str] = ()
     """Values in groups by hand that no row has."""
-    values: Sequence[Any] = ()
-    """Values that rows have, if there are such."""
+    others: Sequence[str] = ()
+    """Values of rows that no group by hand has."""
 
     def __init__(self, base: Any, rule: LevelRule, name: str, type_: str) -> None:
         self.base, self.rule, self.name, self.type = base, rule, name, type_
@@ -275,9 +276,10 @@ class RuledGroups(Ruled, GroupCoder):
     """Groups of the values of one categorical column."""
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        known = {*map(canonical_text, table.values)}
-        more = [text for group in self._texts(table) for text in group if text is not None and text not in known]
-        self.absent, self.values = more, table.values
+        given = {text: None for group in self._texts(table) for text in group if text is not None}
+        known = dict.fromkeys(map(canonical_text, table.values))
+        more = [text for text in given if text not in known]
+        self.absent, self.others = more, [text for text in known if text not in given]
         nothing = np.zeros((len(more), table.counts.shape[1]), dtype=table.counts.dtype)
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 

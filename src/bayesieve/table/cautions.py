@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -121,6 +121,7 @@ def marks(
     drawn: Callable[[int], np.ndarray],
     counted: np.ndarray | None = None,
     weight: float | None = None,
+    absent: Mapping[int, int] | None = None,
 ) -> dict[str, Mark]:
     """The columns of a table that mark rows or moments, by name.
 
@@ -141,6 +142,7 @@ def marks(
     drawn : gives ascending positions of up to a given number of the rows that count.
     counted : positions of the rows that count; None for all.
     weight : of all rows together; None for their number. A category of weight 2 is no identifier: two rows share it.
+    absent : by position of the column, values in groups by hand that no row has.
     """
     from bayesieve.table.scanned import ScannedTable
 
@@ -153,14 +155,16 @@ def marks(
     rows = drawn(MOST_JUDGED_ROWS)
     at = rows if counted is None else np.searchsorted(counted, rows)
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
-    texts = [i for i, kind in enumerate(kinds) if kind == "categorical" and _has_many(levels, i, n_rows)]
+    categorical, absent = [i for i, kind in enumerate(kinds) if kind == "categorical"], absent or {}
+    n_values = {i: _n_categories(levels, i) - absent.get(i, 0) for i in categorical}
+    texts = [i for i, n in n_values.items() if n >= _FEWEST_ROWS and 10 * n >= n_rows]
     if isinstance(table, ScannedTable):  # reads its rows once
         table, rows = table.take(rows), np.arange(rows.size)
     found |= marks_of_numbers(table, numbers, rows, at, n_rows)
     some = table.select(texts).take(rows) if texts else table
     for k, i in enumerate(texts):
         known = float(np.mean(some.column(k).categories().codes >= 0)) * (n_rows if weight is None else weight)
-        found |= {i: "identifier"} if _ROWS_PER_CATEGORY * _n_categories(levels, i) > known else {}
+        found |= {i: "identifier"} if _ROWS_PER_CATEGORY * n_values[i] > known else {}
     return {table.names[i]: found[i] for i in sorted(found)}
 
 
@@ -206,11 +210,6 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
     if _rises_evenly(values, rows):
         return "counter"
     return "identifier" if _are_given_out(distinct, counts) and _are_even(distinct, counts) else None
-
-
-def _has_many(levels: TableLevels, i: int, n_rows: int) -> bool:
-    n = _n_categories(levels, i)
-    return n >= _FEWEST_ROWS and 10 * n >= n_rows
 
 
 def _n_categories(levels: TableLevels, i: int) -> int:
