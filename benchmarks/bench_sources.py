@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,7 +18,7 @@ import polars as pl
 from measuring import Report, in_fresh_process, markdown_table, options
 from tables import mixed_table
 
-SOURCES = ("polars in memory", "Parquet", "Arrow", "CSV", "pyarrow dataset", "polars query", "DuckDB", "Dask", "Spark")
+SOURCES = ("polars in memory", "Parquet", "Arrow", "CSV", "polars query", "DuckDB")
 CODE = "import sys, bench_sources; bench_sources.measure(*sys.argv[1:])"
 
 
@@ -28,26 +27,12 @@ def given(source: str, folder: str) -> Any:
     parquet = f"{folder}/rows.parquet"
     if source == "polars in memory":
         return pl.read_parquet(parquet)
-    if source == "pyarrow dataset":
-        from pyarrow import dataset
-
-        return dataset.dataset(parquet)
     if source == "polars query":
         return pl.scan_parquet(parquet)
     if source == "DuckDB":
         import duckdb
 
         return duckdb.read_parquet(parquet)
-    if source == "Dask":
-        import dask.dataframe
-
-        return dask.dataframe.read_parquet(parquet, split_row_groups=True)
-    if source == "Spark":
-        from pyspark.sql import SparkSession
-
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-        return session.read.parquet(parquet)
     return {"Parquet": parquet, "Arrow": f"{folder}/rows.arrow", "CSV": f"{folder}/rows.csv"}[source]
 
 
@@ -92,7 +77,6 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("table", type=Path, nargs="?")
     parser.add_argument("--target", default="class")
-    parser.add_argument("--spark", action="store_true", help="PySpark, too: its memory is not in this process")
     arguments = parser.parse_args()
     if arguments.table is None:
         frame, y, _ = mixed_table(10_000 if arguments.quick else 1_000_000)
@@ -108,7 +92,7 @@ def main() -> None:
         n_rows = frame.height
         del frame
         rows = []
-        for source in SOURCES if arguments.spark else SOURCES[:-1]:
+        for source in SOURCES:
             result = json.loads(in_fresh_process(CODE, source, folder, arguments.target).splitlines()[-1])
             assert result["rows"] == n_rows
             rows.append([source, *(f"{s:.2f}" for s in result["seconds"]), f"{result['peak']:.0f}"])
@@ -116,8 +100,8 @@ def main() -> None:
     report.add(markdown_table(header, rows))
     report.add(
         "\nProcessor seconds of all threads. A fit counts all columns while it reads them once, and numbers the values "
-        "of rows. Memory is\nthe most that the process needs beyond its imports, before the last of these. Queries of "
-        "polars and DuckDB are copied when rows\nare first read."
+        "of rows. Memory is\nthe most that the process needs beyond its imports, before the last of these. Parquet is "
+        "read in place; all\nothers are copied to Parquet by the scan."
     )
     report.close(("polars", "duckdb", "dask", "pyarrow"))
 

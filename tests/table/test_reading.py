@@ -348,3 +348,10 @@ def test_copies_go_with_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert pl.concat(fewer.blocks())["b"].to_list() == ["x", "y"]
     del fewer
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_decoded_text_is_not_kept_beside_the_copy(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress("a,b\n1,é\n".encode("latin-1")))
+    source = bayesieve.scan(tmp_path / "rows.csv.gz", folder=tmp_path / "copies")
+    assert [path.suffix for path in (tmp_path / "copies").rglob("*.*")] == [".parquet"]
+    assert pl.concat(source.blocks()).rows() == [(1, "é")]

@@ -25,6 +25,8 @@ from bayesieve.table.reading import is_utf8
 from bayesieve.table.text_types import ScoredText, TextType
 from bayesieve.table.to_parquet import batches_of
 
+DECODED = ".text"
+"""Ending of the files of text that had to be decoded."""
 Keep = Callable[[Iterable[bytes]], Path | bytes]
 _SEPARATORS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
@@ -329,7 +331,7 @@ def in_memory(chunks: Iterable[bytes]) -> bytes:
 
 def in_folder(folder: Path, chunks: Iterable[bytes]) -> Path:
     """Keep text in a new file of a folder."""
-    target = folder / f"{len(list(folder.iterdir()))}.text"
+    target = folder / f"{len(list(folder.iterdir()))}{DECODED}"
     with target.open("wb") as file:
         file.writelines(chunks)
     return target

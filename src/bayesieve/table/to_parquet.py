@@ -197,7 +197,7 @@ def copy_files(paths: Sequence[Path], format: str, copies: Copies, levels: Mappi
     ValueError
         If a file is no table or does not fit the others; the message names it and its defect.
     """
-    from bayesieve.table.text_files import text_blocks
+    from bayesieve.table.text_files import DECODED, text_blocks
 
     states = [FileState.of(path) for path in paths]
     with copies.deleted_after_errors():
@@ -217,6 +217,8 @@ def copy_files(paths: Sequence[Path], format: str, copies: Copies, levels: Mappi
             file = copies.write(rows, inside, state)
             state.check_unchanged()
             files.append(DataFile(file.path, file.size, file.changed, file.n_rows, values, state))
+        for decoded in copies.folder.path.glob(f"*{DECODED}"):
+            decoded.unlink()
         return copies.scan(files, schema)
 
 
