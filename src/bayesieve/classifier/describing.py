@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,9 @@ from bayesieve.table.cautions import Caution, association, in_blocks, likeness_o
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import TableLevels, columns_behind
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.words import agreeing, listed, named, plural
+from bayesieve.table.text_forms import TextForm, form_of
+from bayesieve.table.values import canonical_text
+from bayesieve.words import agreeing, listed, named, plural, quoted_text
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -33,6 +35,7 @@ _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
 _SMALL_SHARE = 0.01
 _NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
+_MOST_OTHERS = 5  # values that a caution names
 _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
@@ -198,7 +201,8 @@ def look_over(
     marks : what columns mark, by name: "counter", "identifier" or "date".
     """
     targets = {name for caution in seen if caution.kind == "target" for name in caution.columns}
-    named = {name for caution in seen if caution.kind in ("target", "identifier") for name in caution.columns}
+    explained = ("target", "identifier", "numbers as text")
+    named = {name for caution in seen if caution.kind in explained for name in caution.columns}
     used = [(level, marks.get(level.name)) for level in _used_columns(card)]
     separating = [caution for caution in _separating(card) if targets.isdisjoint(caution.columns)]
     own = [*_nothing_kept(card, trace), *_dropped_levels(card), *_contradicted_signs(card)]
@@ -343,10 +347,13 @@ def table_cautions(table: Any, coded: CodedTable, encoder: Any) -> list[Caution]
         table = table.by_class(coded.rows.runs)
     columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).of_columns)
     target = _copies_of_target(columns)
+    as_categories = {name for name, kind in (encoder.kinds or {}).items() if kind == "categorical"}
+    texts = _numbers_as_text(columns.levels, as_categories)
     return [
         *getattr(encoder, "scan_cautions_", ()),
         *target,
-        *_identifiers(columns, getattr(encoder, "marks_", {})),
+        *texts,
+        *_identifiers(columns, getattr(encoder, "marks_", {}), {c.columns[0] for c in texts}),
         *_copies(columns, {name for caution in target for name in caution.columns}),
     ]
 
@@ -408,14 +415,57 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
     )
 
 
-def _identifiers(columns: _Columns, marks: Mapping[str, str]) -> list[Caution]:
+def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> list[Caution]:
+    """Columns that are read as text, although nearly all of their values are numbers or dates.
+
+    Parameters
+    ----------
+    as_categories : names of columns that the user asks to read as categories.
+    """
+    cautions = []
+    for level in levels.in_objects:
+        if level.groups is None or level.type not in ("text", "mixed") or level.name in as_categories:
+            continue
+        form = form_of([canonical_text(value) for group in level.groups for value in group if value is not None])
+        if form is not None:
+            cautions.append(Caution("numbers as text", (level.name,), _form_sentence(level.name, form)))
+    return cautions
+
+
+def _form_sentence(name: str, form: TextForm) -> str:
+    others = listed([*map(quoted_text, form.others)], _MOST_OTHERS)
+    if form.kind == "number":
+        none = "is no number" if len(form.others) == 1 else "are no numbers"
+        them = "it" if len(form.others) == 1 else "them"
+        return (
+            f"Column {name!r} is read as text: {len(form.others):,} of its {form.n_texts:,} different values {none}, "
+            f"{others}. Give {them} a level, special: {form.others[:_MOST_OTHERS]} in levels= or --levels, which reads "
+            f"the rest as numbers; or correct {them}: --numeric {name} (TableEncoder(kinds={{{name!r}: 'numeric'}})) "
+            "names the line of what is left."
+        )
+    reasons = [f"{others} {'is' if len(form.others) == 1 else 'are'} no {form.kind.split()[-1]}"] if form.others else []
+    if form.kind == "formatted number":
+        return (
+            f"Column {name!r} is read as text: its numbers have thousands separators, decimal commas, or signs of "
+            f"percent or currency, such as {form.example!r}{', and ' + reasons[0] if reasons else ''}. Write them as "
+            "1234.5, or read the column as categorical."
+        )
+    if not form.is_ordered:
+        reasons.insert(0, "the values do not prove one order of day and month")
+    return (
+        f"Column {name!r} is read as text: it holds dates such as {form.example!r}, but {' and '.join(reasons)}. Write "
+        "dates as 2024-12-31."
+    )
+
+
+def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection[str]) -> list[Caution]:
     """Columns that name rows, nearly every one of which has a unique value. Numbers that tell nothing about the classes
     do no harm and are not looked at.
     """
     names = [
         name
         for k, name in enumerate(columns.coded.names[: len(columns.levels)])
-        if marks.get(name) in ("counter", "identifier") and _are_different(columns, k)
+        if marks.get(name) in ("counter", "identifier") and name not in others and _are_different(columns, k)
     ]
     return about_columns(
         "identifier",

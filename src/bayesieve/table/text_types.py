@@ -288,6 +288,11 @@ def _series(texts: list[str]) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
+def trimmed_values(column: pl.Series) -> pl.Series:
+    """Return texts without surrounding blanks, and without those that stand for missing numbers."""
+    return _without_marks(_trimmed(column)).drop_nulls()
+
+
 def _trimmed(column: pl.Series) -> pl.Series:
     trimmed = column.str.strip_chars()
     return trimmed.set(trimmed == "", None)

@@ -1,0 +1,62 @@
+"""Numbers and dates in columns that are read as text, because of some of their values or the form of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bayesieve.table.text_dates import DayMonthOrder, moments
+from bayesieve.table.text_types import trimmed_values
+
+_MOST_OTHERS = 0.1  # share of the different texts that have another form
+_FEWEST = {"number": 10, "formatted number": 10, "date": 3}  # different texts
+# Such as 1,234.5 or 1.234,5 or 12 %.
+_FORMATTED = r"^[€$£]?\s?[+-]?(\d{1,3}([,.'’ \x{a0}\x{202f}]\d{3})+|\d+)([.,]\d+)?\s?[%€$£]?$"
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """The form that at least 90 % of the different texts of a column have.
+
+    Attributes
+    ----------
+    kind : "number", "formatted number" (with thousands separators, decimal commas, signs of percent or currencies) or
+        "date"
+    example : str
+        A text of this form.
+    others : list of str
+        Texts of other forms.
+    n_texts : int
+        Number of different texts, without blanks and marks of missing numbers.
+    is_ordered : bool
+        Whether values prove one order of day and month; True for numbers.
+    """
+
+    kind: Literal["number", "formatted number", "date"]
+    example: str
+    others: list[str]
+    n_texts: int
+    is_ordered: bool = True
+
+
+def form_of(texts: Sequence[str]) -> TextForm | None:
+    """Return the form of the different texts of a column if it is not read as what they are; None for plain text."""
+    import polars as pl
+
+    values = trimmed_values(pl.Series(texts, dtype=pl.String)).unique(maintain_order=True)
+    numbers = values.cast(pl.Float64, strict=False).is_not_null()
+    if numbers.all():  # of no values, too
+        return None
+    formatted = numbers | values.str.contains(_FORMATTED)
+    order = DayMonthOrder()
+    order.add(values)
+    dates = moments(order.to_iso(values, default=True)).is_not_null()
+    for kind, fits in (("number", numbers), ("formatted number", formatted), ("date", dates)):
+        others = values.filter(~fits).to_list()
+        is_odd = bool(others) or kind == "formatted number" or (kind == "date" and not order.is_clear)
+        if is_odd and len(values) >= _FEWEST[kind] and len(others) <= _MOST_OTHERS * len(values):
+            known = values.filter(fits & ~numbers if kind == "formatted number" else fits)
+            is_ordered = kind != "date" or order.is_clear
+            return TextForm(kind, known[0], others, len(values), is_ordered)  # type: ignore[arg-type]
+    return None

@@ -1,0 +1,72 @@
+"""Columns of numbers and dates that are read as text are named, with the values that are to blame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB, TableEncoder
+from bayesieve.table.text_forms import form_of
+
+AMOUNTS = [f"{i + 0.25:.2f}" for i in range(200)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "others"),
+    [
+        ([*AMOUNTS, "12O.5"], "number", ["12O.5"]),
+        ([*AMOUNTS, "unknown", " n.a. ", "NA", ""], "number", ["unknown", "n.a."]),
+        ([*map(str, range(18, 90)), "#VALUE!"], "number", ["#VALUE!"]),
+        ([f"{1000 * i:,}.50" for i in range(1, 30)], "formatted number", []),
+        ([f"{1000 * i:,}".replace(",", ".") + ",5" for i in range(1, 30)], "formatted number", []),
+        ([f"{i} %" for i in range(100)], "formatted number", []),
+        ([f"-€{i}" for i in range(100)], None, []),
+        ([*(f"{i}.5%" for i in range(100)), "none of them"], "formatted number", ["none of them"]),
+        (["03/04/2024", "04/05/2024", "05/06/2024"], "date", []),
+        (["13/04/2024", "04/13/2024", "05/06/2024"], "date", []),
+        ([*(f"{i:02}.11.2024 10:00" for i in range(1, 29)), "soon"], "date", ["soon"]),
+        (AMOUNTS, None, []),
+        ([*AMOUNTS[:8], "x"], None, []),
+        ([*AMOUNTS, *(f"A{i}" for i in range(30))], None, []),
+        (["a", "b", "2024-01-01"], None, []),
+        ([], None, []),
+    ],
+)
+def test_form_of_texts(texts: list[str], kind: str | None, others: list[str]) -> None:
+    form = form_of(texts)
+    assert (None if form is None else form.kind) == kind
+    assert (form.others if form else []) == others
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_remedies_of_numbers_read_as_text(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    amounts = rng.normal(100, 30, 1500).round(2)
+    y = (amounts + rng.normal(0, 20, 1500) > 100).astype(int)
+    texts = np.where(rng.random(1500) < 0.05, "unknown", amounts.astype(str))
+    frame = pl.DataFrame({"amount": texts, "y": y})
+    X = frame.select("amount")
+    (caution,) = (one for one in SelectiveNB().fit(X, y).cautions_ if "amount" in one.columns)
+    assert caution.sentence.startswith("Column 'amount' is read as text: 1 of its")
+    for remedy in (
+        "'unknown'",
+        "special: ['unknown']",
+        "--numeric amount",
+        "TableEncoder(kinds={'amount': 'numeric'})",
+    ):
+        assert remedy in caution.sentence
+    by_levels = SelectiveNB(levels={"amount": {"special": ["unknown"]}}).fit(X, y)
+    expected = by_levels.predict_proba(X)
+    frame.write_csv(path := tmp_path / "rows.csv")
+    row = int(np.flatnonzero(texts == "unknown")[0])
+    for rows in (X, X.to_pandas(), str(path)):
+        assert np.allclose(by_levels.predict_proba(rows), expected)
+    assert np.allclose(by_levels.predict_proba({"amount": "unknown"}), expected[row])
+    by_kind = SelectiveNB(encoder=TableEncoder(kinds={"amount": "numeric"}))
+    with pytest.raises(ValueError, match=f"'amount' is read as a number but row {row} holds 'unknown'"):
+        by_kind.fit(X, y)
+    corrected = X.with_columns(pl.col("amount").replace("unknown", "NA"))
+    assert by_kind.fit(corrected, y).encoder_.levels_[0].kind == "numeric"
