@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from bayesieve import BenefitClassifier, SelectiveNB, profit_figure
 from bayesieve_lab.simulate import donations
@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     print(f"{y.mean():.1%} of {X.height} donors gave, ${gifts[y].mean():.2f} on average; {X.width} columns")
 
     # The size of a gift is estimated from earlier gifts.
-    past = make_column_transformer(("passthrough", ["last_gift", "average_gift"]))
+    past = FunctionTransformer(lambda X: X.select("last_gift", "average_gift").to_numpy())
     model = BenefitClassifier(
         SelectiveNB("map", calibrate=False), benefit=BENEFIT, amount_estimator=make_pipeline(past, LinearRegression())
     )

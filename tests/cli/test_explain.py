@@ -13,19 +13,38 @@ from bayesieve import load
 from tests.cli.conftest import GERMAN, Run
 
 
-def test_a_row_in_print(succeeds: Run, model: Path) -> None:
-    lines = succeeds("explain", model, GERMAN, "--rows", "0").stdout.splitlines()
-    assert lines[0] == "row 0: predicted good"
-    assert re.fullmatch(r"P\(good\) = 0\.\d{4}, P\(bad\) = 0\.\d{4}", lines[1])
-    assert lines[2] == "contributions to the log probability of each class, in nats:"
-    assert lines[4].split() == ["feature", "value", "level", "weight", "good", "bad", "difference"]
-    assert lines[5].split()[0] == "prior"
-    assert lines[-1].split()[0] == "total"
-    numbers = np.array([[float(number) for number in line.split()[-3:]] for line in lines[5:]])
-    assert numbers[:-1].sum(axis=0) == pytest.approx(numbers[-1], abs=2e-3)
-    size = np.abs(numbers[1:-1, 2])
-    assert (np.diff(size) <= 0).all()
-    assert len(lines) == 5 + 1 + load(model).n_features_selected_ + 1
+@pytest.mark.parametrize(("row", "predicted", "other"), [(0, "good", "bad"), (1, "bad", "good")])
+@pytest.mark.parametrize("against", [None, "good", "bad"])
+def test_a_row_in_print(
+    succeeds: Run, model: Path, german: pl.DataFrame, row: int, predicted: str, other: str, against: str | None
+) -> None:
+    """The lines are those of `explain` in Python, with its cells; they are about the same class in any row."""
+    options = () if against is None else ("--against", against)
+    lines = succeeds("explain", model, GERMAN, "--rows", row, *options).stdout.splitlines()
+    assert lines[0] == f"row {row}: predicted {predicted}"
+    assert re.fullmatch(rf"P\({predicted}\) = 0\.\d{{4}}, P\({other}\) = 0\.\d{{4}}", lines[1])
+    shown = "bad against good" if against == "good" else "good against bad"
+    assert lines[2] == f"contributions to the log odds of {shown}, in nats:"
+    assert lines[4].split() == ["feature", "value", "cell", "contribution"]
+    fitted = load(model)
+    frame = fitted.explain(german[row : row + 1].drop("class"), against=against or "bad")
+    frame = frame.sort(pl.col("contribution").abs(), descending=True, maintain_order=True)
+    printed = [re.split(r"  +", line) for line in lines[5:]]
+    assert printed[0] == ["prior", f"{frame['prior'][0]:+.4f}"]
+    of_features = frame.select("feature", pl.col("cell"), pl.col("contribution")).rows()
+    found = [(name, cell, number) for name, _, cell, number in printed[1:-1]]
+    assert found == [(name, cell, f"{number:+.4f}") for name, cell, number in of_features]
+    assert len(found) == fitted.n_features_selected_
+    total = frame["prior"][0] + frame["contribution"].sum()
+    assert printed[-1] == ["total", f"{total:+.4f}"]
+
+
+def test_the_frame_may_be_against_a_class(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:
+    expected = load(model).explain(german.drop("class"), against="good")
+    for rows in ((), ("--rows", "0-999")):
+        succeeds("explain", model, GERMAN, "--against", "good", "-o", "e.parquet", *rows)
+        assert pl.read_parquet("e.parquet").equals(expected)
+    assert "There is no class 'goof'; did you mean 'good'?" in fails("explain", model, GERMAN, "--against", "goof")
 
 
 def test_the_frame_adds_up(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
@@ -112,5 +131,10 @@ def test_three_classes_or_no_features(succeeds: Run) -> None:
         lines = succeeds("explain", "bayesieve-output/model.json", table, "--rows", "1").stdout.splitlines()
         assert lines[0] == "row 1: predicted v"
         assert lines[1].count("P(") == 2 + len(features)
-        assert lines[4].split()[-3] == "v"
+        assert lines[4].split()[3:] == (["u", "v", "w"] if features else ["contribution"])
         assert [line.split()[0] for line in lines[5:]] == ["prior", *features, "total"]
+        result = succeeds("explain", "bayesieve-output/model.json", table, "--rows", "1", "--against", "v")
+        of = "each class" if features else "u"
+        assert f"log odds of {of} against v, in nats" in result.stdout
+        numbers = np.array([line.split()[-1 - len(features) :] for line in result.stdout.splitlines()[5:]], dtype=float)
+        assert numbers[:-1].sum(axis=0) == pytest.approx(numbers[-1], abs=2e-3)

@@ -72,6 +72,6 @@ def test_boosted_selection() -> None:
 def test_decisions(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     exec("\n".join(blocks("decisions.md")[:2]), names)
-    assert len(capsys.readouterr().out.splitlines()) == len(shown("decisions.md"))
+    assert capsys.readouterr().out.splitlines() == shown("decisions.md")
     assert names["earned"] > 0 > names["curve"].profit[-1]
     assert names["recalibrated"].predict_proba(names["test"].drop("class")).shape == (400, 2)

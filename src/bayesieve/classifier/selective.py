@@ -26,7 +26,7 @@ from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import copy_features, is_scan, library_of
-from bayesieve.table.target import class_position, side_of
+from bayesieve.table.target import as_sample_weight, class_position, side_of
 from bayesieve.words import did_you_mean, named
 
 if TYPE_CHECKING:
@@ -239,7 +239,8 @@ class SelectiveNB(Predicting):
         options = steps.coding_options_of(self, encoder, selector, engine)
         with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
             coded = encoder.fit_transform_coded(rows.table, rows.target, rows.weights, **options)
-        seen, groups = table_cautions(rows.table, coded, encoder), rows.groups
+        given = weights_caution(as_sample_weight(rows.weights, coded.n_rows))
+        seen, groups = [given, *table_cautions(rows.table, coded, encoder)], rows.groups
         encoder._library = library_of(X)
         del rows, X  # the columns of the table may be copies
         coded, moved = steps.with_offset(self, with_benefit(coded, benefit, selector), offset)
@@ -261,7 +262,7 @@ class SelectiveNB(Predicting):
         selector = self._new_selector()
         if self.normalize and coded.weights is not None:
             raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
-        self._learn(coded, encoder, selector)
+        self._learn(coded, encoder, selector, seen=[weights_caution(coded.weights)])
         return self
 
     def new_encoder(self) -> Any:
@@ -286,7 +287,7 @@ class SelectiveNB(Predicting):
         selector: CodedSelector,
         *,
         target_name: str | None = None,
-        seen: Sequence[Caution] = (),
+        seen: Sequence[Caution | None],
         groups: Any = None,
         moved: Any = 0.0,
     ) -> None:
@@ -313,7 +314,7 @@ class SelectiveNB(Predicting):
         self.selector_, self.encoder_, self.trace_, self.scorecard_ = selector, encoder, selector.trace_, card
         self.trace_.library = card.library
         self.classes_, self.target_name_ = card.classes, target_name
-        seen = [caution for caution in (weights_caution(coded.weights), *seen) if caution is not None]
+        seen = [caution for caution in seen if caution is not None]
         self.cautions_ = look_over(card, selector.trace_, getattr(encoder, "marks_", {}), seen)
 
     def edit(self) -> ModelEditor:

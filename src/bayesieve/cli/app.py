@@ -185,6 +185,7 @@ EXPLAIN = {
         MODEL,
         TABLE,
         Option("--rows ROWS", "Rows, from 0, such as 0,5,10-12; by default the first 3, or all with --output."),
+        Option("--against CLASS", "Show contributions to the log odds of the other classes against this one."),
         Option(
             "--output -o FILE",
             "CSV, TSV, Parquet or Arrow file to write, a line per row, class and feature; - is CSV on standard output.",
@@ -198,7 +199,8 @@ EXPLAIN = {
 def explain(given: Any) -> None:
     """Explain the prediction of rows of TABLE.
 
-    Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total.
+    Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total. For
+    two classes, the printed lines show the log odds of the positive class.
     """
 
 

@@ -121,11 +121,12 @@ def explain(given: Any) -> None:
     files.check_output(given.output)
     screen, table, output = Screen(), given.table, given.output
     model = files.read_model(given.model, screen)
+    against = None if given.against is None else _class_named(given.against, model)
     source = files.source_to_score(model, table, output, screen)
     ids = _ids(model, source, table, screen)
     if given.rows is None and output is not None:
         with files.locating(table), compiling.announced(screen):
-            _write_all(model, source, output, ids)
+            _write_all(model, source, output, ids, against)
         _end(source.n_rows, output, screen)
         return
     chosen = list(range(min(_FIRST, source.n_rows))) if given.rows is None else chosen_rows(given.rows, source.n_rows)
@@ -134,17 +135,27 @@ def explain(given: Any) -> None:
     what = f"Explaining {plural(len(chosen), 'row')} ..."
     with files.locating(table, rows=chosen), compiling.announced(screen), screen.working(what):
         explanation = replace(model.explanation(X, by="score"), rows=chosen)
-        probability = model.predict_proba(X)
     if output is not None:
-        files.write_frame(_identified(explanation, block, ids), output)
+        shown = explanation if against is None else explanation.against(against)
+        files.write_frame(_identified(shown, block, ids), output)
         _end(len(chosen), output, screen)
         return
+    if against is None and explanation.classes.size == 2:  # one number says it all: the log odds of the positive class
+        against = model.classes_.tolist()[1 - model.scorecard_.positive]
+    shown = explanation if against is None else explanation.against(against)
     for at in range(len(chosen)):
         own = ", ".join(f"{visible(name)} {shorten(visible(block[name][at]), _MOST_VALUE)}" for name in ids)
-        _show_row(screen, explanation, probability[at], at, f" ({own})" if own else "")
+        _show_row(screen, explanation, shown, against, at, f" ({own})" if own else "")
     if given.rows is None and source.n_rows > len(chosen):
         more = format_count(source.n_rows - len(chosen))
         screen.note(f"{more} rows more: choose with --rows, or write all with --output")
+
+
+def _class_named(text: str, model: Any) -> Any:
+    """Return the class with this text; CommandError unless there is one."""
+    classes = {str(label): label for label in model.classes_.tolist()}
+    require_choice(text, classes, "class")
+    return classes[text]
 
 
 def levels(given: Any) -> None:
@@ -223,7 +234,7 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
     return pl.DataFrame([frame["row"], *own, *frame.drop("row")])
 
 
-def _write_all(model: Any, source: Scan, output: Path, ids: list[str]) -> None:
+def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: Any) -> None:
     """Explain all rows, block by block."""
     from bayesieve.classifier.predicting import own_columns
     from bayesieve.engine.progress import RowProgress
@@ -234,6 +245,7 @@ def _write_all(model: Any, source: Scan, output: Path, ids: list[str]) -> None:
         for block in source.blocks(block_rows=_BLOCK_ROWS):
             with rows_from(at):
                 explanation = model.explanation(own_columns(model, block), by="score")
+            explanation = explanation if against is None else explanation.against(against)
             write(_identified(replace(explanation, rows=list(range(at, at + block.height))), block, ids))
             at += block.height
             progress(block.height)
@@ -276,32 +288,42 @@ def chosen_rows(text: str, n_rows: int) -> list[int]:
     return list(dict.fromkeys(rows))
 
 
-def _show_row(screen: Screen, explanation: Any, probability: Any, at: int, identifier: str) -> None:
-    """Print the evidence for the predicted class of a row against the runner-up, the strongest first."""
+def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: int, identifier: str) -> None:
+    """Print the prediction of a row and its contributions, the strongest first.
+
+    Parameters
+    ----------
+    shown : the explanation, or its log odds ``against`` a class.
+    """
+    probability, labels = explanation.all_probabilities()[at], [visible(label) for label in explanation.classes]
     order = sorted(range(len(probability)), key=lambda j: (-probability[j], j))
-    two, labels = order[:2], [visible(label) for label in explanation.classes]
     if at:
         screen.line()
-    screen.line(f"row {explanation.rows[at]}{identifier}: predicted {labels[two[0]]}", "bold")
+    screen.line(f"row {explanation.rows[at]}{identifier}: predicted {labels[order[0]]}", "bold")
     screen.line(first_of([f"P({labels[j]}) = {probability[j]:.4f}" for j in order]))
-    screen.line("contributions to the log probability of each class, in nats:")
+    titles = [visible(label) for label in shown.classes]
+    is_single, what = len(titles) == 1, "log probability of each class"
+    if against is not None:
+        what = f"log odds of {titles[0] if is_single else 'each class'} against {visible(against)}"
+    screen.line(f"contributions to the {what}, in nats:")
     screen.line()
-    parts = explanation.contributions[at]
-    size = parts.max(axis=1) - parts.min(axis=1)
-    rows = [["prior", "", "", "", *_compared(explanation.prior, two)]]
+    likeliest = np.argsort(-shown.all_probabilities()[at], kind="stable")[:_MOST_CLASSES]
+    columns = sorted(likeliest.tolist())
+
+    def numbers_of(nats: Any) -> list[Any]:
+        return [*(f"{nats[j]:+.4f}" for j in columns), *([float(nats[0])] if is_single else [])]
+
+    contributions = shown.contributions[at]
+    size = np.abs(contributions).max(axis=1, initial=0.0)
+    rows = [["prior", "", "", *numbers_of(shown.prior)]]
     for k in sorted(range(len(size)), key=lambda k: (-size[k], k)):
-        value = shorten(visible(_value(explanation.values[at, k])), _MOST_VALUE)
-        level, weight = shorten(visible(explanation.levels[at, k]), _MOST_LEVEL), f"{explanation.weights[k]:.3f}"
-        rows.append([(explanation.names or explanation.features)[k], value, level, weight, *_compared(parts[k], two)])
-    rows.append(["total", "", "", "", *_compared(explanation.joint_log_proba()[at], two)[:-1], None])
-    titles = [shorten(labels[j], _MOST_TITLE) for j in two]
-    columns = [*map(Column, ("feature", "value", "level")), *numbers("weight", *titles, "difference")]
-    screen.table([*columns, Column("", bar=True)], rows, strong=(len(rows) - 1,))
-
-
-def _compared(nats: Any, two: Sequence[int]) -> list[Any]:
-    first, second = (float(nats[j]) for j in two)
-    return [f"{first:.4f}", f"{second:.4f}", f"{first - second:+.4f}", first - second]
+        value = shorten(visible(_value(shown.values[at, k])), _MOST_VALUE)
+        cell = shorten(visible(shown.cells[at, k]), _MOST_LEVEL)
+        rows.append([(shown.names or shown.features)[k], value, cell, *numbers_of(contributions[k])])
+    rows.append(["total", "", "", *numbers_of(shown.joint_log_proba()[at])])
+    heads = ["contribution"] if is_single else [shorten(titles[j], _MOST_TITLE) for j in columns]
+    bar = [Column("", bar=True)] * is_single
+    screen.table([*map(Column, ("feature", "value", "cell")), *numbers(*heads), *bar], rows, strong=(len(rows) - 1,))
 
 
 def _value(value: str | None) -> str:

@@ -25,10 +25,14 @@ _LEAST_SHARE = 0.15  # of the distinct rows of that class
 _FEWEST_VALUES = 20  # of the numeric column by which copies are recognised, and
 _LEAST_DISTINCT = 0.5  # for each distinct row
 _FEWEST_EXPECTED = 10.0  # pairs of equal rows whose classes would differ by chance, for their absence to mean something
+_FEWEST_JOINED, _MORE_EXPECTED = 100, 30.0  # the same where rows are not equal in all columns
+_LEAST_JOINED = 0.25  # rows that repeat others, for each row, if they differ in some columns
 _MOST_DIFFERENT = 0.3  # pairs of copies whose classes differ, for each one that would by chance
 _MOST_OF_ONE_ROW = 5  # copies that count in these sums
 _DENSE = 0.5  # gaps between neighbouring values that are about the smallest gap, in a column of few possible values
 _GLANCE_COLUMNS, _GLANCE_ROWS = 64, 1000
+_TOGETHER = 1.05  # distinct pairs of values of two columns that were copied together, for each value of one
+_MOST_OF_ONE_VALUE = 0.1  # rows with one value; a value of more rows, such as 0, is no single measurement
 _HASHED_ROWS = 1 << 18  # of a scan, in which equal rows are looked for
 _FEWEST_EQUAL = 3  # values, at a glance, in a column that may be copied
 _NEARLY_ALL = 0.9  # rows with a text of their own, in a column of identifiers
@@ -86,11 +90,12 @@ def scan_caution(
     numbers = {names[i]: own for i, own in enumerate(columns) if isinstance(own.values, np.ndarray)}
     whole = {name: own for name, own in numbers.items() if own.upper is None}
     copied = [name for name, own in whole.items() if are_copies(own.values, own.counts, in_sample=True)]
-    if copied:
-        n_rows = whole[copied[0]].counts.sum()
-        return _scan_caution(float(n_rows - len(whole[copied[0]].values)), float(n_rows), copied)
-    gridded = {name: own.n_distinct for name, own in numbers.items() if own.upper is not None}
-    if row_hashes is None or not gridded:
+    n_values = [len(whole[name].values) for name in copied]
+    if np.count_nonzero(np.array(n_values) * _TOGETHER >= max(n_values, default=0)) > 1:
+        n_rows = float(whole[copied[0]].counts.sum())
+        if n_rows - max(n_values) >= _LEAST_JOINED * n_rows:
+            return _scan_caution(n_rows - max(n_values), n_rows, copied)
+    if row_hashes is None:
         return None
     # Rows of the lowest hashes, with all copies: a sample of the distinct rows.
     one_in = np.uint64(max(1, row_hashes.size // _HASHED_ROWS))
@@ -101,9 +106,10 @@ def scan_caution(
     distinct, group = np.unique(row_hashes[few], return_inverse=True)
     counts = np.bincount(group * rows.n_classes + classes, minlength=distinct.size * rows.n_classes)
     share = 1.0 - distinct.size / max(1, few.size)
-    apart = [name for name, n in gridded.items() if n >= _LEAST_DISTINCT * (1.0 - share) * row_hashes.size]
-    # Any order of the rows will do: neighbours are then drawn at random.
-    if not apart or not are_copies(distinct.astype(np.float64), counts.reshape(-1, rows.n_classes), in_sample=True):
+    n_distinct = {name: len(own.values) if own.upper is None else own.n_distinct for name, own in numbers.items()}
+    apart = [name for name, n in n_distinct.items() if n >= _LEAST_DISTINCT * (1.0 - share) * row_hashes.size]
+    # Neighbours are drawn at random: whatever the order of the rows, that of their hashes is one.
+    if not apart or not are_copies(distinct.astype(np.float64), counts.reshape(-1, rows.n_classes)):
         return None
     return _scan_caution(share * row_hashes.size, row_hashes.size, apart)
 
@@ -172,41 +178,59 @@ def _joined_rows(
     rows: np.ndarray | None,
     columns: Sequence[int],
     n_jobs: int | None,
-) -> Repeats:
+) -> Repeats | None:
     """Rows that are equal in these columns, as those of one customer are after a join with orders."""
     classes = _chosen(target.codes, rows)
     hashes = _chosen(fingerprints(table.select(columns), n_jobs), rows)
     group = np.unique(hashes, return_inverse=True)[1]
     cells = group.astype(np.int64) * target.n_classes + classes
+    distinct = np.unique(cells)
+    if distinct.size > (1.0 - _LEAST_JOINED) * cells.size:
+        return None
     own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows), shared=True)
     names = tuple(table.names[i] for i in columns)
-    return Repeats(_spread(own, rows, table.n_rows), own.size, own.size - np.unique(cells).size, names, False)
+    return Repeats(_spread(own, rows, table.n_rows), own.size, own.size - distinct.size, names, False)
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
-    """Numeric columns whose equal values in a sample of rows are of one class, unlike neighbouring values."""
+    """Numeric columns that were copied together, by a sample of rows: equal values are of one class, unlike
+    neighbouring values, and rows that share the value of one column share those of the others.
+    """
     numeric, sample = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"], _shuffled(sample)
     # In a wide table, a few columns show whether to look at the others.
     first = numeric[:: max(1, -(-len(numeric) // _GLANCE_COLUMNS))]
-    found = _copied(table, target, sample, first)
-    return found + _copied(table, target, sample, sorted(set(numeric).difference(first))) if found else []
-
-
-def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> list[int]:
-    found, some = [], np.array(columns, dtype=np.int64)
-    if some.size == 0:
+    groups = _copied(table, target, sample, first)
+    if len(groups) > 1 and len(first) < len(numeric):
+        groups |= _copied(table, target, sample, sorted(set(numeric).difference(first)))
+    if not groups:
         return []
+    finest = max(groups.values(), key=lambda group: int(group.max()))
+    n_groups = int(finest.max()) + 1
+    together = []
+    for i, group in groups.items():
+        pairs = finest * (int(group.max()) + 1) + group
+        if np.unique(pairs[(finest >= 0) & (group >= 0)]).size <= _TOGETHER * n_groups:
+            together.append(i)
+    return together if len(together) > 1 else []
+
+
+def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
+    """For each of these columns that may be copied the number of the value of each row, -1 if missing."""
+    found, some = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
+    if some.size == 0:
+        return found
     glance = np.sort(table.numbers_at(sample[:_GLANCE_ROWS], some), axis=1)
     n_equal = np.count_nonzero(glance[:, 1:] == glance[:, :-1], axis=1)
     n_distinct = np.count_nonzero(~np.isnan(glance), axis=1) - n_equal
-    for i in some[(n_equal >= _FEWEST_EQUAL) & (n_distinct >= _FEWEST_VALUES)].tolist():
-        values = table.select([i]).take(sample).column(0).numbers()
-        known = ~np.isnan(values)
-        values, group = np.unique(values[known], return_inverse=True)
+    for i in some[(n_equal >= _FEWEST_EQUAL) & (n_distinct >= _FEWEST_JOINED)].tolist():
+        numbers = table.select([i]).take(sample).column(0).numbers()
+        known = ~np.isnan(numbers)
+        values, group = np.unique(numbers[known], return_inverse=True)
         cells = group * target.n_classes + target.codes[sample[known]].astype(np.int64)
         counts = np.bincount(cells, minlength=values.size * target.n_classes).reshape(values.size, -1)
         if are_copies(values, counts, in_sample=True):
-            found.append(i)
+            found[i] = np.full(sample.size, -1)
+            found[i][known] = group
     return found
 
 
@@ -238,10 +262,13 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
     values = values[order]
     differs = np.concatenate([[True], values[1:] != values[:-1], [True]])
     unique = differs[1:] & differs[:-1]  # other rows with the value explain no copies, as those of 0 in counts
-    if np.count_nonzero(unique) < max(_FEWEST_VALUES, _LEAST_DISTINCT * values.size):
+    fewest, least_expected = (_FEWEST_JOINED, _MORE_EXPECTED) if in_sample else (_FEWEST_VALUES, _FEWEST_EXPECTED)
+    if np.count_nonzero(unique) < max(fewest, _LEAST_DISTINCT * values.size):
         return False
     counts, values = counts[order[unique]].astype(np.float64), values[unique]
     n_rows, shares = counts.sum(axis=1), counts / counts.sum(axis=1, keepdims=True)
+    if in_sample and n_rows.max() > _MOST_OF_ONE_VALUE * n_rows.sum():
+        return False
     copied, of_class = n_rows > 1, counts.argmax(axis=1)
     n_copied = np.bincount(of_class[copied], minlength=counts.shape[1])
     n_distinct = np.bincount(of_class, minlength=counts.shape[1])
@@ -253,7 +280,7 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
     expected = pairs @ (1 - (shares * nearby).sum(axis=1))
     equal = (counts * (counts - 1)).sum(axis=1) / np.maximum(n_rows * (n_rows - 1), 1.0)
     different = pairs @ (1 - equal)
-    if expected >= _FEWEST_EXPECTED:
+    if expected >= least_expected:
         return bool(different <= _MOST_DIFFERENT * expected)
     if in_sample or different > _MOST_DIFFERENT * expected:
         return False

@@ -112,26 +112,27 @@ def residuals(joint, classes, weights):
 
 
 @jit
-def loss_by_factor(evidence, log_prior, factor, classes, weights):
+def loss_by_factor(evidence, prior, factor, classes, weights):
     """Sum of weight * -log P(own class) where the log joint is prior + factor * evidence, with its first and second
-    derivative by the factor: mean of the evidence under P less that of the own class, and variance of it.
+    derivative by the factor: mean of the evidence under P less that of the own class, and variance of it. The
+    ``prior`` is (n_rows, n_classes), or (1, n_classes) if it is the same for all rows.
     """
     n_rows, n_classes = evidence.shape
     loss, slope, curvature = 0.0, 0.0, 0.0
     for i in range(n_rows):
-        largest = -math.inf
+        line, largest = i if len(prior) > 1 else 0, -math.inf
         for j in range(n_classes):
-            largest = max(largest, log_prior[j] + factor * evidence[i, j])
+            largest = max(largest, prior[line, j] + factor * evidence[i, j])
         total, first, second = 0.0, 0.0, 0.0
         reference = evidence[i, classes[i]]  # differences to it, so that squares do not cancel
         for j in range(n_classes):
-            share = math.exp(log_prior[j] + factor * evidence[i, j] - largest)
+            share = math.exp(prior[line, j] + factor * evidence[i, j] - largest)
             away = evidence[i, j] - reference
             total += share
             first += share * away
             second += share * away * away
         mean = first / total
-        loss += weights[i] * (math.log(total) + largest - log_prior[classes[i]] - factor * reference)
+        loss += weights[i] * (math.log(total) + largest - prior[line, classes[i]] - factor * reference)
         slope += weights[i] * mean
         curvature += weights[i] * (second / total - mean * mean)
     return loss, slope, curvature

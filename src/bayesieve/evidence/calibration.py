@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from bayesieve.counts import CodedTable, Smoothing
@@ -348,17 +348,10 @@ class LeaveOneOutLoss:
         """
         from bayesieve.evidence._kernels import loss_by_factor
 
-        rows, evidence = self.rows, self.evidence(weights)
-        if rows.offset is not None:
-
-            def loss_by(factor: float) -> float:
-                return loss_of(factor * evidence + self.prior, rows.classes, rows.weights)[0]
-
-            found = minimize_scalar(loss_by, bounds=(_LEAST_FACTOR, 1.0), options={"xatol": _SAME_FACTOR})
-            return float(found.fun), float(found.x)
+        rows, evidence, prior = self.rows, self.evidence(weights), np.atleast_2d(self.prior)
         low, high, factor = _LEAST_FACTOR, 1.0, 1.0
         for _ in range(_MOST_STEPS):
-            loss, slope, curvature = loss_by_factor(evidence, self.log_prior, factor, rows.classes, rows.weights)
+            loss, slope, curvature = loss_by_factor(evidence, prior, factor, rows.classes, rows.weights)
             if factor == 1.0 and slope <= 0.0:
                 break  # the optimum is above 1
             low, high = (low, factor) if slope > 0.0 else (factor, high)

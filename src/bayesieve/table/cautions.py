@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bayesieve.table.columns import Table
     from bayesieve.table.levels import TableLevels
 
-_FAR_FROM_ONE = 10.0  # a mean weight this many times larger or smaller than 1 is a scale, not a number of repeats
+_FEWEST_PER_ROW, _MOST_PER_ROW = 0.5, 1.5  # mean weights beyond which weights are a scale, not numbers of rows
 _OURS = ("bayesieve", "sklearn")
 
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
@@ -83,7 +83,7 @@ def weights_caution(weights: np.ndarray | None) -> Caution | None:
         return None
     n_rows = int(np.count_nonzero(weights))
     mean = float(weights.sum()) / n_rows
-    if 1 / _FAR_FROM_ONE <= mean <= _FAR_FROM_ONE:
+    if _FEWEST_PER_ROW <= mean <= _MOST_PER_ROW:
         return None
     effect = "informative features look uninformative" if mean < 1 else "chance looks like information"
     return Caution(
