@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.feature_selection import RFE, SelectFromModel
 
 from bayesieve import SelectiveNB
 from tests.report.markup import payload
@@ -27,8 +28,21 @@ def table() -> tuple[pl.DataFrame, list[str]]:
 def test_pairs_come_after_the_columns() -> None:
     model = SelectiveNB(pairs=PAIRS).fit(*table())
     assert model.selected_features_[0] == "left × right"
-    assert model.feature_weights_.shape == model.feature_importances_.shape == (5,)
+    assert model.feature_weights_.shape == (5,)
     assert model.n_features_in_ == 3
+    by_feature = {row["feature"]: row["importance"] for row in model.summary().to_dicts()}
+    of_pairs = [0.5 * by_feature["left × right"], 0.5 * by_feature["town × left"]]
+    expected = [by_feature["left"] + sum(of_pairs), by_feature["town"] + of_pairs[1], by_feature["right"] + of_pairs[0]]
+    np.testing.assert_allclose(model.feature_importances_, expected)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+def test_scikit_learn_selects_columns_by_importances() -> None:
+    X = np.random.default_rng(1).normal(size=(N, 5))
+    y = (X[:, 1] + X[:, 3] + 0.5 * X[:, 0] * X[:, 2] > 0).astype(int)
+    model = SelectiveNB(n_jobs=1)
+    for selector in (RFE(model, n_features_to_select=2), SelectFromModel(model, threshold=0.2)):
+        assert selector.fit(X, y).get_support().tolist() == [False, True, False, True, False]
 
 
 def test_contributions_add_up_and_both_values_are_shown() -> None:

@@ -175,7 +175,7 @@ def summarise(model: SelectiveNB) -> Any:
             "kind": [level.kind for level in levels],
             "weight": model.feature_weights_,
             "level_score": model.encoder_.level_scores_,
-            "importance": model.feature_importances_,
+            "importance": [feature.importance for feature in card.features],
             "n_levels": [level.n_levels for level in levels],
             **monotone,
         }

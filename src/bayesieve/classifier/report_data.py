@@ -326,7 +326,8 @@ def of_features(
     ``others`` are rows by cell and class, by position of a feature.
     """
     place, card = _place(model, positive), model.scorecard_
-    weights, importances, words = model.feature_weights_, model.feature_importances_, Wording.of(card)
+    weights, words = model.feature_weights_, Wording.of(card)
+    importances = np.array([feature.importance for feature in card.features])
     side, levels = side_of(model.classes_, place), model.encoder_.levels_
     order = np.lexsort((-model.encoder_.level_scores_, -weights, -importances))
     features = tuple(

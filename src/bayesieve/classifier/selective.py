@@ -111,8 +111,9 @@ class SelectiveNB(Predicting):
         Names of the features in the model, those whose contributions are not all zero, most important first.
     n_features_selected_, n_rows_ : int
         Their number, and that of the training rows.
-    feature_importances_ : float array, shape (n_features,)
-        Share of the evidence that comes from each feature: its mean absolute contribution over the training rows.
+    feature_importances_ : float array, shape (n_features_in_,)
+        Share of the contributions that comes from each input column: mean absolute contributions over the training
+        rows. A pair counts half to each of its columns; ``summary`` lists the importance of every feature.
     scorecard_ : Scorecard
         The fitted model as plain arrays: an intercept, and a table of contributions for each feature.
     edits_ : tuple of Edit
@@ -314,8 +315,8 @@ class SelectiveNB(Predicting):
         self.selector_, self.encoder_, self.trace_, self.scorecard_ = selector, encoder, selector.trace_, card
         self.trace_.library = card.library
         self.classes_, self.target_name_ = card.classes, target_name
-        seen = [caution for caution in seen if caution is not None]
-        self.cautions_ = look_over(card, selector.trace_, getattr(encoder, "marks_", {}), seen)
+        of_table = [caution for caution in seen if caution is not None]
+        self.cautions_ = look_over(card, selector.trace_, getattr(encoder, "marks_", {}), of_table)
 
     def edit(self) -> ModelEditor:
         """Edit the fitted model by hand: levels, contributions, texts; see `ModelEditor`. Its ``done`` gives a new
@@ -424,7 +425,7 @@ class SelectiveNB(Predicting):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        return np.array([feature.importance for feature in self.scorecard_.features])
+        return self.scorecard_.column_importances
 
     @property
     def selected_features_(self) -> list[str]:

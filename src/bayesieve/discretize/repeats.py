@@ -21,12 +21,11 @@ from bayesieve.words import named
 REPEATED = "repeated rows"
 """The kind of the caution."""
 _FEWEST_COPIED = 10  # rows of a class that have copies, and
-_LEAST_SHARE = 0.15  # of the distinct rows of that class
+_LEAST_SHARE = 0.25  # rows that repeat others, for each row of that class; fewer do little harm
 _FEWEST_VALUES = 20  # of the numeric column by which copies are recognised, and
 _LEAST_DISTINCT = 0.5  # for each distinct row
 _FEWEST_EXPECTED = 10.0  # pairs of equal rows whose classes would differ by chance, for their absence to mean something
 _FEWEST_JOINED, _MORE_EXPECTED = 100, 30.0  # the same where rows are not equal in all columns
-_LEAST_JOINED = 0.25  # rows that repeat others, for each row, if they differ in some columns
 _MOST_DIFFERENT = 0.3  # pairs of copies whose classes differ, for each one that would by chance
 _MOST_OF_ONE_ROW = 5  # copies that count in these sums
 _DENSE = 0.5  # gaps between neighbouring values that are about the smallest gap, in a column of few possible values
@@ -93,7 +92,7 @@ def scan_caution(
     n_values = [len(whole[name].values) for name in copied]
     if np.count_nonzero(np.array(n_values) * _TOGETHER >= max(n_values, default=0)) > 1:
         n_rows = float(whole[copied[0]].counts.sum())
-        if n_rows - max(n_values) >= _LEAST_JOINED * n_rows:
+        if n_rows - max(n_values) >= _LEAST_SHARE * n_rows:
             return _scan_caution(n_rows - max(n_values), n_rows, copied)
     if row_hashes is None:
         return None
@@ -185,7 +184,7 @@ def _joined_rows(
     group = np.unique(hashes, return_inverse=True)[1]
     cells = group.astype(np.int64) * target.n_classes + classes
     distinct = np.unique(cells)
-    if distinct.size > (1.0 - _LEAST_JOINED) * cells.size:
+    if distinct.size > (1.0 - _LEAST_SHARE) * cells.size:
         return None
     own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows), shared=True)
     names = tuple(table.names[i] for i in columns)
@@ -271,9 +270,9 @@ def are_copies(values: np.ndarray, counts: np.ndarray, in_sample: bool = False) 
         return False
     copied, of_class = n_rows > 1, counts.argmax(axis=1)
     n_copied = np.bincount(of_class[copied], minlength=counts.shape[1])
-    n_distinct = np.bincount(of_class, minlength=counts.shape[1])
+    repeated = np.bincount(of_class, n_rows - 1, counts.shape[1])
     least = 0.0 if in_sample else _LEAST_SHARE
-    if not np.any(n_copied >= np.maximum(_FEWEST_COPIED, least * n_distinct)):
+    if not np.any((n_copied >= _FEWEST_COPIED) & (repeated >= least * np.bincount(of_class, n_rows, counts.shape[1]))):
         return False
     pairs = np.minimum(n_rows - 1, _MOST_OF_ONE_ROW) * copied
     nearby = (np.roll(shares, 1, axis=0) + np.roll(shares, -1, axis=0)) / 2

@@ -271,6 +271,17 @@ class Scorecard(ShortRepr):
         importances = np.array([feature.importance for feature in self.used_features])
         return self.used[np.argsort(-importances, kind="stable")]
 
+    @property
+    def column_importances(self) -> np.ndarray:
+        """(n_columns,) importances of the columns of the training table; features of several columns, such as pairs,
+        count equally to each of them, as in `reasons_of`.
+        """
+        position, importances = {name: i for i, name in enumerate(self.columns)}, np.zeros(len(self.columns))
+        for feature in self.used_features:
+            for name in feature.columns:
+                importances[position[name]] += feature.importance / len(feature.columns)
+        return importances
+
     @cached_property
     def tables(self) -> CellTables:
         """The contributions of the features in the model as one table."""
