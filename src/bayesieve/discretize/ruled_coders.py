@@ -111,13 +111,13 @@ def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, 
     """The coder of other rows of the column at position ``i``, which these levels were fitted to: values in groups by
     hand are those of the column, whichever of them other rows lack.
     """
-    if is_as_learnt:
-        return _free(coder)
+    coder = _free(coder) if is_as_learnt else coder
     if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
         return coder
     level = levels[i]
-    groups = tuple(tuple(None if v is None else level._category(v) for v in group) for group in coder.rule.groups)
-    return RuledGroups(coder.base, replace(coder.rule, groups=groups), coder.name, coder.type)
+    given: Any = level.groups if coder.rule.is_fixed else coder.rule.groups  # other values are known, too
+    groups = tuple(tuple(None if v is None else level._category(v) for v in group) for group in given)
+    return RuledGroups(coder.base, replace(coder.rule, groups=groups), coder.name, coder.type, are_categories=True)
 
 
 class Ruled:
@@ -131,8 +131,9 @@ class Ruled:
     others: Sequence[str] = ()
     """Values of rows that no group by hand has."""
 
-    def __init__(self, base: Any, rule: LevelRule, name: str, type_: str) -> None:
+    def __init__(self, base: Any, rule: LevelRule, name: str, type_: str, *, are_categories: bool = False) -> None:
         self.base, self.rule, self.name, self.type = base, rule, name, type_
+        self.are_categories = are_categories
 
     supervised = property(lambda self: self.base.supervised and not self.rule.is_fixed)
     prior = property(lambda self: self.base.prior)
@@ -247,7 +248,7 @@ class RuledIntervals(Ruled, IntervalCoder):
 
     def _found(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
         """Cut points that the other coder finds, more of them if levels would have too many rows."""
-        if len(low) < 2:
+        if len(low) < 2 or not counts.any():
             return []
         nothing = np.zeros(counts.shape[1], dtype=counts.dtype)
         values = ValueCounts(low, counts, nothing, None if np.array_equal(low, high) else high, len(low))
@@ -276,10 +277,13 @@ class RuledGroups(Ruled, GroupCoder):
     """Groups of the values of one categorical column."""
 
     def with_values(self, table: ValueCounts) -> ValueCounts:
-        given = {text: None for group in self._texts(table) for text in group if text is not None}
-        known = dict.fromkeys(map(canonical_text, table.values))
-        more = [text for text in given if text not in known]
-        self.absent, self.others = more, [text for text in known if text not in given]
+        texts, groups, learnt = [*map(canonical_text, table.values)], self._texts(table), self.rule.learnt
+        known, given = {None, *texts}, {text for group in groups for text in group}
+        self.absent = [text for group in groups for text in group if text not in known]  # type: ignore[misc]
+        self.others = [text for text in texts if text not in given]
+        if learnt is not None and learnt.groups is not None:
+            groups += _free(self)._texts(table)
+        more = list(dict.fromkeys(text for group in groups for text in group if text not in known))
         nothing = np.zeros((len(more), table.counts.shape[1]), dtype=table.counts.dtype)
         return replace(table, values=[*table.values, *more], counts=np.concatenate([table.counts, nothing]))
 
@@ -287,6 +291,8 @@ class RuledGroups(Ruled, GroupCoder):
         """The groups by hand, each value as the text of the category of the column that it stands for, as values of a
         file do; None for missing values, and a value that is no category as it is.
         """
+        if self.are_categories:
+            return [list(group) for group in self.rule.groups or ()]
         levels = FeatureLevels(self.name, "categorical", self.type, None, ((*table.values, None),), 0)
         texts = [
             list(dict.fromkeys(None if value is None else levels._category(value) for value in group))
@@ -341,6 +347,8 @@ class RuledGroups(Ruled, GroupCoder):
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
         """The groups as the other coder joins them; missing values stay apart if they are."""
         others, alone = _apart(groups, missing)
+        if len(others) < 2:
+            return groups
         table = ValueCounts(list(range(len(others))), _class_counts(others, counts, None), np.zeros_like(counts[0]))
         found = [np.concatenate([others[k] for k in own]) for own in self.base.fit_values(table, apart=True).groups]
         left = np.setdiff1d(np.concatenate(others), np.concatenate(found))  # groups without rows
@@ -361,6 +369,8 @@ class RuledGroups(Ruled, GroupCoder):
                 raise refusal(self.name, f"has no value {rule.missing!r} that missing values could join")
             groups = [np.append(group, missing) if target in group else group for group in groups]
         given, (groups, alone) = groups, _apart(groups, missing)
+        if not groups:
+            return given
         sums = _class_counts(groups, counts)
         least = self.least_rows(sums, counts.sum())
         if rule.is_fixed:

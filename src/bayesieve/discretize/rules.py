@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -116,8 +117,9 @@ class LevelRule:
         of_numbers = next((option for option in _OF_NUMBERS if getattr(self, option) not in (None, ())), None)
         if self.groups is not None and of_numbers:
             raise refusal(name, f"has both groups of categories and {of_numbers!r} of numbers; leave one out")
-        by_hand = self.groups if self.cuts is None else (*self.cuts, None)
-        if by_hand is not None and not self.coarsen and most is not None and len(by_hand) > most:
+        by_hand: Any = None if self.groups is None else [group for group in self.groups if group != (None,)]
+        by_hand = by_hand if self.cuts is None else (*self.cuts, None)
+        if by_hand is not None and not (self.coarsen or self.cells) and most is not None and len(by_hand) > most:
             raise refusal(name, f"has {len(by_hand)} levels by hand but max_levels={most}; set coarsen, or join some")
         if by_hand is not None and self.max_rows is not None:
             raise refusal(name, "has levels by hand, which max_rows would split; leave one out")
@@ -224,25 +226,25 @@ def levels_to_yaml(
         if level.name not in one
     }
     note = f"# In one level: {', '.join(map(_in_comment, one))}\n" if one else ""
-    return note + write_yaml(written)
+    return note + write_yaml(_without_quotes(written))
 
 
 def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
     """The levels of a column, and what its rule asks beyond them; levels that rows gave are learnt again from them."""
     by_hand = {"cuts", "groups"}.intersection(given) and not given.get("coarsen")
-    names = ("include", "unseen", "cells") if is_edited else ("include", "unseen", "cells", "min_rows", "max_levels")
-    kept = {name: given[name] for name in names if given.get(name) and (name != "cells" or by_hand)}
+    kept = {name: True for name in ("include", "unseen", "cells") if given.get(name) and (name != "cells" or by_hand)}
+    kept |= {"max_levels": given["max_levels"]} if kept.get("cells") and given.get("max_levels") else {}
     kept |= {"missing": given["missing"]} if given.get("missing") in ("apart", "unseen") else {}
     written = kept | _written(level, sign)
     if is_edited or (by_hand and not given.get("learnt")):
         return written
-    learnt = given.get("learnt", given)
-    return written | {"learnt": learnt or True}
+    return written | {"learnt": given.get("learnt", given) or True}
 
 
 def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
     if level.groups is not None:
-        return {"groups": [[_category_to_yaml(value) for value in group] for group in level.groups]}
+        groups = [[value if value is None else canonical_text(value) for value in group] for group in level.groups]
+        return {"groups": groups}
     cuts = [_cut_to_yaml(cut, level.type) for cut in level.own_cuts.tolist()]
     written: dict[str, Any] = {"cuts": cuts}
     if level.special:
@@ -269,10 +271,18 @@ def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
     return {"missing": alone} | written | cells
 
 
-def _category_to_yaml(value: object) -> Any:
-    """A category as the text by which it is compared, without quotes if it is a number."""
-    plain = None if value is None else _plain(value)
-    return plain if plain is None or type(plain) in (int, float) else canonical_text(plain)
+def _without_quotes(given: Any) -> Any:
+    """What a file shall hold, with texts that numbers are written as in place of these, which need no quotes."""
+    if isinstance(given, Mapping):
+        return {name: _without_quotes(value) for name, value in given.items()}
+    if isinstance(given, (list, tuple)):
+        return [_without_quotes(value) for value in given]
+    if isinstance(given, str):
+        for kind in (int, float):
+            with suppress(ValueError):
+                if str(kind(given)) == given:
+                    return kind(given)
+    return given
 
 
 def _in_comment(name: str) -> str:
