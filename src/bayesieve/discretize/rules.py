@@ -216,7 +216,8 @@ def levels_to_yaml(
     """The levels of columns as a file that `TableRules` reads, with what the ``rules`` ask beyond levels; other columns
     in one level are in a comment. Levels of ``edited`` columns need not keep to the sizes that the rules ask for.
     """
-    columns, given = columns_of(levels), {} if rules is None else rules.given
+    columns, asked = columns_of(levels), {} if rules is None else rules.given
+    given = {level.name: _with_moments(asked[level.name], level.type) for level in columns if level.name in asked}
     one = [level.name for level in columns if level.n_levels == 1 and not given.get(level.name)]
     written = {
         level.name: given[level.name]
@@ -227,6 +228,17 @@ def levels_to_yaml(
     }
     note = f"# In one level: {', '.join(map(_in_comment, one))}\n" if one else ""
     return note + write_yaml(_without_quotes(written))
+
+
+def _with_moments(given: Mapping[str, Any], type_: str) -> dict[str, Any]:
+    """A rule with numbers that stand for moments written with a point, so that they are read as such."""
+    if type_ not in TEMPORAL:
+        return dict(given)
+    point: dict[str, Any] = {name: float(given[name]) for name in ("missing",) if is_number(given.get(name))}
+    if given.get("cuts"):
+        point["cuts"] = [float(cut) if is_number(cut) else cut for cut in given["cuts"]]
+    learnt = given.get("learnt")
+    return {**given, **point} | ({"learnt": _with_moments(learnt, type_)} if isinstance(learnt, Mapping) else {})
 
 
 def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, Any], is_edited: bool) -> dict[str, Any]:
