@@ -600,7 +600,8 @@ def predicted(
             return of_cells(card, np.array(one, dtype=np.int64).reshape(-1, 1))
         table = read(model, X)
         codes, unseen = card.reader.code(table, model.n_jobs)
-        warn_of_unseen(model.scorecard_, table, unseen)
+        if unseen.any():
+            warn_of_unseen(card, table, unseen)
         return card.tables.joint(codes) if of_cells is None else of_cells(card, codes)
     source = scan_for(model, X)
     results: list[np.ndarray] = []

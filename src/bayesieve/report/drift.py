@@ -35,8 +35,8 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
     known = zip(frame["psi"], frame["psi_chance"], strict=True)
     frame["beyond"] = [psi if psi is not None and psi > (chance or 0.0) else 0.0 for psi, chance in known]
     caption = (
-        "PSI of each feature on the levels of the model; the colour is full from 0.25 on, and pale if chance alone may "
-        "give as much."
+        "PSI of each feature on the levels of the model; values in no level count as one more. The colour is full from "
+        "0.25 on, and pale if chance alone may give as much."
     )
     drawing = template("drift") if len(set(frame["by"])) <= _MOST_PERIODS else {}
     heads = {name: name.replace("_", " ") for name in shown}
