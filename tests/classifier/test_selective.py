@@ -79,7 +79,7 @@ def test_only_averaging_by_compression_is_calibrated_unless_told() -> None:
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_predictions_are_those_of_naive_bayes_on_the_codes(selector: str) -> None:
-    model = SelectiveNB(selector, pairs=0, calibrate="weights").fit(frame(), labels())
+    model = SelectiveNB(selector, pairs=0, calibrate="weights", smoothing=0.5).fit(frame(), labels())
     codes = TableEncoder().fit_transform(frame(), labels())
     levels = [level.n_levels for level in model.encoder_.levels_]
     options = {"smoothing": model.smoothing_, "feature_weights": model.feature_weights_}
@@ -295,16 +295,16 @@ def test_an_interrupted_calibration_keeps_the_search(monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr(calibration, "CalibrationRows", interrupt)
         with pytest.warns(UserWarning, match=r"^Calibration was interrupted: the model keeps .* search, and") as caught:
-            model = SelectiveNB().fit(frame(), labels())
+            model = SelectiveNB(smoothing=0.001).fit(frame(), labels())
     assert caught[0].filename == __file__
     assert model.trace_.complete
-    search = CompressionAveraging(n_starts=model.trace_.n_starts)
-    expected = SelectiveNB(search, calibrate=False).fit(frame(), labels())
+    search = CompressionAveraging(n_starts=model.trace_.n_starts, smoothing=0.001)
+    expected = SelectiveNB(search, smoothing=0.001, calibrate=False).fit(frame(), labels())
     np.testing.assert_array_equal(model.feature_weights_, np.round(expected.feature_weights_, 9))
     np.testing.assert_allclose(model.predict_proba(frame()), expected.predict_proba(frame()), rtol=0, atol=1e-8)
     monkeypatch.setattr(calibration, "fit_weights", interrupt)
     with pytest.warns(UserWarning, match=r"search times 0\.\d+, and may be overconfident"):
-        model = SelectiveNB().fit(frame(), labels())
+        model = SelectiveNB(smoothing=0.001).fit(frame(), labels())
     assert 0 < model.weight_factor_ < 1
     np.testing.assert_array_equal(model.feature_weights_, model.weight_factor_ * np.round(expected.feature_weights_, 9))
 

@@ -20,7 +20,7 @@ def test_info(succeeds: Run, model: Path) -> None:
     assert facts["written by"] == f"bayesieve {bayesieve.__version__}"
     assert facts["target"] == "'class', 2 classes: good 70.0 %, bad 30.0 %"
     assert facts["trained on"] == "1,000 rows, 20 features"
-    assert facts["smoothing"] == "m-estimate"
+    assert facts["smoothing"].startswith("observed and expected rows of each level with ")
     assert facts["calibration"].startswith("evidence of the levels, and of parts of them, fitted to the rows")
     fitted = bayesieve.load(model)
     assert [line.split()[0] for line in lines[9:]] == fitted.selected_features_

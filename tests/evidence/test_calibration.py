@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from bayesieve import DiscreteNB, MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable, Smoothing, log_probabilities
+from bayesieve.counts.contingency import Shrinkage
 from bayesieve.evidence import calibration
 from bayesieve.evidence.calibration import (
     PRIOR_DEVIATION,
@@ -38,7 +39,7 @@ def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.n
 
 
 def loss_of(coded: CodedTable, smoothing: Smoothing = "m-estimate") -> LeaveOneOutLoss:
-    model = DiscreteNB(smoothing=smoothing).fit(coded)
+    model = DiscreteNB().fit(coded)
     rows = CalibrationRows(coded, np.arange(coded.n_features)).few
     return LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, smoothing)
 
@@ -46,6 +47,14 @@ def loss_of(coded: CodedTable, smoothing: Smoothing = "m-estimate") -> LeaveOneO
 def fitted(loss: LeaveOneOutLoss, averaged: np.ndarray) -> tuple[np.ndarray, float]:
     _, factor = loss.least_by_factor(averaged)
     return fit_weights(loss, averaged, factor), factor
+
+
+def shrunk_ratios(here: np.ndarray, classes: np.ndarray, n_classes: int, smoothing: Shrinkage) -> np.ndarray:
+    """Logarithms of (observed + c) / (expected + c) rows of each class among the rows ``here``."""
+    of_class = np.bincount(classes, minlength=n_classes)
+    expected, observed = of_class * here.mean(), np.bincount(classes[here], minlength=n_classes)
+    prior = smoothing.rows / n_classes / (1 + (n_classes * expected / 20) ** 3 if smoothing.fades else 1)
+    return np.log((observed + prior) / (expected + prior))
 
 
 def slow_loss(coded: CodedTable, weights: np.ndarray, smoothing: Smoothing = "m-estimate") -> float:
@@ -57,6 +66,9 @@ def slow_loss(coded: CodedTable, weights: np.ndarray, smoothing: Smoothing = "m-
         joint = prior.copy()
         for k in range(coded.n_features):
             levels, classes = coded.codes[k][others], coded.class_codes[others]
+            if isinstance(smoothing, Shrinkage):
+                joint += weights[k] * shrunk_ratios(levels == coded.codes[k][row], classes, n_classes, smoothing)
+                continue
             alpha, beta = (1 / n, n_classes / n) if smoothing == "m-estimate" else (smoothing, None)
             if beta is None:
                 beta = alpha * coded.n_levels[k]
@@ -67,7 +79,7 @@ def slow_loss(coded: CodedTable, weights: np.ndarray, smoothing: Smoothing = "m-
     return total
 
 
-@pytest.mark.parametrize("smoothing", ["m-estimate", 0.25])
+@pytest.mark.parametrize("smoothing", ["m-estimate", 0.25, Shrinkage(1.0, fades=True), Shrinkage(4.0, fades=False)])
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(1, 4))
 @settings(max_examples=15)
 def test_every_row_is_predicted_from_all_others(
@@ -129,7 +141,7 @@ def test_the_smoothing_that_predicts_the_rows_best_takes_the_place_of_the_m_esti
     averaged = np.full(5, 0.8)
     found = calibrated(coded, averaged)
     least = {choice: loss_of(coded, choice).least_by_factor(averaged)[0] for choice in SMOOTHINGS}
-    assert found.smoothing == min(least, key=least.get) != "m-estimate"
+    assert found.smoothing == min(least, key=least.get)
     assert calibrated(coded, averaged, 0.01).smoothing == 0.01  # what was asked for is kept
 
 
@@ -213,7 +225,7 @@ def test_what_is_interrupted_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(found.weights, whole.factor * averaged)
     assert (found.factor, found.smoothing, found.complete) == (whole.factor, whole.smoothing, False)
     monkeypatch.setattr(LeaveOneOutLoss, "least_by_factor", interrupt)
-    assert calibrated(coded, averaged) == CalibratedWeights(averaged, 1.0, "m-estimate", complete=False)
+    assert calibrated(coded, averaged) == CalibratedWeights(averaged, 1.0, SMOOTHINGS[0], complete=False)
 
 
 def test_calibration_ends_when_the_time_is_up() -> None:
@@ -250,7 +262,8 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
     assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
     folds = calibration._folds(coded, np.arange(5))
     loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], np.log([0.5, 0.5]), 1.0)
-    expected = np.zeros((y.size, 2))
+    expected, in_none = np.zeros((y.size, 2)), np.zeros((4, y.size), dtype=bool)
+    tables: list[list[np.ndarray]] = [[] for _ in range(4)]
     for number in range(calibration.FOLDS):
         own = folds == number
         assert abs(own.sum() - y.size / calibration.FOLDS) <= 2
@@ -258,8 +271,13 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
         fit = encoder.fit_transform_coded(X.filter(~own), y[~own])
         part = encoder.transform_coded(X.filter(own))
         for k in range(4):
-            logs = np.vstack([log_probabilities(fit.counts.feature(k), y.size, 1.0), np.zeros((1, 2))])
+            counts = fit.counts.feature(k)
+            logs = np.vstack([log_probabilities(counts, y.size, 1.0), np.zeros((1, 2))])
             expected[own] += logs[part.codes[k]]
+            in_none[k, own] = part.codes[k] == len(counts)
+            tables[k].append(np.repeat(logs[:-1], counts.sum(axis=1).astype(int), axis=0))
+    for k in range(4):  # values in no level add the mean
+        expected[in_none[k]] += np.concatenate(tables[k]).mean(axis=0)
     found = np.diff(loss.evidence(np.array([1.0, 1.0, 1.0, 1.0, 0.0])), axis=1)
     np.testing.assert_allclose(found, np.diff(expected, axis=1), rtol=0, atol=1e-10)
 

@@ -13,6 +13,8 @@ import polars as pl
 from sklearn.base import clone
 
 import bayesieve
+from bayesieve.classifier.fit_steps import wanted_fit
+from bayesieve.counts.contingency import Shrinkage
 from tests.fuzz.case import Case
 from tests.fuzz.libraries import number_of_rows, take
 
@@ -209,6 +211,29 @@ def cloned(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]
     with case.step("fit a clone", must=True):
         q = copy.set_params(n_jobs=case.pick((1, 2, 3))).fit(*again).predict_proba(X)
     case.same(q, p, "a clone with another number of threads")
+
+
+def neutral(case: Case, model: Any) -> None:
+    """Levels without training rows and values in no level add exactly 0, unless a curve or a sign leads through them.
+
+    Every fit says so of values in no level; with smoothed counts as published, levels without rows do say something.
+    """
+    card = model.scorecard_
+    for feature in card.features:
+        if fitted_evidence(model):
+            case.check(not feature.unseen.any(), "values in no level add nothing", (feature.name, feature.unseen))
+        if not isinstance(card.provenance["smoothing"], Shrinkage) or feature.sign:
+            continue
+        empty = np.asarray(feature.levels.counts).sum(axis=1)[feature.level_of_cell] == 0
+        if feature.cells is not feature.levels and feature.kind == "numeric":
+            empty[feature.cells.n_apart :] = False
+        added = feature.contributions[empty]
+        case.check(not added.any(), "levels without rows add nothing", (feature.name, added))
+
+
+def fitted_evidence(model: Any) -> bool:
+    """Whether calibration fitted weights or evidence, as opposed to counts as published."""
+    return wanted_fit(model.calibrate, model.selector) is not None
 
 
 def stopped_early(model: Any) -> bool:

@@ -74,6 +74,25 @@ def _special() -> tuple[SelectiveNB, pl.DataFrame]:
     return SelectiveNB(levels=rules).fit(frame, y), frame
 
 
+def _neutral() -> tuple[SelectiveNB, pl.DataFrame]:
+    """Levels without training rows, and values in no level that are neutral."""
+    rng = np.random.default_rng(5)
+    y = (rng.random(2 * N) < 0.2).astype(int)
+    frame = pl.DataFrame(
+        {
+            "income": rng.normal(50 + 10 * y, 10),
+            "word": np.where(rng.random(2 * N) < 0.3 + 0.4 * y, "u", "v"),
+            "age": pl.Series(rng.integers(18, 60, 2 * N) + 10 * y).set(pl.Series(rng.random(2 * N) < 0.3), None),
+        }
+    )
+    rules = {
+        "income": {"special": [-999], "missing": "apart", "cuts": [-50, 40, 55, 200]},
+        "word": {"groups": [["u"], ["v"], ["w"]]},
+        "age": {"missing": "unseen"},
+    }
+    return SelectiveNB(levels=rules).fit(frame, y), frame
+
+
 def _indicators() -> tuple[SelectiveNB, pl.DataFrame]:
     y = _classes(2)
     rng = np.random.default_rng(4)
@@ -148,6 +167,7 @@ CASES: dict[str, Callable[[], tuple[SelectiveNB, pl.DataFrame]]] = {
     "booleans": lambda: _all_kinds(labels=[False, True], positive=False),
     "surfaces": _surfaces,
     "special values": _special,
+    "neutral values": _neutral,
     "indicators": _indicators,
     "sums": _sums,
     "codes": _codes,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from bayesieve.counts import CodedTable
+from bayesieve.counts.contingency import Shrinkage
 from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.monotone import rising_cells
 from bayesieve.scorecard import Scorecard
@@ -33,6 +34,7 @@ _MOST_CLASSES = 6
 _MOST_FEATURES = 3
 _SUSPICIOUS_SCORE = 0.95
 _FEWEST_ROWS_PER_CLASS = 10
+_FEWEST_ROWS_OF_LEVEL = 10
 _SMALL_SHARE = 0.01
 _NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
 _MOST_OTHERS = 5  # values that a caution names
@@ -153,9 +155,11 @@ def weights_in_words(model: SelectiveNB) -> str:
 
 def smoothing_in_words(model: SelectiveNB) -> str:
     """How probabilities were smoothed, for a list of settings."""
-    if isinstance(model.smoothing_, str) or model.smoothing_ == model.smoothing:
+    if not isinstance(model.smoothing_, Shrinkage):
         return str(model.smoothing_)
-    return f"Laplace's, alpha = {model.smoothing_:g}, which calibration preferred to the {model.smoothing}"
+    fading = ", fewer in frequent levels" if model.smoothing_.fades else ""
+    rows = plural(model.smoothing_.rows, "row")
+    return f"observed and expected rows of each level with {rows} more{fading}, which calibration chose"
 
 
 def summarise(model: SelectiveNB) -> Any:
@@ -207,6 +211,7 @@ def look_over(
     separating = [caution for caution in _separating(card) if targets.isdisjoint(caution.columns)]
     own = [*_nothing_kept(card, trace), *_dropped_levels(card), *_contradicted_signs(card)]
     own += [*_numbered(used, named), *_dates(used), *separating]
+    own += [*_levels_without_rows(card), *_rare_levels(card)]
     return (*seen, *own, *_search(trace), *_classes(card))
 
 
@@ -229,6 +234,47 @@ def _dropped_levels(card: Scorecard) -> list[Caution]:
         "[Column|Columns] {} with levels by hand [is|are] not in the model, because the search dropped [it|them]: "
         "add include: true to what levels asks of [it|them] to have [it|them] in the model.",
     )
+
+
+def _levels_without_rows(card: Scorecard) -> list[Caution]:
+    """Levels without training rows whose smoothed counts say something about the classes all the same."""
+    if isinstance(card.provenance["smoothing"], Shrinkage):
+        return []
+    levels = [feature.levels for feature in card.used_features]
+    empty = [(own, k) for own in levels for k in np.flatnonzero(np.asarray(own.counts).sum(axis=1) == 0).tolist()]
+    if not empty:
+        return []
+    texts = _level_texts(empty)
+    sentence = (
+        f"{texts} without training rows: with smoothing={card.provenance['smoothing']!r}, such levels speak for the "
+        "rare classes. Join them to other levels, or fit with calibrate='auto' and smoothing='m-estimate', where they "
+        "add nothing."
+    )
+    return [Caution("levels without rows", tuple(dict.fromkeys(own.name for own, _ in empty)), sentence)]
+
+
+def _rare_levels(card: Scorecard) -> list[Caution]:
+    """Levels of few rows that are all of one class; cells of surfaces are no levels."""
+    rare = []
+    for level in (feature.levels for feature in card.used_features):
+        if isinstance(level, PairLevels) and level.level_score == 0:
+            continue
+        counts = np.asarray(level.counts)
+        rows, pure = counts.sum(axis=1), np.count_nonzero(counts, axis=1) == 1
+        rare += [(level, k) for k in np.flatnonzero(pure & (rows < _FEWEST_ROWS_OF_LEVEL)).tolist()]
+    if not rare:
+        return []
+    sentence = (
+        f"{_level_texts(rare)} with fewer than {_FEWEST_ROWS_OF_LEVEL} training rows, all of a single class: what such "
+        "levels add is uncertain. Join them to others (levels=, or edit().merge) unless they have a reason."
+    )
+    return [Caution("rare levels", tuple(dict.fromkeys(own.name for own, _ in rare)), sentence, warns=False)]
+
+
+def _level_texts(levels: Sequence[tuple[FeatureLevels, int]]) -> str:
+    """The beginning of a sentence about some levels, given by their positions."""
+    names = [f"{own.labels[k]!r} of {own.name!r}" for own, k in levels]
+    return f"Level {names[0]} is" if len(names) == 1 else f"Levels {listed(names)} are"
 
 
 def _contradicted_signs(card: Scorecard) -> list[Caution]:

@@ -16,7 +16,9 @@ from bayesieve.parts import with_shared_docs
 from bayesieve.scorecard.look_up import CellTables
 from bayesieve.scorecard.record import Explanation, log_probabilities, probabilities
 from bayesieve.selection.base import with_classes
+from bayesieve.table.cautions import warn_caller
 from bayesieve.table.target import as_target
+from bayesieve.words import listed
 
 
 @with_shared_docs
@@ -99,7 +101,28 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         """
         for name in ("classes_", "feature_count_"):
             self.__dict__.pop(name, None)
-        return self._count(X, y, None, sample_weight)
+        self._count(X, y, None, sample_weight)
+        self._warn_of_levels_without_rows()
+        return self
+
+    def _warn_of_levels_without_rows(self) -> None:
+        """Warn of codes without training rows, whose smoothed counts speak for rare classes."""
+        if np.ptp(self.class_count_) == 0:
+            return
+        names = getattr(self, "feature_names_in_", [f"x{k}" for k in range(len(self.feature_count_))])
+        empty = [
+            f"{code} of {str(names[k])!r}"
+            for k in np.flatnonzero(self.feature_weights_).tolist()
+            for code in np.flatnonzero(self.feature_count_[k].sum(axis=1) == 0).tolist()
+        ]
+        if empty:
+            codes = f"Code {empty[0]} has" if len(empty) == 1 else f"Codes {listed(empty)} have"
+            warn_caller(
+                [
+                    f"{codes} no training rows: with smoothing={self.smoothing!r}, rows with such codes are predicted "
+                    "in favour of the rare classes. Codes beyond those of training and min_categories add nothing."
+                ]
+            )
 
     @with_shared_docs
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> DiscreteNB:

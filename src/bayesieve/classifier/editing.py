@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.classifier.predicting import read
+from bayesieve.counts.contingency import Shrinkage
 from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.fitting import FeatureEvidence, fit_around
 from bayesieve.parts import is_number
 from bayesieve.scorecard import edits
+from bayesieve.scorecard.combining import with_neutral
 from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
 from bayesieve.table.cautions import silenced, warn_caller
@@ -129,9 +131,12 @@ class ModelEditor:
         parts = [(f.levels, found, f.sign) for f, found in zip(own, evidence, strict=True)]
         fitted, moved, shared = fit_around(parts, cells[at], rows.joint, rows.codes, weights, model.n_jobs)
         features = [replace(f, factors=f.factors[..., :0]) for f in self._card.features]  # of other directions
+        shrinks = isinstance(self._card.provenance["smoothing"], Shrinkage)
         for k, new in zip(positions, fitted, strict=True):
             by = {"contributions": new.table, "standard_errors": new.errors, "factors": new.factors}
-            features[k] = replace(features[k], **by)
+            old, features[k] = features[k], replace(features[k], **by)
+            if not old.unseen.any():
+                features[k] = with_neutral(features[k], old.contributions, shrinks=shrinks)
         provenance = {**self._card.provenance}
         provenance["evidence"] = "cells" if any(f.cells is not f.levels for f in features) else "levels"
         shares = np.bincount(rows.codes, weights, self._card.classes.size) / weights.sum()

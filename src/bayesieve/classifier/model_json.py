@@ -24,7 +24,8 @@ from bayesieve.classifier.fit_steps import (
     signs_of,
 )
 from bayesieve.classifier.selective import SelectiveNB
-from bayesieve.counts import check_smoothing
+from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.counts.contingency import Shrinkage
 from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.criteria import CRITERIA
 from bayesieve.decision.benefit_classifier import BenefitRule
@@ -221,7 +222,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "intercept_factors": card.intercept_factors.tolist(),
         "evidence": card.provenance["evidence"],
         "weight_factor": float(model.weight_factor_),
-        "calibrated_smoothing": option_to_json(model.smoothing_, "smoothing"),
+        "calibrated_smoothing": _smoothing_to_json(model.smoothing_),
         "features": [
             {
                 "levels": levels,
@@ -272,8 +273,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
     selector.trace_ = SearchTrace.from_json(parts.search, names)
-    smoothing = option_from_json(parts.calibrated_smoothing)
-    read_by(check_smoothing, smoothing)
+    smoothing = _smoothing_from_json(parts.calibrated_smoothing)
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
@@ -289,6 +289,26 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
         model.id_columns_ = tuple(parts.id_columns)
     model.cautions_ = tuple(parts.cautions)
     return model
+
+
+class _Shrinkage(msgspec.Struct, forbid_unknown_fields=True):
+    shrinkage: Annotated[float, msgspec.Meta(gt=0.0, le=1e6)]
+    fades: bool
+
+
+def _smoothing_to_json(smoothing: Smoothing) -> Any:
+    if isinstance(smoothing, Shrinkage):
+        return {"shrinkage": smoothing.rows, "fades": smoothing.fades}
+    return option_to_json(smoothing, "smoothing")
+
+
+def _smoothing_from_json(data: Any) -> Smoothing:
+    if isinstance(data, dict) and "shrinkage" in data:
+        own = converted(data, _Shrinkage, "smoothing")
+        return Shrinkage(own.shrinkage, own.fades)
+    smoothing: Smoothing = option_from_json(data)
+    read_by(check_smoothing, smoothing)
+    return smoothing
 
 
 def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, int], **facts: Any) -> Scorecard:

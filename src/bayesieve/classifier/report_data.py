@@ -396,7 +396,7 @@ def _cells(model: SelectiveNB, k: int, min_count: int) -> dict[str, Any]:
             counts=tuple(feature.counts[code].tolist()),
             evidence=tuple(evidence[code].tolist()),
             contributions=tuple(feature.contributions[code].tolist()),
-            errors=tuple(feature.standard_errors[code].tolist()),
+            errors=tuple(feature.total_errors[code].tolist()),
         )
         for code in range(cells.n_levels)
         for bounds in (bounds_of(cells, code),)

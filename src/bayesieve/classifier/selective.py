@@ -105,8 +105,8 @@ class SelectiveNB(Predicting):
         Weight of each column (or indicator), then of each pair of columns, in the predictions, in [0, 1].
     weight_factor_ : float
         Common factor on the selector's weights around which calibration fitted them; 1 without calibration.
-    smoothing_ : "m-estimate" or float
-        Smoothing of the probabilities: ``smoothing``, or what calibration chose in its place.
+    smoothing_ : "m-estimate", float or Shrinkage
+        Smoothing of the probabilities: ``smoothing``, or what calibration chose in place of the m-estimate.
     selected_features_ : list of str
         Names of the features in the model, those whose contributions are not all zero, most important first.
     n_features_selected_, n_rows_ : int

@@ -208,7 +208,51 @@ def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
 
 _LEAST_ALPHA, _LARGEST_ALPHA = 1e-280, 1e100  # beyond, ratios of probabilities leave the range of floats
 
-Smoothing = Literal["m-estimate"] | float
+
+_FADING_ROWS = 20.0  # of a level, of equal classes, at which a fading prior has half its strength
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """Smoothing of the ratio of observed to expected rows of a level and class, which calibration chooses.
+
+    Parameters
+    ----------
+    rows : float
+        Rows that both have more, all classes together.
+    fades : bool
+        Whether these become fewer with the expected rows, which lets frequent levels be nearly pure.
+    """
+
+    rows: float
+    fades: bool
+
+    def logs(
+        self, counts: np.ndarray, class_counts: np.ndarray, n_rows: np.ndarray, n_levels: Any, total: Any
+    ) -> np.ndarray:
+        """log P(level | class), up to a number for each level, from shrunk ratios of observed to expected rows.
+
+        A level of N_i rows is expected to have E = N_i N_j / N rows of class j. The ratio (N_ij + c) / (E + c) is the
+        posterior mean of N_ij / E under a gamma prior of mean 1 (DuMouchel 1999): it is 1 for a level without rows, and
+        near 1 for rare levels and rare classes. c is a J-th of ``rows`` for J classes, as in the priors of Jeffreys,
+        for two classes, and of Perks.
+
+        Parameters
+        ----------
+        counts, class_counts : rows (or weight) of each level and class, and of the class over all levels.
+        n_rows : (..., 1) rows of each level.
+        n_levels, total : how many levels there are, and the rows of all.
+        """
+        n_classes = counts.shape[-1]
+        expected = n_rows * class_counts / np.maximum(total, np.finfo(float).tiny)
+        prior: Any = self.rows / n_classes
+        if self.fades:
+            prior = prior / (1.0 + (n_classes * expected / _FADING_ROWS) ** 3)
+        ratios: np.ndarray = np.log(counts + prior) - np.log(expected + prior)
+        return ratios + np.log((n_rows + self.rows) / (total + self.rows * n_levels))
+
+
+Smoothing = Literal["m-estimate"] | float | Shrinkage
 
 
 def check_smoothing(smoothing: object) -> None:
@@ -235,7 +279,8 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
     counts : (n_levels, n_classes) rows (or weight) of each level and class.
     total : number of rows N (or sum of the weights) of the table.
     smoothing : ``"m-estimate"``: (N_ij + 1/N) / (N_j + J/N), m = J/N and p = 1/J of Boulle (2007), section 3.1;
-        a number: Laplace's (N_ij + alpha) / (N_j + alpha * levels), as scikit-learn's ``CategoricalNB``.
+        a number: Laplace's (N_ij + alpha) / (N_j + alpha * levels), as scikit-learn's ``CategoricalNB``;
+        `Shrinkage`: see there.
 
     Returns
     -------
@@ -250,7 +295,7 @@ def smoothed_logs(
     """log P(level | class) from counts of a level and class and the counts of the class over all levels."""
     if smoothing == "m-estimate":
         return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
-    alpha = float(smoothing)
+    alpha = float(smoothing)  # type: ignore[arg-type]
     return np.log(counts + alpha) - np.log(class_counts + alpha * n_levels)
 
 
@@ -263,6 +308,9 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
     # Added up in their order, as `log_probabilities` does.
     sums = np.bincount((feature[:, None] + np.arange(n_classes)).ravel(), counts.ravel(), n_levels.size * n_classes)
     class_counts = np.repeat(sums.reshape(-1, n_classes), n_levels, axis=0)
+    if isinstance(smoothing, Shrinkage):
+        n_rows, of_feature = counts.sum(axis=1, keepdims=True), class_counts.sum(axis=1, keepdims=True)
+        return smoothing.logs(counts, class_counts, n_rows, np.repeat(n_levels, n_levels)[:, None], of_feature)
     return smoothed_logs(counts, class_counts, np.repeat(n_levels, n_levels)[:, None], n_classes, total, smoothing)
 
 

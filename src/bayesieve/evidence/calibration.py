@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 
 import numpy as np
@@ -12,10 +12,16 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.contingency import class_log_prior, log_probabilities, smoothed_logs
+from bayesieve.counts.contingency import (
+    Shrinkage,
+    class_log_prior,
+    log_probabilities,
+    smoothed_logs,
+)
 from bayesieve.counts.row_content import mixed
 from bayesieve.engine.base import map_in_threads, one_blas_thread, row_slices
 from bayesieve.engine.progress import Clock
+from bayesieve.evidence.neutral import mean_line
 from bayesieve.table import FeatureLevels
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 
@@ -23,9 +29,11 @@ PRIOR_DEVIATION = 0.2
 """Standard deviation of the prior on each weight around its averaged value, given `ROWS_PER_WEIGHT` rows or more."""
 ROWS_PER_WEIGHT = 5
 """Rows per fitted weight below which `PRIOR_DEVIATION` shrinks in proportion."""
-SMOOTHINGS: tuple[Smoothing, ...] = ("m-estimate", 0.1, 0.25, 0.5, 1.0)
-"""Smoothings that calibration chooses from. With the m-estimate, a level never seen with a class is next to impossible:
-right for a hundred thousand rows, overconfident for a hundred."""
+SMOOTHINGS = (Shrinkage(1.0, fades=True), *(Shrinkage(rows, fades=False) for rows in (1.0, 2.0, 4.0, 8.0, 16.0)))
+"""Smoothings that calibration chooses from: frequent levels may be next to pure in large tables, and hardly ever are in
+small ones or ones of many classes."""
+
+_SMOOTHING_OF_GAPS = Shrinkage(4.0, fades=False)  # patterns of gaps are many, most of them with few rows
 
 LEAST_ROWS_PER_VALUE = 100
 """Groups of values with fewer rows on average, of two classes of equal size, describe the rows they were learnt from:
@@ -84,15 +92,16 @@ def calibrate(
     n_jobs : threads.
     """
     clock = Clock(None) if clock is None else clock
-    best, free = CalibratedWeights(averaged, 1.0, smoothing, complete=False), np.flatnonzero(averaged)
-    if clock.is_up:
-        return best
+    choices = SMOOTHINGS if smoothing == "m-estimate" else (smoothing,)
+    best, free = CalibratedWeights(averaged, 1.0, choices[0], complete=False), np.flatnonzero(averaged)
+    if clock.is_up or not free.size:
+        return replace(best, complete=not free.size)
     try:
         with one_blas_thread():
             every = CalibrationRows(coded, free, n_jobs)
             rows, least, log_prior = every.few, np.nan, class_log_prior(coded.counts.class_counts)
             kept = [coded.counts.feature(k) for k in free.tolist()]
-            for choice in SMOOTHINGS if smoothing == "m-estimate" else (smoothing,):
+            for choice in choices:
                 candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
                 value, by = candidate.least_by_factor(averaged[free])
                 if not value >= least:
@@ -130,8 +139,9 @@ class CalibrationRows:
         self.classes = coded.class_codes[rows].astype(np.int64)
         self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
         self.total = float(coded.n_rows if coded.weights is None else coded.weights.sum())
-        offset = coded.rows.columns.get(OFFSET)
-        self.offset = None if offset is None else offset[rows]
+        given, of_gaps = coded.rows.columns.get(OFFSET), _evidence_of_gaps(coded, features, rows)
+        offsets = [own for own in (None if given is None else given[rows], of_gaps) if own is not None]
+        self.offset = sum(offsets[1:], offsets[0]) if offsets else None
         self._measure()
         self.counts_of_folds: dict[int, list[np.ndarray]] = {}  # of the features at these positions in ``codes``
         self._learnt_again: dict[int, np.ndarray] = {}  # codes of all rows of these
@@ -242,10 +252,16 @@ class LeaveOneOutLoss:
         self._codes, self._codes_of_classes = rows.codes, rows.codes_of_classes  # before several threads ask for them
         self._slices = row_slices(rows.classes.size, log_prior.size)
         self._counts, self._smoothing = counts, smoothing
-        whole = [log_probabilities(table, rows.total, smoothing) for table in counts]
+        whole = [_of_other_classes(table, rows.left_out, rows.total, smoothing) for table in counts]
         without = [_without_a_row(table, rows.left_out, rows.total, smoothing) for table in counts]
+        n_rows = [table.sum(axis=1) for table in counts]
         for k, tables in rows.counts_of_folds.items():
             whole[k] = without[k] = np.concatenate([log_probabilities(t, rows.total, smoothing) for t in tables])
+            n_rows[k] = np.concatenate([table.sum(axis=1) for table in tables])
+        # Rows whose value is in no level: the feature adds its mean over all others.
+        for k in np.flatnonzero(self._codes.max(axis=1, initial=0) >= [len(table) for table in whole]).tolist():
+            mean = mean_line(whole[k], n_rows[k])[None]
+            whole[k], without[k] = np.concatenate([whole[k], mean]), np.concatenate([without[k], mean])
         self._n_levels = np.array([len(table) for table in whole], dtype=np.int64)
         sizes = [table.size for table in whole]
         self._starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
@@ -431,7 +447,45 @@ def _without_a_row(counts: np.ndarray, left_out: float, total: float, smoothing:
     n_levels, n_classes = counts.shape
     others = np.maximum(counts - left_out, 0.0)
     of_class = np.maximum(counts.sum(axis=0) - left_out, 0.0)
+    if isinstance(smoothing, Shrinkage):
+        n_rows, total = _rows_without_one(counts, left_out)
+        return smoothing.logs(others, of_class, n_rows, n_levels, total)
     return smoothed_logs(others, of_class, n_levels, n_classes, total, smoothing)
+
+
+def _of_other_classes(counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing) -> np.ndarray:
+    """log P(level | class) estimated without one row of that level and another class."""
+    if not isinstance(smoothing, Shrinkage):
+        return log_probabilities(counts, total, smoothing)
+    n_rows, total = _rows_without_one(counts, left_out)
+    return smoothing.logs(counts, counts.sum(axis=0), n_rows, len(counts), total)
+
+
+def _rows_without_one(counts: np.ndarray, left_out: float) -> tuple[np.ndarray, float]:
+    """Rows of the levels, (n_levels, 1), and of all, without one row."""
+    n_rows = counts.sum(axis=1, keepdims=True)
+    return np.maximum(n_rows - left_out, 0.0), max(float(n_rows.sum()) - left_out, 0.0)
+
+
+def _evidence_of_gaps(coded: CodedTable, features: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+    """(n_rows, n_classes) what the columns in which a row has a value of no level say about its class; None if all rows
+    have a level in every column.
+
+    Such values shall say nothing. With this offset in the fit, and not afterwards, neither they nor their absence move
+    the intercept and other features.
+    """
+    counts, total = coded.counts, float(coded.counts.class_counts.sum())
+    some = [k for k in features.tolist() if counts.feature(k).sum() < total * (1.0 - 1e-9)]
+    if not some:
+        return None
+    gaps = coded.codes_at(some, rows) >= coded.n_levels[some][:, None]
+    _, pattern = np.unique(np.packbits(gaps, axis=0), axis=1, return_inverse=True)
+    weights = None if coded.weights is None else coded.weights[rows]
+    at = pattern.ravel() * coded.n_classes + coded.class_codes[rows].astype(np.int64)  # type: ignore[index]
+    table = np.bincount(at, weights, (int(pattern.max()) + 1) * coded.n_classes).reshape(-1, coded.n_classes)
+    logs = log_probabilities(table, float(table.sum()), _SMOOTHING_OF_GAPS)
+    offset: np.ndarray = (logs - logs.mean(axis=1, keepdims=True))[pattern.ravel()]
+    return offset
 
 
 def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:

@@ -88,6 +88,13 @@ class SurfacePart:
         """Names of the columns that it is made of."""
         return self.level.sum_of or (self.level.name,)
 
+    def is_reached(self, rows: np.ndarray) -> np.ndarray:
+        """(n_bins,) bool, bins with ``rows`` or on the curve of numbers, between or beside others with rows."""
+        reached: np.ndarray = rows > 0
+        if self.is_smooth:
+            reached |= np.arange(rows.size) >= self.level.n_apart
+        return reached
+
     def bins(self, codes: np.ndarray) -> np.ndarray:
         """The bin of every row, from the codes of its cell; the number of bins for none."""
         return np.append(self.line, self.level.n_levels)[np.minimum(codes, self.line.size)]
@@ -122,16 +129,21 @@ class Surface:
 
     def levels(self, cells: np.ndarray, taken: Collection[str]) -> tuple[PairLevels, np.ndarray]:
         """The pair of columns with a level for each cell that has rows, which the cells nearest to it without rows are
-        part of, too; and the cells that have rows.
+        part of, too, unless they are of a bin without rows off the curve; and the cells that have rows.
 
         Parameters
         ----------
         cells : (n_cells, n_classes) rows (or weight).
         taken : names of other features.
         """
-        with_rows = cells.sum(axis=1) > 0
+        rows = cells.sum(axis=1).reshape(self.size)
+        with_rows, n_levels = rows.ravel() > 0, np.count_nonzero(rows)
         level = np.cumsum(with_rows) - 1
         grid = np.where(with_rows, level, level[_nearest(with_rows, self.shape.basis())])
+        reached = np.logical_and.outer(
+            self.first.is_reached(rows.sum(axis=1)), self.second.is_reached(rows.sum(axis=0))
+        )
+        grid[~reached.ravel()] = n_levels
         parts = (self.first.level, self.second.level)
         name = unused_pair_name(parts[0].name, parts[1].name, taken, " (smooth)")
         pair = PairLevels.of(parts, grid.reshape(self.size), cells.reshape(*self.size, -1), 0.0, name)

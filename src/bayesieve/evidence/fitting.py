@@ -11,12 +11,13 @@ import numpy as np
 from scipy.special import entr
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.contingency import class_log_prior, log_probabilities_of_tables
+from bayesieve.counts.contingency import Shrinkage, class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.evidence.choosing import CURVATURE_ROWS, Surface, SurfacePart, find_surfaces, worth_keeping
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
+from bayesieve.evidence.neutral import filled, start_of_curve
 from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
 from bayesieve.evidence.solver import FEW_ROWS, EvidenceProblem, Solution, Uncertainty, solve
 from bayesieve.table import FeatureLevels
@@ -92,6 +93,19 @@ class FeatureEvidence:
         errors = counting_errors(counts, weight)
         return cls(levels, weight * logs, counts, errors, no_factors(*counts.shape), weight)
 
+    def monotone(self, sign: int) -> FeatureEvidence:
+        """The evidence made monotone over the numbers, as ``sign`` says."""
+        table = monotone(self.table, rising_cells(self.cells, sign), self.counts.sum(axis=1))
+        return replace(self, table=table)
+
+    def with_neutral_cells(self, levels: FeatureLevels, is_empty: np.ndarray) -> FeatureEvidence:
+        """The evidence with neutral cells where ``levels`` have no rows, ``is_empty`` (n_levels,) bool."""
+        if not is_empty.any():
+            return self
+        empty = is_empty[coarser_codes(self.cells, levels)]
+        first = start_of_curve(levels, self.cells)
+        return replace(self, table=filled(self.table, self.counts.sum(axis=1), empty, first))
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -107,6 +121,7 @@ class Evidence:
     smoothing : of the probabilities.
     factor : common factor on the weights of the search around which those of the features were fitted.
     kind : whether the evidence is counted, or fitted to levels or cells.
+    is_neutral : whether values in no level add the mean over the training rows, as after every fit, or nothing.
     """
 
     levels: Sequence[FeatureLevels]
@@ -117,6 +132,7 @@ class Evidence:
     smoothing: Smoothing
     factor: float
     kind: Literal["counted", "levels", "cells"]
+    is_neutral: bool
 
 
 def fit_evidence(
@@ -146,6 +162,9 @@ def fit_evidence(
     class_counts = coded.counts.class_counts.copy()
     counts = [coded.counts.feature(k).copy() for k in range(len(levels))]
     logs = log_probabilities_of_tables(counts, float(class_counts.sum()), calibration.smoothing)
+    shrinks = isinstance(calibration.smoothing, Shrinkage)
+    if shrinks and options.fit == "cells":
+        logs = [_between_neighbours(*own) for own in zip(logs, counts, levels, strict=True)]
     intercept, fitted = class_log_prior(class_counts), dict[int, FeatureEvidence]()
     intercept_factors = no_factors(1, class_counts.size)[0]
     if calibration.loss is not None and calibration.every is not None and options.fit != "weights" and weights.any():
@@ -161,15 +180,27 @@ def fit_evidence(
             merged = merged_evidence(logs[k], rising_cells(levels[k], sign))
             fitted[k] = FeatureEvidence.counted(levels[k], counts[k], merged, float(weights[k]))
         if k in fitted:
-            own, line = fitted[k], rising_cells(fitted[k].cells, sign)
-            fitted[k] = replace(own, table=monotone(own.table, line, own.counts.sum(axis=1)))
+            fitted[k] = fitted[k].monotone(sign)
     features = [
         fitted[k] if k in fitted else FeatureEvidence.counted(level, counts[k], logs[k], float(weights[k]))
         for k, level in enumerate(levels)
     ]
+    if shrinks:
+        for k, rows in enumerate(counts):
+            features[k] = features[k].with_neutral_cells(levels[k], rows.sum(axis=1) == 0)
+            if k in options.signs:
+                features[k] = features[k].monotone(options.signs[k])
     split = any(own.cells is not levels[k] for k, own in fitted.items())
     kind: Literal["counted", "levels", "cells"] = "cells" if split else "levels" if fitted else "counted"
-    return Evidence(levels, features, intercept, intercept_factors, class_counts, calibration.smoothing, factor, kind)
+    facts = class_counts, calibration.smoothing, factor, kind, options.fit is not None
+    return Evidence(levels, features, intercept, intercept_factors, *facts)
+
+
+def _between_neighbours(logs: np.ndarray, counts: np.ndarray, levels: FeatureLevels) -> np.ndarray:
+    """The ``logs`` of levels with those of intervals of numbers without rows on the line through their neighbours."""
+    rows, first = counts.sum(axis=1), levels.n_apart if levels.kind == "numeric" else levels.n_levels
+    on_curve = (rows == 0) & (np.arange(rows.size) >= first)
+    return filled(logs, rows, on_curve, first)
 
 
 def counting_variances(counts: np.ndarray) -> np.ndarray:
@@ -207,7 +238,7 @@ def _with_surfaces(levels: Sequence[FeatureLevels], fitted: Mapping[int, Feature
 def _calibrated(
     coded: CodedTable, averaged: np.ndarray, smoothing: Smoothing, options: FitOptions, clock: Clock
 ) -> CalibratedWeights:
-    if options.fit is None or not averaged.any():
+    if options.fit is None:
         return CalibratedWeights(averaged, 1.0, smoothing)
     calibration = calibrate(coded, averaged, smoothing, clock, options.n_jobs)
     if not calibration.complete:
@@ -302,14 +333,18 @@ class _JointFit:
 
     @property
     def shapes(self) -> list[Shape]:
-        return [*(term.shape for term in self.terms), *(surface.shape for surface in self.surfaces)]
+        """How the terms, then the surfaces, may deviate over these rows; some rows may be in none of their cells."""
+        shapes = [*(term.shape for term in self.terms), *(surface.shape for surface in self.surfaces)]
+        codes = [*(term.codes for term in self.terms), *self.surfaces.values()]
+        return [shape.of_rows(own, self.loss.rows.weights) for shape, own in zip(shapes, codes, strict=True)]
 
     def offset(self) -> np.ndarray:
         """(n_rows, n_classes) log joint of the counted evidence."""
         offset = self.loss.joint(self.weights)
         for term in self.terms:
             if term.correction is not None:
-                offset += term.weight * _lines(term.correction, term.codes)
+                shape = term.shape.of_rows(term.codes, self.loss.rows.weights)
+                offset += term.weight * _lines(term.correction, term.codes, shape)
         return offset
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
@@ -345,12 +380,13 @@ class _JointFit:
         """(n, some rows, n_classes) nats: counted evidence and deviations."""
         position = {k: at for at, k in enumerate(self.loss.rows.features.tolist())}
         result = np.empty((len(deviations), some.size, deviations[0].shape[1]), dtype=np.float32)
+        shapes = self.shapes
         for i, codes in enumerate(self.codes):
             term = self.terms[i] if i < len(self.terms) else None
             table = deviations[i]
             if term is not None and term.correction is not None:
                 table = table + term.weight * term.correction
-            result[i] = _lines(table, codes[some])
+            result[i] = _lines(table, codes[some], shapes[i])
             if term is not None and term.weight > 0:
                 result[i] += term.weight * self.loss.evidence_of(position[term.feature], some)
         return result
@@ -562,6 +598,7 @@ def fit_around(
         shape if ordered is None else replace(shape, rising=ordered, counted=own.table)
         for shape, ordered, (_, own, _) in zip(_shapes(terms, joint.shape[1]), rising, features, strict=True)
     ]
+    shapes = [shape.of_rows(of_rows, weights) for shape, of_rows in zip(shapes, codes, strict=True)]
     solution = solve(EvidenceProblem(codes, shapes, joint, classes, weights, n_jobs))
     made = []
     for k, ((_, own, _), ordered) in enumerate(zip(features, rising, strict=True)):
@@ -604,9 +641,10 @@ def _null(rows: CalibrationRows) -> float:
     return float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
 
 
-def _lines(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The row of ``table`` for each code, zeros for codes of no cell."""
-    return np.append(table, np.zeros((1, table.shape[1])), axis=0)[np.minimum(codes, len(table))]
+def _lines(table: np.ndarray, codes: np.ndarray, shape: Shape) -> np.ndarray:
+    """The line of ``table``, (n_cells, n_classes), for each code, and the mean for codes of no cell."""
+    lines: np.ndarray = shape.with_mean(table)[codes]
+    return lines
 
 
 def _counts(codes: np.ndarray, n_cells: int, rows: CalibrationRows) -> np.ndarray:

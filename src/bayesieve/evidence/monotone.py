@@ -6,7 +6,6 @@ import numpy as np
 
 from bayesieve.table import FeatureLevels
 
-_NO_ROWS = 1e-6  # weight of cells without rows
 _SIDES = np.array([-0.5, 0.5])  # what classes have in common is left out: so sums of floats are monotone, too
 
 
@@ -40,10 +39,19 @@ def monotone(evidence: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.nd
     ----------
     evidence : (n_cells, 2) nats.
     cells : from `rising_cells`; other cells keep their evidence.
-    rows : (n_cells,) number (or weight) of the rows of each cell, by which distances count.
+    rows : (n_cells,) number (or weight) of the rows of each cell, by which distances count. Cells without rows move no
+        others.
     """
     from sklearn.isotonic import isotonic_regression
 
-    contrast = evidence[:, 1] - evidence[:, 0]
-    contrast[cells] = isotonic_regression(contrast[cells], sample_weight=rows[cells] + _NO_ROWS)
+    contrast, known = evidence[:, 1] - evidence[:, 0], rows[cells] > 0
+    own = contrast[cells]
+    if known.any():
+        own[known] = isotonic_regression(own[known], sample_weight=rows[cells][known])
+    if not known.all():
+        own[~known] = isotonic_regression(own[~known])
+        low = np.maximum.accumulate(np.where(known, own, -np.inf))
+        high = np.minimum.accumulate(np.where(known, own, np.inf)[::-1])[::-1]
+        own = np.clip(own, low, high)
+    contrast[cells] = own
     return contrast[:, None] * _SIDES

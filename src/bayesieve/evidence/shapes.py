@@ -41,6 +41,8 @@ class Shape:
     rising : cells over which evidence must not fall in this order, for the second class of two against the first.
     counted : (n_cells, 2) evidence that deviations are added to, if ``rising`` has cells.
     onward : (n_numbers,) which way the numbers of the last direction may lead; empty if that is free.
+    shares : (n_cells,) shares of the rows of the cells among all that are in a cell, if others are in none: to these
+        the feature adds its mean. Empty if all rows are in a cell.
     """
 
     n_cells: int
@@ -52,6 +54,7 @@ class Shape:
     rising: np.ndarray = field(default_factory=_none)
     counted: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     onward: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of(cls, basis: np.ndarray, groups: np.ndarray, *, apart: bool = False) -> Shape:
@@ -118,6 +121,23 @@ class Shape:
         """No deviation."""
         return cls(n_cells)
 
+    def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
+        """The shape for rows with these codes and weights, (n_rows,), of which some may be in no cell."""
+        if not codes.size or int(codes.max()) < self.n_cells:
+            return replace(self, shares=np.zeros(0))
+        rows = np.bincount(np.minimum(codes, self.n_cells), weights, self.n_cells + 1)[:-1]
+        return replace(self, shares=rows / max(float(rows.sum()), np.finfo(float).tiny))
+
+    @property
+    def n_lines(self) -> int:
+        """The number of cells, and one more if rows are in none."""
+        return self.n_cells + int(self.shares.size > 0)
+
+    def with_mean(self, table: np.ndarray) -> np.ndarray:
+        """The lines of ``table``, (n_cells, n), and what the feature adds to rows in no cell: their mean, or zeros."""
+        mean = self.shares @ table if self.shares.size else np.zeros(table.shape[1])
+        return np.concatenate([table, mean[None]])
+
     def basis(self) -> np.ndarray:
         """The entries written out, (n_cells, n_directions)."""
         basis = np.zeros((self.n_cells, self.groups.size))
@@ -130,7 +150,7 @@ class Shape:
         _, groups = np.unique(self.groups[kept], return_inverse=True)
         entries = (self.cells[some], number[self.directions[some]], self.values[some])
         onward = self.onward if kept[-1:].any() else np.zeros(0)
-        return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted, onward)
+        return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted, onward, self.shares)
 
 
 def waves_over(rows: np.ndarray, n_apart: int, most: int) -> np.ndarray:

@@ -203,7 +203,8 @@ class EvidenceProblem:
 
     Parameters
     ----------
-    codes : unsigned array, shape (n_features, n_rows); a code of ``shape.n_cells`` or larger adds nothing.
+    codes : unsigned array, shape (n_features, n_rows); a code of ``shape.n_cells`` adds the mean of the cells over the
+        rows if the shape has their ``shares``, otherwise nothing.
     shapes : one for each feature.
     offset : (n_rows, n_classes) log joint of the counted evidence, best with every row predicted from all others.
     classes : (n_rows,) int.
@@ -234,7 +235,7 @@ class EvidenceProblem:
 
     def _take_shapes(self, shapes: Sequence[Shape]) -> None:
         self.shapes = shapes
-        self._n_cells = np.array([shape.n_cells for shape in shapes], dtype=np.int64)
+        self._n_cells = np.array([shape.n_lines for shape in shapes], dtype=np.int64)
         self._first_cell = np.concatenate([[0], np.cumsum(self._n_cells)])
         self._starts = self._first_cell[:-1] * self.n_numbers
         self._number_groups()
@@ -256,15 +257,18 @@ class EvidenceProblem:
         self._onward: list[tuple[int, np.ndarray]] = []
         self._first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in self.shapes])]).astype(np.int64)
         self.intercept = int(self._first[-1])
-        entries, of_groups = [], []
+        entries, of_groups, n_own = [], [], 0
         for k, shape in enumerate(self.shapes):
             entries.append((shape.cells + self._first_cell[k], shape.directions + self._first[k], shape.values))
             groups.append(shape.groups + n_groups)
             if shape.onward.size:
                 self._onward.append((int(self._first[k + 1]) - 1, shape.onward))
             n_groups += int(shape.groups.max(initial=-1)) + 1
+            if shape.shares.size:
+                entries += self._mean_entries(k, self.intercept + 1 + n_own)
             if shape.apart:
-                own_cells.append(np.arange(self._first_cell[k], self._first_cell[k + 1]))
+                own_cells.append(np.arange(shape.n_cells) + self._first_cell[k])
+                n_own += shape.n_cells
                 own_groups.append(np.full(shape.n_cells, n_groups))
                 n_groups += 1
             of_groups.append(n_groups)
@@ -278,6 +282,18 @@ class EvidenceProblem:
         cells, parameters, lines = map(np.concatenate, zip(*entries, strict=True))
         self._basis = csr_array((lines, (cells, parameters)), shape=(int(self._first_cell[-1]), self.n_parameters))
         self._transposed = self._basis.T.tocsr()
+
+    def _mean_entries(self, k: int, first_own: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The entries of the mean of a feature over its cells, of which the parameters of single cells begin at
+        ``first_own``.
+        """
+        shape, shares = self.shapes[k], self.shapes[k].shares
+        means = np.bincount(shape.directions, shares[shape.cells] * shape.values, shape.groups.size)
+        line = int(self._first_cell[k + 1]) - 1
+        entries = [(np.full(means.size, line), self._first[k] + np.arange(means.size), means)]
+        if shape.apart:
+            entries.append((np.full(shape.n_cells, line), first_own + np.arange(shape.n_cells), shares))
+        return entries
 
     @property
     def _precision(self) -> type[np.floating[Any]]:
@@ -406,7 +422,10 @@ class EvidenceProblem:
 
     def tables(self, point: np.ndarray) -> list[np.ndarray]:
         """Deviations of each feature, (n_cells, n_classes)."""
-        return np.split(self.of_classes(self._basis @ point), self._first_cell[1:-1]) if self.shapes else []
+        if not self.shapes:
+            return []
+        tables = np.split(self.of_classes(self._basis @ point), self._first_cell[1:-1])
+        return [table[: shape.n_cells] for table, shape in zip(tables, self.shapes, strict=True)]
 
     def _falls(self, table: np.ndarray) -> np.ndarray:
         """How much evidence falls between neighbours that must not fall, at deviations (cells, 1); <= 0."""
@@ -519,8 +538,8 @@ class EvidenceProblem:
         main = np.stack([_main_directions(design @ steps) for steps in metric.steps]).astype(float)
         intercept = np.matmul(metric.steps[:, n:], main)[:, 0].astype(float)
         variances, left, factors = [], [], []
-        for k in range(len(self.shapes)):
-            cells = slice(*self._first_cell[k : k + 2].tolist())
+        for k, shape in enumerate(self.shapes):
+            cells = slice(int(self._first_cell[k]), int(self._first_cell[k]) + shape.n_cells)
             directed = np.flatnonzero(of_parameter == k)
             basis = self._basis[cells, :][:, parameters[directed]].toarray()
             mean = (rows[cells] / max(float(rows[cells].sum()), 1e-300)) @ basis

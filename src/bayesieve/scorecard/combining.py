@@ -12,10 +12,11 @@ from scipy.sparse import block_diag, csr_array, diags_array, hstack
 from scipy.special import expit, softmax
 
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.counts.contingency import log_probabilities_of_tables
+from bayesieve.counts.contingency import Shrinkage, log_probabilities_of_tables
 from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.engine.base import one_blas_thread
 from bayesieve.evidence.monotone import monotone, rising_cells
+from bayesieve.evidence.neutral import filled, mean_line, neutral_cells, start_of_curve
 from bayesieve.evidence.shapes import waves_over
 from bayesieve.evidence.solver import N_FACTORS
 from bayesieve.scorecard.record import Feature, Scorecard, chance, number_variances, scorecard_of
@@ -211,10 +212,30 @@ def _merged_feature(parts: list[_Part], levels: FeatureLevels, cells: FeatureLev
     if sign:
         table = monotone(table, rising_cells(cells, sign), counts.sum(axis=1))
     weight, searched = (sum(p.share * getattr(p.feature, name) for p in parts) for name in ("weight", "search_weight"))
-    shape, nothing = table.shape, np.zeros(table.shape[1])
+    shape, unseen = table.shape, np.zeros(table.shape[1])
     factors, errors = np.zeros((shape[0], 1 if shape[1] == 2 else shape[1], 0)), np.sqrt(variances)
     weights = min(1.0, weight), min(1.0, searched)
-    return Feature(levels, cells, table, nothing, counts, errors, factors, *weights, sign), parts
+    made = Feature(levels, cells, table, unseen, counts, errors, factors, *weights, sign)
+    if not any(part.feature.unseen.any() for part in parts):
+        kept = np.sum([part.share * part.looked_up(part.feature.contributions) for part in parts], axis=0)
+        made = with_neutral(made, kept, shrinks=all(isinstance(part.smoothing, Shrinkage) for part in parts))
+    return made, parts
+
+
+def with_neutral(feature: Feature, kept: np.ndarray, *, shrinks: bool) -> Feature:
+    """The feature, which is not centred yet, with unseen values at the mean of the training rows and, if counted
+    evidence is shrunk, levels without rows at what they add beyond it, ``kept`` (n_cells, n_classes), such as 0.
+    """
+    table, rows = feature.contributions, feature.counts.sum(axis=1)
+    mean = mean_line(table, rows)
+    if shrinks:
+        empty = np.asarray(feature.levels.counts).sum(axis=1)[feature.level_of_cell] == 0
+        neutral = neutral_cells(empty, start_of_curve(feature.levels, feature.cells))
+        table = np.where(neutral[:, None], mean + kept, table)
+        if feature.sign and neutral.any():
+            table = monotone(table, rising_cells(feature.cells, feature.sign), rows)
+            mean = mean_line(table, rows)
+    return replace(feature, contributions=table, unseen=mean)
 
 
 def _shared_errors(
@@ -252,9 +273,15 @@ def _recounted(own: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.nda
     old = np.asarray(own.levels.counts, dtype=float)
     if own.weight == 0 or np.array_equal(old, counts):
         return np.zeros_like(own.contributions)
-    after, before = (log_probabilities_of_tables([rows], float(rows.sum()), smoothing)[0] for rows in (counts, old))
+    after, before = (_logs(own.levels, rows, smoothing) for rows in (counts, old))
     change = own.weight * (after - before)[own.level_of_cell]
     return change - change.mean(axis=1, keepdims=True)
+
+
+def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
+    """(n_levels, n_classes) log P(level | class), with levels without rows as the fit has them."""
+    logs, rows = log_probabilities_of_tables([counts], float(counts.sum()), smoothing)[0], counts.sum(axis=1)
+    return filled(logs, rows, rows == 0, levels.n_levels) if isinstance(smoothing, Shrinkage) else logs
 
 
 def _provenance(
@@ -317,6 +344,10 @@ def updated(
     if "prior" in provenance:
         provenance["prior"] = tuple(shares.tolist())
     facts = {"classes": labels, "columns": card.columns, "class_counts": class_counts, "provenance": provenance}
+    shrinks = isinstance(provenance["smoothing"], Shrinkage)
+    for k, old in enumerate(card.features):
+        if not old.unseen.any():
+            features[k] = with_neutral(features[k], old.contributions, shrinks=shrinks)
     return scorecard_of(features, base, intercept_factors=shared, **facts)
 
 
@@ -347,6 +378,8 @@ class _Prior:
     codes : (n_used, n_rows); sizes : (n_used,) numbers of cells; offset : (n_rows, n_numbers) what the scorecard gives.
     spread, shared : (n_cells + 1, n_numbers[, n_factors]) standard deviations of the deviations of single features, and
     what those of several have in common. basis : (n_cells + 1, n_directions) what single features deviate in.
+    shares : (n_cells,) shares of the rows of a feature in its cells if some of these rows are in none, otherwise 0:
+    deviations are centred by them, so that such rows stay at the mean.
     """
 
     codes: np.ndarray
@@ -357,6 +390,7 @@ class _Prior:
     spread: np.ndarray
     shared: np.ndarray
     basis: csr_array
+    shares: np.ndarray
 
     def joint(self, table: np.ndarray) -> np.ndarray:
         """(n_rows, n_numbers) with these deviations."""
@@ -385,7 +419,14 @@ class _Prior:
     def deviations(self, point: np.ndarray) -> np.ndarray:
         """Those of standard numbers, the shared ones last."""
         own, shared = np.split(point, [point.size - self.shared.shape[2]])
-        return self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
+        table = self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
+        if self.shares.any():
+            table[:-1] -= self._of_feature(self.shares[:, None] * table[:-1])
+        return table
+
+    def _of_feature(self, of_cells: np.ndarray) -> np.ndarray:
+        """(n_cells, n_numbers) the sum over the cells of its feature, for each cell."""
+        return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """Log loss of the rows and of the deviations, with its derivatives."""
@@ -394,6 +435,8 @@ class _Prior:
         errors = self.joint(self.deviations(point))
         value = residuals(errors, self.classes, self.weights)
         slope = self.summed(errors)
+        if self.shares.any():
+            slope[:-1] -= self.shares[:, None] * self._of_feature(slope[:-1])
         own, shared = self.basis.T @ (self.spread * slope), np.einsum("cnf,cn->f", self.shared, slope)
         return value + point @ point / 2.0, np.append(own, shared) + point
 
@@ -442,6 +485,7 @@ def _fit_again(
         spread=np.sqrt(_VARIANCES_TIMES * np.maximum(variances - (shared**2).sum(axis=2), 0.0)),
         shared=np.sqrt(_VARIANCES_TIMES) * shared,
         basis=csr_array(block_diag([*(_directions(features[k]) for k in used), np.ones((1, 1))])),
+        shares=np.concatenate([np.zeros(0), *(_shares(features[k], codes[k]) for k in used)]),
     )
     start = np.zeros(prior.basis.shape[1] * n_numbers + n_factors)
     options = {"maxiter": 500, "ftol": 1e-7}
@@ -457,6 +501,13 @@ def _fit_again(
         factors = old.factors * left[at][:, :, None]
         fitted[k] = replace(old, contributions=own, standard_errors=old.standard_errors * left[at], factors=factors)
     return fitted, table[-1] @ sides, left[-1]
+
+
+def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
+    """(n_cells,) shares of the rows in the cells if some of the rows with these ``codes`` are in none, otherwise 0."""
+    rows = feature.counts.sum(axis=1)
+    inside = not codes.size or int(codes.max()) < rows.size
+    return np.zeros(rows.size) if inside else rows / max(float(rows.sum()), np.finfo(float).tiny)
 
 
 def _directions(feature: Feature) -> Any:

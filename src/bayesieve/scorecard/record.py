@@ -15,7 +15,8 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
 from bayesieve.discretize.criterion import summed
 from bayesieve.discretize.recoding import coarser_codes
-from bayesieve.evidence.fitting import Evidence, counting_variances
+from bayesieve.evidence.fitting import Evidence, class_variances, counting_variances
+from bayesieve.evidence.neutral import mean_line
 from bayesieve.parts import is_number
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table
@@ -28,6 +29,8 @@ from bayesieve.words import ShortRepr
 
 UNSEEN = "(not seen in training)"
 _ERRORS_TIMES, _COUNTING_TIMES, _COUNTING_TIMES_OF_GROUPS = 2.5, 4.0, 0.7
+_RARE = 10.0  # rows of a level of whose variance of counting half is added
+_ROUNDING = 1e-12  # nats, or share of the largest contribution
 EXPLAINED_LEVEL = 0.9
 """Share of the rows whose intervals in an explanation hold the true probability."""
 
@@ -49,7 +52,7 @@ class Feature(ShortRepr):
     counts : float array, shape (n_cells, n_classes)
         Training rows (or weight).
     standard_errors : float array, shape (n_cells, n_classes)
-        Of the contributions, in nats.
+        Of the contributions, in nats, given the levels, features and weights; those shown are `total_errors`.
     factors : float array, shape (n_cells, n_numbers, n_factors)
         What these errors share with those of other features, in nats; of two classes one number is enough, what the
         second has more than the first.
@@ -139,18 +142,31 @@ class Feature(ShortRepr):
         Standard errors take levels, features and weights as given, though the same rows choose these. So their squares
         are multiplied, and some of the variances of counting and one number by chance are added for the choice; with
         these, intervals of probabilities hold the true one about as often as they should
-        (benchmarks/results/intervals.md).
+        (benchmarks/results/intervals.md). The weight of a feature says nothing about its rare levels: the fewer rows a
+        level has, the more of its variance of counting counts. Contributions set by hand have no error.
         """
-        of_classes, rows = self.standard_errors**2, self.counts.sum(axis=1)
-        counting = self.weight**2 * counting_variances(np.asarray(self.levels.counts))[self.level_of_cell]
+        of_classes, level = self.standard_errors**2, self.level_of_cell
+        rows, of_level = self.counts.sum(axis=1), np.asarray(self.levels.counts)
+        rare = (1.0 - self.weight**2) / (1.0 + of_level.sum(axis=1) / _RARE)
         times = _COUNTING_TIMES_OF_GROUPS if self.kind == "categorical" else _COUNTING_TIMES
-        of_classes = _ERRORS_TIMES * of_classes + times * counting
+        counting = (times * self.weight**2 + rare)[level, None] * counting_variances(of_level)[level]
+        by_hand = (of_classes == 0).all(axis=1)
+        of_classes = np.where(by_hand[:, None], 0.0, _ERRORS_TIMES * of_classes + counting)
         shared = np.sqrt(_ERRORS_TIMES) * self.factors
-        own = np.maximum(number_variances(of_classes) - (shared**2).sum(axis=2), 0.0) + chance(self.counts.sum(axis=0))
+        own = np.maximum(number_variances(of_classes) - (shared**2).sum(axis=2), 0.0)
+        own[~by_hand] += chance(self.counts.sum(axis=0))
         numbers = np.diff(self.contributions, axis=1) if own.shape[1] == 1 else self.contributions
         typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
         nothing = np.zeros((1, *shared.shape[1:]))
         return np.concatenate([shared, nothing]), np.concatenate([own, typical[None]])
+
+    @cached_property
+    def total_errors(self) -> np.ndarray:
+        """(n_cells + 1, n_classes) standard errors of the contributions, in nats, as intervals of probabilities have
+        them, those of unseen values last.
+        """
+        shared, own = self.errors
+        return np.sqrt(class_variances(own + (shared**2).sum(axis=2), self.counts.shape[1]))
 
     def by_level(self) -> np.ndarray:
         """(n_levels, n_classes) mean contribution of the training rows of each level."""
@@ -289,10 +305,8 @@ class Scorecard(ShortRepr):
 
     @cached_property
     def standard_errors(self) -> CellTables:
-        """The standard errors of the features in the model as one table, 0 for unseen values."""
-        nothing = np.zeros((1, self.classes.size))
-        tables = [np.concatenate([feature.standard_errors, nothing]) for feature in self.used_features]
-        return CellTables.of(tables, nothing[0])
+        """The standard errors of the contributions of the features in the model as one table."""
+        return CellTables.of([feature.total_errors for feature in self.used_features], np.zeros(self.classes.size))
 
     @cached_property
     def errors(self) -> CellTables:
@@ -419,15 +433,15 @@ class Scorecard(ShortRepr):
             for code, label in enumerate(feature.cells.all_labels):
                 parts = {**bounds_of(feature.cells, code), "is_missing": code == missing}
                 parts["rows"] = float(feature.counts[code].sum())
-                errors = feature.standard_errors[code]
+                errors = feature.total_errors[code]
                 if parts["rows"] < min_count:
                     continue
                 if min_count > 1:
                     parts["rows"] = round(parts["rows"] / min_count) * float(min_count)
                 rows.append(self._line(feature, label, feature.contributions[code], errors, **parts))
             rows += self._few(feature, min_count)
-            nothing = np.zeros(self.classes.size)
-            rows.append(self._line(feature, UNSEEN, feature.unseen, nothing, is_unseen=True, rows=0.0))
+            errors = feature.total_errors[-1]
+            rows.append(self._line(feature, UNSEEN, feature.unseen, errors, is_unseen=True, rows=0.0))
         return results_frame(rows, self.library, infer_schema_length=None)
 
     def _few(self, feature: Feature, min_count: int) -> list[dict[str, Any]]:
@@ -438,7 +452,7 @@ class Scorecard(ShortRepr):
             return []
         mean = np.average(feature.contributions[few], axis=0, weights=n_rows[few] if n_rows[few].any() else None)
         label = f"({int(few.sum())} cells of fewer than {min_count} rows)"
-        return [self._line(feature, label, mean, feature.standard_errors[few].max(axis=0), rows=None)]
+        return [self._line(feature, label, mean, feature.total_errors[:-1][few].max(axis=0), rows=None)]
 
     def _line(
         self, feature: Feature | None, cell: str, contributions: np.ndarray, errors: np.ndarray, **parts: Any
@@ -462,7 +476,7 @@ class Explanation(ShortRepr):
     values, levels : (n_rows, n_features) object arrays: values as the model reads them, as text (dates and
     times in ISO 8601, as in the levels; None: missing), and labels of their levels;
     weights : (n_features,);
-    standard_errors : (n_rows, n_features, n_classes) of the contributions, 0 for values never seen in training;
+    standard_errors : (n_rows, n_features, n_classes) of the contributions, as the intervals have them;
     intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases. None of both for
     a model without errors;
     names : readable names of the features, if the model has labels, which are also those of the levels then;
@@ -713,9 +727,11 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
 
 def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[int, int], **facts: Any) -> Scorecard:
     """The scorecard of fitted evidence; ``searched`` are the weights of the search, which knows no surfaces."""
-    unseen, searched = np.zeros(evidence.intercept.size), searched.astype(float).tolist()
-    features = []
+    searched, features = searched.astype(float).tolist(), []
     for k, (levels, own) in enumerate(zip(evidence.levels, evidence.features, strict=True)):
+        unseen = np.zeros(evidence.intercept.size)
+        if evidence.is_neutral:
+            unseen = mean_line(own.table, own.counts.sum(axis=1))
         weights = own.weight, searched[k] if k < len(searched) else 0.0
         numbers = own.table, unseen, own.counts, own.errors, own.factors
         features.append(Feature(levels, own.cells, *numbers, *weights, signs.get(k, 0)))
@@ -724,7 +740,7 @@ def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[in
 
 
 def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) -> Scorecard:
-    """The scorecard of features whose contributions are not centred yet, and add nothing for unseen values.
+    """The scorecard of features whose contributions are not centred yet.
 
     What a cell adds to all classes alike makes no difference, and goes. Centred over the training rows, a contribution
     is what a cell adds beyond an average row; the rest moves into the intercept and unseen values, so that
@@ -741,12 +757,17 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
 
 def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
     """The feature with contributions of mean 0 over the classes and over ``total`` training rows, and the mean that
-    they had over these, (n_classes,).
+    they had over these, (n_classes,). Values without rows that add this mean add exactly 0 then.
     """
-    own, shares = feature.contributions, feature.counts.sum(axis=1) / total
+    own, rows = feature.contributions, feature.counts.sum(axis=1)
+    shares = rows / total
     own, unseen = own - own.mean(axis=1, keepdims=True), feature.unseen - feature.unseen.mean()
     mean = own[0] + shares @ (own - own[0]) + (1.0 - shares.sum()) * (unseen - own[0])  # 0 is left if all are alike
-    return replace(feature, contributions=own - mean, unseen=unseen - mean), mean
+    rounding = _ROUNDING * max(1.0, float(np.abs(own).max()))
+    own, unseen = own - mean, unseen - mean
+    own[(rows == 0) & (np.abs(own) < rounding).all(axis=1)] = 0.0
+    unseen = np.where(np.abs(unseen).max() < rounding, 0.0, unseen)
+    return replace(feature, contributions=own, unseen=unseen), mean
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:

@@ -36,6 +36,7 @@ def fit_and_use(case: Case) -> None:
         lambda: invariants.explained(case, model, X),
         lambda: invariants.told(case, model, X),
         lambda: invariants.described(case, model),
+        lambda: invariants.neutral(case, model),
         lambda: invariants.traced(case, model.trace_),
         lambda: invariants.stored(case, model, X, p, again),
         lambda: invariants.pickled(case, model, X, p) if _can_be_pickled(table) else None,
