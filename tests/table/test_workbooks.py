@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
+import zipfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+import xlsxwriter
 
+from bayesieve import SelectiveNB
+from bayesieve.classifier.predicting import levels_of_columns
 from bayesieve.table.reading import read_header, read_table
 from tests.cli.conftest import GERMAN, invoke
 
@@ -49,3 +56,75 @@ def test_workbooks_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "fastexcel", None)
     with pytest.raises(ValueError, match=r"needs fastexcel; run pip install 'bayesieve\[excel\]'"):
         read_table(path)
+
+
+def test_a_cell_means_the_same_alone_and_among_others(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    frame = pl.DataFrame(
+        {
+            "code": [str(v) for v in rng.integers(0, 3, 300) + y],
+            "answer": np.where(rng.random(300) < 0.3 + 0.4 * y, "true", "false"),
+            "day": [dt.date(2024, 1, 1) + dt.timedelta(int(v)) for v in rng.integers(0, 60, 300) + 30 * y],
+            "size": rng.normal(size=300).round(3) + y,
+        }
+    )
+    model = SelectiveNB("all", pairs=0).fit(frame, y)
+    row = pl.DataFrame({"code": [2], "answer": [True], "day": [dt.date(2024, 2, 1)], "size": [1]})
+    others = pl.DataFrame({"code": ["x"], "answer": ["no"], "day": ["soon"], "size": ["n/a"]})
+    scores = []
+    for tables in ([row], [row, others]):
+        with xlsxwriter.Workbook(path := tmp_path / "t.xlsx") as book:
+            sheet, date = book.add_worksheet(), book.add_format({"num_format": "yyyy-mm-dd"})
+            sheet.write_row(0, 0, row.columns)
+            for number, cells in enumerate((one for table in tables for one in table.rows()), 1):
+                for column, value in enumerate(cells):
+                    sheet.write(number, column, value, date if isinstance(value, dt.date) else None)
+        scores.append(model.predict_proba(read_table(path, levels_of_columns(model)))[0].tolist())
+    assert scores[0] == scores[1] == model.predict_proba(row)[0].tolist()
+
+
+def _far_xlsx(path: Path, row: int, column: int, value: object) -> None:
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        for number, cells in enumerate((["a", "y"], [1, 0], [2, 1])):
+            sheet.write_row(number, 0, cells)
+        sheet.write(row, column, value, book.add_format({"bold": True}))
+
+
+def _far_ods(path: Path, row: int, column: int, value: object) -> None:
+    def cells(*values: object) -> str:
+        return "".join(f'<table:table-cell office:value-type="float" office:value="{one}"/>' for one in values)
+
+    gap, empty = f'<table:table-cell table:number-columns-repeated="{column}"/>', "<table:table-cell/>"
+    rows = "".join(f"<table:table-row>{cells(*one)}</table:table-row>" for one in ([1, 0], [2, 1]))
+    names = "".join(
+        f'<table:table-cell office:value-type="string"><text:p>{one}</text:p></table:table-cell>' for one in "ay"
+    )
+    spaces = "".join(
+        f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
+    )
+    content = (
+        f"<office:document-content{spaces}><office:body><office:spreadsheet><table:table table:name='s'>"
+        f"<table:table-row>{names}</table:table-row>{rows}"
+        f'<table:table-row table:number-rows-repeated="{row - 3}">{empty}</table:table-row>'
+        f"<table:table-row>{gap}{cells(value) if value else empty}</table:table-row>"
+        "</table:table></office:spreadsheet></office:body></office:document-content>"
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        archive.writestr("content.xml", content)
+
+
+@pytest.mark.parametrize(("ending", "write"), [("xlsx", _far_xlsx), ("ods", _far_ods)])
+def test_a_cell_far_from_the_table_is_refused(tmp_path: Path, ending: str, write: Any) -> None:
+    path = tmp_path / f"far.{ending}"
+    write(path, 1_048_575, 16_383, 1)
+    message = rf"far\.{ending} holds 7 values in 1,048,576 rows and 16,384 columns: a cell is far from the others"
+    with pytest.raises(ValueError, match=message):
+        read_table(path)
+    write(path, 1_048_575, 16_383, None)  # a cell without a value, such as one with a format
+    assert read_table(path).rows() == [(1, 0), (2, 1)]
+    write(path, 100, 3, 5)
+    assert read_table(path).height >= 3

@@ -212,28 +212,11 @@ def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFram
     if format != "text" and path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; a table needs columns and at least one row.")
     if format == "Excel":
-        frame = _first_sheet(path)
+        from bayesieve.table.workbooks import first_sheet
+
+        frame = first_sheet(path)
         return _parsed(path, frame.write_csv().encode(), "text", levels) if frame.height else frame
     return _parsed(path, path if is_utf8(path) else path.read_bytes(), format, levels)
-
-
-def _first_sheet(path: Path) -> pl.DataFrame:
-    """The first sheet of a workbook; ValueError if it cannot be read."""
-    import polars as pl
-
-    try:
-        content = path.read_bytes()
-        return pl.read_excel(content, infer_schema_length=None, raise_if_empty=False)
-    except ModuleNotFoundError:
-        raise ValueError(
-            f"{path} is a workbook, which needs fastexcel; run pip install 'bayesieve[excel]', or save it as CSV."
-        ) from None
-    except OSError:
-        raise
-    except Exception as error:  # of fastexcel, whose errors have a base class of their own
-        raise ValueError(
-            f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension."
-        ) from error
 
 
 def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:

@@ -1,0 +1,227 @@
+"""Workbooks of Excel and LibreOffice: the first sheet as text, and cells so far away that it cannot be read."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from xml.parsers import expat
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_CHUNK = 1 << 20
+# The reader holds the whole rectangle around all cells in memory, with 32 bytes a cell.
+_MOST_CELLS = 10_000_000  # of a sheet of any shape
+_MOST_PER_CELL = 100  # cells of the rectangle for each cell with a value, beyond that
+_MOST_BYTES = 1 << 31  # of a sheet that is looked at as a whole
+_PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_MAX_ROW, _MAX_COLUMN = 1 << 20, 1 << 14
+
+
+def first_sheet(path: Path) -> pl.DataFrame:
+    """Return the first sheet of a workbook, the values of its cells as text.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or a cell is so far from the others that the sheet does not fit into memory.
+    """
+    import polars as pl
+
+    try:
+        content = path.read_bytes()
+        refuse_far_cells(path, content)
+        # As text, a cell means the same whatever else is in its column.
+        frame = pl.read_excel(content, read_options={"dtypes": "string"}, raise_if_empty=False)
+    except ModuleNotFoundError:
+        raise ValueError(
+            f"{path} is a workbook, which needs fastexcel; run pip install 'bayesieve[excel]', or save it as CSV."
+        ) from None
+    except (OSError, FarCell):
+        raise
+    except Exception as error:  # of fastexcel, whose errors have a base class of their own
+        raise ValueError(
+            f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension."
+        ) from error
+    texts = frame.get_columns()
+    return pl.DataFrame([column.cast(pl.String).str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "$1") for column in texts])
+
+
+class FarCell(ValueError):
+    """A cell far from all others."""
+
+
+def refuse_far_cells(path: Path, content: bytes) -> None:
+    """Raise FarCell for a sheet with few cells in a rectangle of very many; the message names the last cell."""
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        return  # of .xls, which has 16 million cells at most
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        name = _first_sheet_name(archive)
+        if name is None:
+            return
+        size = archive.getinfo(name).file_size
+        if name != "content.xml" and size < _MOST_BYTES and _is_dense(archive.read(name)):
+            return
+        counter = _OdsCells() if name == "content.xml" else _XlsxCells()
+        with archive.open(name) as file:
+            counter.read(file)
+    if counter.n_rows * counter.n_columns > _most_cells(counter.n_values):
+        raise FarCell(
+            f"{path} holds {counter.n_values:,} values in {counter.n_rows:,} rows and {counter.n_columns:,} columns: a "
+            "cell is far from the others. Delete it (Ctrl+End goes to the last row and column), or save the table as "
+            "CSV."
+        )
+
+
+def _most_cells(n_values: int) -> int:
+    """Return how many cells the rectangle around so many values may have."""
+    return max(_MOST_CELLS, _MOST_PER_CELL * n_values)
+
+
+def _is_dense(sheet: bytes) -> bool:
+    """Return whether a sheet of Excel is surely not sparse, as the rows and the lengths of names of columns show.
+
+    This takes a tenth of the time of reading its XML. False for XML that is not written in the usual way.
+    """
+    n_named = sheet.count(b'<c r="')
+    if sheet.count(b"<c ") + sheet.count(b"<c>") != n_named or sheet.count(b":c ") or sheet.count(b":c>"):
+        return False
+    rows = re.findall(rb'<row r="(\d+)"', sheet)
+    if len(rows) != len(re.findall(rb"<row\b", sheet)):
+        return False
+    n_rows = max(map(int, rows), default=0)
+    last = re.search(rb'<c r="[A-Z]{3}', sheet), re.search(rb'<c r="[A-Z]{2}', sheet)
+    n_columns = _MAX_COLUMN if last[0] else 26 * 27 if last[1] else 26
+    return n_rows * n_columns <= _most_cells(sheet.count(b"<v>") + sheet.count(b"<is>"))
+
+
+def _first_sheet_name(archive: zipfile.ZipFile) -> str | None:
+    """Return the name of the file that holds the first sheet; None if it is not XML."""
+    names = archive.namelist()
+    if "content.xml" in names:
+        return "content.xml"
+    try:
+        book = archive.read("xl/workbook.xml").decode("utf-8", "replace")
+        relations = archive.read("xl/_rels/workbook.xml.rels").decode("utf-8", "replace")
+    except KeyError:
+        return None
+    sheet = re.search(r'<(?:\w+:)?sheet\b[^>]*?\s\w+:id="([^"]*)"', book)
+    for relation in re.findall(r"<Relationship\b[^>]*>", relations) if sheet else ():
+        fields = dict(re.findall(r'(\w+)="([^"]*)"', relation))
+        if sheet is not None and fields.get("Id") == sheet[1]:
+            target = fields.get("Target", "")
+            full = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+            return full if full in names else None
+    return None
+
+
+class _Cells:
+    """The extent of the cells of a sheet that have values.
+
+    Attributes
+    ----------
+    n_values, n_rows, n_columns : int
+        Cells with a value, and sides of the rectangle around them.
+    """
+
+    def __init__(self) -> None:
+        self.n_values = 0
+        self._first_row, self._last_row, self._first_column, self._last_column = _MAX_ROW, -1, _MAX_COLUMN, -1
+        self._is_done = False
+
+    @property
+    def n_rows(self) -> int:
+        return max(0, self._last_row - self._first_row + 1)
+
+    @property
+    def n_columns(self) -> int:
+        return max(0, self._last_column - self._first_column + 1)
+
+    def read(self, file: IO[bytes]) -> None:
+        """Read the XML of a sheet."""
+        parser = expat.ParserCreate()
+        parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
+        parser.EntityDeclHandler = _refuse_entities
+        for chunk in _chunks(file):
+            parser.Parse(chunk, False)
+            if self._is_done:
+                return
+        parser.Parse(b"", True)
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element."""
+
+    def end(self, name: str) -> None:
+        """Handle the end of an element."""
+
+    def _add(self, row: int, column: int, n_rows: int = 1, n_columns: int = 1) -> None:
+        self.n_values += n_rows * n_columns
+        self._first_row, self._last_row = min(self._first_row, row), max(self._last_row, row + n_rows - 1)
+        self._first_column = min(self._first_column, column)
+        self._last_column = max(self._last_column, column + n_columns - 1)
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    while chunk := file.read(_CHUNK):
+        yield chunk
+
+
+def _refuse_entities(*_: Any) -> None:
+    raise ValueError("a workbook declares no entities")
+
+
+class _XlsxCells(_Cells):
+    """Cells of a sheet of Excel, which may name their places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._row = self._column = -1
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        name = name.rpartition(":")[2]
+        if name == "row":
+            number = attributes.get("r", "")
+            self._row = int(number) - 1 if number.isdecimal() else self._row + 1
+            self._column = -1
+        elif name == "c":
+            place = _PLACE.fullmatch(attributes.get("r", ""))
+            self._column += 1
+            if place is not None:
+                self._row, self._column = int(place[2]) - 1, _column_number(place[1])
+        elif name in ("v", "is"):
+            self._add(self._row, self._column)
+
+
+def _column_number(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - 64
+    return number - 1
+
+
+class _OdsCells(_Cells):
+    """Cells of the first table of a sheet of LibreOffice, which repeats rows and cells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._row = self._column = 0
+        self._n_rows = 1
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "table:table-row":
+            self._n_rows, self._column = int(attributes.get("table:number-rows-repeated", 1)), 0
+        elif name in ("table:table-cell", "table:covered-table-cell"):
+            n_columns = int(attributes.get("table:number-columns-repeated", 1))
+            if "office:value-type" in attributes:
+                self._add(self._row, self._column, self._n_rows, n_columns)
+            self._column += n_columns
+
+    def end(self, name: str) -> None:
+        if name == "table:table-row":
+            self._row += self._n_rows
+        elif name == "table:table":
+            self._is_done = True
