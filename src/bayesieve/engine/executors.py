@@ -1,0 +1,171 @@
+"""`map_chunks`: one function over chunks of rows, computed here or by an executor, the results in order.
+
+An executor is a Dask client or any `concurrent.futures.Executor`: a way to read rows that live elsewhere. Nothing
+outside this file sees a future, and the executor is never shut down.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import islice
+from typing import Any, TypeVar
+
+from bayesieve.engine.progress import Clock
+from bayesieve.version import __version__
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+
+_PROCESS = os.getpid()  # that imported this module: another one in a task was forked from it
+_POLL = 0.1  # seconds between two looks at the clock; an endless wait misses Ctrl-C on some platforms
+_FEWEST_PENDING = 2  # chunks: one is worked on while the results of another one are added up
+_ROOM = 1 << 30
+
+
+@dataclass
+class Traffic:
+    """Bytes that tasks were sent and that their results took."""
+
+    sent: int = 0
+    received: int = 0
+
+
+def executor_of(engine: Any) -> Executor | None:
+    """Return the executor that the option ``engine`` stands for, or None for other values.
+
+    Raises
+    ------
+    ValueError
+        For an asynchronous Dask client.
+    """
+    if isinstance(engine, Executor):
+        return engine
+    if not any(
+        kind.__module__.startswith("distributed.") and kind.__name__ == "Client" for kind in type(engine).__mro__
+    ):
+        return None
+    if engine.asynchronous:
+        raise ValueError("The Dask client is asynchronous; pass Client(..., asynchronous=False) as engine.")
+    executor: Executor = engine.get_executor(pure=False)
+    return executor
+
+
+def map_chunks(
+    executor: Executor | None,
+    function: Callable[[Chunk], Result],
+    chunks: Iterable[Chunk],
+    *,
+    room: int | None = None,
+    clock: Clock | None = None,
+    traffic: Traffic | None = None,
+) -> Iterator[Result]:
+    """Yield ``function(chunk)`` for each chunk, in the order of the chunks.
+
+    Close the generator (`contextlib.closing`), so that an error of the caller cancels what is pending at once.
+
+    Parameters
+    ----------
+    executor : Executor or None
+        None computes here, one chunk when it is asked for.
+    function : callable
+        A function of a module, so that it can be pickled.
+    chunks : iterable
+        Small objects that can be pickled.
+    room : int, optional
+        Bytes that results may take while they wait for their turn; 1 GiB by default. It bounds the number of chunks
+        that are submitted, by the largest result so far.
+    clock : Clock, optional
+        TimeoutError is raised once it is up.
+    traffic : Traffic, optional
+        Counts the bytes sent and received.
+
+    Raises
+    ------
+    RuntimeError
+        If a worker is lost, was forked, or has other versions; an error of the function is raised as it is.
+    """
+    chunks, pending, largest = iter(chunks), deque[Future[bytes]](), 0
+    if executor is None:
+        for chunk in chunks:
+            _check_time(clock)
+            yield function(chunk)
+        return
+    traffic = Traffic() if traffic is None else traffic
+    try:
+        while True:
+            most = max(_FEWEST_PENDING, (room or _ROOM) // largest) if largest else _FEWEST_PENDING
+            for chunk in islice(chunks, max(0, most - len(pending))):
+                task = pickle.dumps((function, chunk), protocol=5)
+                pending.append(executor.submit(run_task, _versions(), task))
+                traffic.sent += len(task)
+            if not pending:
+                return
+            data = _result_of(pending.popleft(), clock)
+            traffic.received += len(data)
+            largest = max(largest, len(data))
+            yield pickle.loads(data)
+    finally:  # an error, Ctrl-C, the end of the time, or a caller that has enough
+        for future in pending:
+            future.cancel()
+
+
+def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
+    """Wait for the result of a task, with one sentence for workers that are lost."""
+    try:
+        while not wait([future], timeout=_POLL).done:
+            _check_time(clock)
+        return future.result()
+    except ModuleNotFoundError as error:
+        if error.name not in ("bayesieve", "polars"):
+            raise
+        raise RuntimeError(
+            f"A worker of the executor cannot import {error.name}; install bayesieve {__version__} there."
+        ) from error
+    except Exception as error:
+        # Dask's error is known by its name, so that Dask is not imported.
+        if not isinstance(error, (BrokenExecutor, CancelledError)) and type(error).__name__ != "KilledWorker":
+            raise
+        raise RuntimeError(
+            "A worker of the executor ended before its rows were read; give the workers more memory, or see their logs "
+            "for the reason, and fit again."
+        ) from error
+    finally:
+        future.cancel()
+
+
+def _check_time(clock: Clock | None) -> None:
+    if clock is not None and clock.is_up:
+        raise TimeoutError("max_seconds is over before all rows have been read; allow more time, or fit fewer rows.")
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    return ("bayesieve", __version__), ("polars", version("polars"))
+
+
+def run_task(versions: tuple[tuple[str, str], ...], task: bytes) -> bytes:
+    """Compute a chunk in a worker; ``task`` is a pickled function with its argument, and so is the result.
+
+    Raises
+    ------
+    RuntimeError
+        In a forked process, where polars would wait forever, and for other versions than the caller's.
+    """
+    if os.getpid() != _PROCESS or type(multiprocessing.current_process()).__name__ == "ForkProcess":
+        raise RuntimeError(
+            "The executor forks its workers, in which polars would wait forever; pass "
+            'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")).'
+        )
+    for (name, wanted), (_, found) in zip(versions, _versions(), strict=True):
+        if found != wanted:
+            raise RuntimeError(
+                f"A worker of the executor has {name} {found}, the caller {wanted}; install {wanted} there."
+            )
+    function, chunk = pickle.loads(task)
+    return pickle.dumps(function(chunk), protocol=5)
