@@ -26,9 +26,9 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.criteria import Benefit
+from bayesieve.discretize import row_tasks
 from bayesieve.engine import Mapped
 from bayesieve.engine.files import bytes_of
-from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import ClassRuns
 from tests.classifier.processes import exit_code
 
@@ -75,7 +75,7 @@ def assert_same(one: SelectiveNB, other: SelectiveNB, X: pl.DataFrame) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_model_is_that_of_the_rows_in_memory(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ScannedTable, "block_rows", 700)
+    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 700)
     monkeypatch.setattr("bayesieve.table.target._RUN", 512)
     frame = claims(seed=seed).drop("weight", "agent")
     X = frame.drop("paid")
@@ -140,7 +140,7 @@ def test_roles_are_names_of_columns(tmp_path: Path) -> None:
 def test_the_row_of_a_value_that_cannot_be_used_is_that_of_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 500)
+    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 500)
     infinite = pl.when(pl.arange(2000) == 1742).then(float("inf")).otherwise(pl.col("amount"))
     source = written(claims(2000).with_columns(amount=infinite), tmp_path, 6)
     with pytest.raises(ValueError, match=r"Column 'amount' contains infinity \(first in row 1742\)"):
@@ -223,10 +223,12 @@ def test_max_seconds_that_is_over_before_the_rows_are_read(tmp_path: Path, monke
     source = bayesieve.scan(written(frame, tmp_path, 3))
     model = SelectiveNB("all", calibrate=False, max_seconds=60.0).fit(source, "paid")
     assert_same(model, SelectiveNB("all", calibrate=False).fit(source, "paid"), frame.drop("paid"))
-    monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 100)
+    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 100)
     monkeypatch.setattr("bayesieve.engine.progress.Clock.is_up", property(lambda clock: next(looks)))
     looks = iter([False, False, True])
-    with pytest.raises(TimeoutError, match="max_seconds is over, and only 200 of 300 rows have been read; allow more"):
+    with pytest.raises(
+        TimeoutError, match="max_seconds is over before all rows have been read; allow more time, or fit"
+    ):
         model.fit(source, "paid")
 
 

@@ -94,5 +94,5 @@ def test_benefits_of_rows_in_files(
     pl.read_parquet(first).with_columns(unknown).write_parquet(first)
     pl.read_parquet(second).with_columns(unknown, pl.lit(None, pl.Float64).alias("weight")).write_parquet(second)
     row = pl.read_parquet(first).height + 8
-    monkeypatch.setattr("bayesieve.table.scanned.ScannedTable.block_rows", 15)
+    monkeypatch.setattr("bayesieve.discretize.row_tasks.BLOCK_ROWS", 15)
     assert f"has no number in row {row} (counting from 1)" in run("fit", pattern, *options).stderr

@@ -11,7 +11,7 @@ import pytest
 
 import bayesieve
 from bayesieve import TableEncoder
-from bayesieve.discretize import row_blocks, value_sums
+from bayesieve.discretize import row_blocks, row_tasks, value_sums
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.discretize.value_sums import (
     BlockRows,
@@ -25,7 +25,6 @@ from bayesieve.discretize.value_sums import (
 )
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.table.columns import column_of_series
-from bayesieve.table.scanned import ScannedTable
 
 LIMITS = {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60}
 
@@ -78,7 +77,7 @@ def test_engines_blocks_files_and_orders_give_the_same_levels(
     engines = [Engine(700), Engine(512), Mapped(tmp_path, block_rows=600)]
     others = [in_memory(frame, engine) for engine in engines]
     for block_rows, group in ((90, 333), (777, 100)):
-        monkeypatch.setattr(ScannedTable, "block_rows", block_rows)
+        monkeypatch.setattr(row_tasks, "BLOCK_ROWS", block_rows)
         path = tmp_path / f"{group}.parquet"
         frame.write_parquet(path, row_group_size=group)
         others.append(encoded(bayesieve.scan(path), "paid", *(["weight"] if weighted else [])))
@@ -109,7 +108,7 @@ def counted(values: np.ndarray | list[Any], cuts: list[int], most: int) -> Any:
     series = pl.Series("x", values)
     for begin, end in zip([0, *cuts], [*cuts, len(values)], strict=True):
         rows = BlockRows(np.zeros(end - begin, np.uint8), 2, None)
-        running.push(count_values(column_of_series("x", series[begin:end]), rows, running.last, most))
+        running.push(count_values(column_of_series("x", series[begin:end]), rows, most))
     total = running.total()
     return total.listed if isinstance(total, ValueCounts) else total
 

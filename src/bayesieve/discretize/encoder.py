@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.row_content import fingerprints
-from bayesieve.discretize import row_blocks
+from bayesieve.discretize import row_blocks, row_tasks
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
 from bayesieve.discretize.criterion import Intervals, Prior, doubtful, part_cost
@@ -25,11 +26,11 @@ from bayesieve.discretize.repeats import find_repeats, may_repeat, scan_caution
 from bayesieve.discretize.row_blocks import (
     QUANTILES,
     CountedColumns,
-    ScannedBlocks,
     TableBlocks,
 )
 from bayesieve.discretize.ruled_coders import Ruled, as_learnt, for_other_rows, rule_cautions, ruled_coders
 from bayesieve.discretize.rules import TableRules
+from bayesieve.discretize.scan_passes import ScannedBlocks
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.engine.files import mapped_options
@@ -156,6 +157,7 @@ class TableEncoder(TableCoder):
         by_class: bool = False,
         verbose: int = 0,
         clock: Clock | None = None,
+        executor: Executor | None = None,
         rows_kept: Callable[[int, int], int] | None = None,
         copies_once: bool = False,
     ) -> CodedTable:
@@ -169,6 +171,7 @@ class TableEncoder(TableCoder):
         by_class : whether to list the rows of a scanned table class after class.
         verbose : 1 shows the progress of reading a scanned table.
         clock : TimeoutError is raised if it is up before all rows of a scanned table are read.
+        executor : reads the rows of a scanned table; None reads them here.
         rows_kept : how many rows of a scanned table to draw, by the numbers of columns and classes; they stay in
             memory for later steps of a fit.
         copies_once : whether copies of rows in memory count once, by the weights of the returned table, with a caution;
@@ -195,7 +198,7 @@ class TableEncoder(TableCoder):
             engine = Mapped(tempfile.gettempdir(), **mapped_options(None))
         single = single if self.rules_ is None else {*single, *self.rules_.single}
         fit = _EncoderFit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
-        fit.reading = {"verbose": verbose, "clock": clock}
+        fit.reading = {"verbose": verbose, "clock": clock, "executor": executor}
         fit.prints.known = row_hashes
         if rows_kept is not None:
             fit.n_kept = max(fit.n_kept, rows_kept(table.n_columns, target.n_classes))
@@ -302,7 +305,7 @@ class _EncoderFit:
     rows : the rows as they are coded.
     engine : where the codes live.
     single : columns that are in no pair unless it is named.
-    reading : the options ``verbose`` and ``clock`` of `TableEncoder.fit_transform_coded`.
+    reading : the options ``verbose``, ``clock`` and ``executor`` of `TableEncoder.fit_transform_coded`.
 
     Attributes
     ----------
@@ -334,8 +337,10 @@ class _EncoderFit:
 
     def __post_init__(self) -> None:
         self.prints = RowPrints(self.table, self.rows, self.encoder.n_jobs, self.engine)
-        bounds = self.engine.blocks(np.array([0, self.table.n_rows]))
-        self.blocks = [slice(*block.tolist()) for block in bounds]
+        # Sums of fractions depend on the blocks, which are then the same in memory and in scans.
+        self.blocks = row_tasks.block_slices(self.table.n_rows)
+        if self.order.integral:
+            self.blocks = [slice(*b.tolist()) for b in self.engine.blocks(np.array([0, self.table.n_rows]))]
         self.weighing = None if self.weights is None else np.flatnonzero(self.weights > 0)
 
     def code(self) -> tuple[TableLevels, np.ndarray]:
@@ -382,8 +387,7 @@ class _EncoderFit:
     ) -> tuple[FittedColumns, Any]:
         """Levels and, if they are to be ``coded``, codes of some columns; ``known`` : intervals of the last ones."""
         missing, n_jobs = self.encoder.missing, self.encoder.n_jobs
-        in_one_piece = len(self.blocks) == 1 or not self.order.integral
-        if self.values is None and in_one_piece and table.n_rows <= row_blocks.EXACT_ROWS:
+        if self.values is None and len(self.blocks) == 1 and table.n_rows <= row_blocks.EXACT_ROWS:
             return fit_columns(table, coders, self.order, missing, n_jobs, self.engine, known)
         if self.values is not None:
             values, positions = self.values, list(map(self.table.names.index, table.names))

@@ -14,7 +14,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.row_content import Content, RowSamples, fingerprints
 from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder
-from bayesieve.discretize.row_blocks import Places
+from bayesieve.discretize.scan_passes import RowScatter
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import FeatureLevels, Rows, Table, Target
@@ -49,7 +49,7 @@ class RowPrints:
             return fingerprints(self.table, self.n_jobs)
         prints = self.engine.array((self.table.n_rows,), np.uint64)
         for rows, block in self.table.blocks():
-            Places(self.rows.runs, rows).put(fingerprints(block, self.n_jobs), prints)
+            RowScatter(self.rows.runs, rows).put(fingerprints(block, self.n_jobs), prints)
             self.engine.visited(prints[rows].nbytes)
         return prints
 

@@ -1,27 +1,20 @@
-"""The columns of many rows counted and coded block by block, in memory or in a source that is read one block after
-another.
-"""
+"""The columns of many rows, counted and coded block by block: in memory, or in a scan (`scan_passes`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from bayesieve.counts.row_content import fingerprints
 from bayesieve.discretize import value_sums
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.fitted_columns import FittedColumns, code_in_blocks, fit_counts
 from bayesieve.discretize.value_counts import ValueCounts
 from bayesieve.engine import Engine, map_in_threads
-from bayesieve.engine.progress import Clock, SearchProgress, bytes_and_time_left
 from bayesieve.table import Table, Target
 from bayesieve.table.cautions import Caution
-from bayesieve.table.levels import TableLevels, smallest_unsigned
-from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.target import ClassRuns
+from bayesieve.table.levels import TableLevels
 from bayesieve.words import named
 
 EXACT_ROWS = 1 << 20
@@ -61,7 +54,7 @@ class Blocks(Protocol):
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         """For each of some columns and its option the sum over blocks, by ``add([one, other], option)``, of
-        ``count(column, rows, before, option)``: `BlockRows`, and the sum of the blocks before if it is at hand.
+        ``count(column, rows, option)``, of `BlockRows`.
         """
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
@@ -195,118 +188,10 @@ class TableBlocks:
             for at, rows in zip(self._blocks, self._rows, strict=True):
                 column = self.table.column(i)
                 column = column if len(self._blocks) == 1 else column.take(np.arange(self.table.n_rows)[at])
-                running.push(count(column, rows, running.last, option))
+                running.push(count(column, rows, option))
             return running.total()
 
         return map_in_threads(lambda one: of_column(*one), list(zip(positions, options, strict=True)), self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
         return code_in_blocks(self.table.select(positions), levels, self._blocks, self._n_jobs, self._engine)
-
-
-class ScannedBlocks:
-    """`Blocks` of a scanned table, read one after another.
-
-    Parameters
-    ----------
-    table, target, weights : of the rows.
-    engine : storage of the codes.
-    n_jobs : threads.
-    runs : codes are listed class after class; None: as in the source.
-    verbose : 1 shows progress on the error stream.
-    clock : if it is up before all rows are read, TimeoutError is raised.
-    """
-
-    def __init__(
-        self,
-        table: ScannedTable,
-        target: Target,
-        weights: np.ndarray | None,
-        engine: Engine,
-        n_jobs: int | None,
-        runs: ClassRuns | None = None,
-        verbose: int = 0,
-        clock: Clock | None = None,
-    ) -> None:
-        self.table, self.n_classes, self.reading_bytes = table, target.n_classes, engine.reading_bytes
-        if engine.reading_bytes is not None:
-            table.read_within(engine.reading_bytes)
-        self._target, self._weights, self._engine, self._runs = target, weights, engine, runs
-        self._n_jobs, self._verbose, self._clock = n_jobs, verbose, clock
-        self.prints: np.ndarray | None = None
-
-    def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        table = self.table if len(positions) == self.table.n_columns else self.table.select(positions)
-        sums = [value_sums.RunningSum(add, option) for option in options]
-        prints = None
-        if self.prints is None:
-            prints = self.prints = self._engine.array((table.n_rows,), np.uint64)
-        with self._reading():
-            for rows, block in self._read(table):
-                weights = None if self._weights is None else self._weights[rows]
-                known = value_sums.BlockRows(self._target.codes[rows], self.n_classes, weights)
-
-                def of_column(at: int, block: Table = block, known: value_sums.BlockRows = known) -> None:
-                    sums[at].push(count(block.column(at), known, sums[at].last, options[at]))
-
-                map_in_threads(of_column, range(len(positions)), self._n_jobs)
-                if prints is not None:
-                    Places(self._runs, rows).put(fingerprints(block, self._n_jobs), prints)
-                    self._engine.visited(prints[rows].nbytes)
-        return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
-
-    def _read(self, table: ScannedTable) -> Iterator[tuple[slice, Table]]:
-        """Yield the rows and the columns of each block."""
-        with SearchProgress("Reading rows", self._verbose, bytes_and_time_left(table.source.n_bytes)) as progress:
-            for rows, block in table.blocks():
-                if self._clock is not None and self._clock.is_up:
-                    raise TimeoutError(
-                        f"max_seconds is over, and only {rows.start:,} of {table.n_rows:,} rows have been read; allow "
-                        "more time, or fit fewer rows."
-                    )
-                yield rows, block
-                if progress is not None:
-                    progress(rows.stop, table.n_rows, rows.stop / table.n_rows)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Let an interruption say what was interrupted."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("the fit was still reading the rows") from None
-
-    def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        n_rows, dtype = self.table.n_rows, smallest_unsigned(int(levels.n_levels.max()))
-        codes = self._engine.array((len(positions), n_rows), dtype)
-        with self._reading():
-            for rows, block in self._read(self.table.select(positions)):
-                into = Places(self._runs, rows)
-
-                def code(at: int, block: Table = block, into: Places = into) -> None:
-                    into.put(levels[at].code(block.column(at)), codes[at])
-
-                map_in_threads(code, range(len(positions)), self._n_jobs)
-                self._engine.visited(codes[:, rows].nbytes)
-        return codes
-
-
-class Places:
-    """Where the rows of a block are among all: as they come or, with ``runs``, class after class."""
-
-    def __init__(self, runs: ClassRuns | None, rows: slice) -> None:
-        self._rows, self._order = rows, None
-        if runs is not None:
-            classes = runs.codes[rows]
-            self._order, self._starts = np.argsort(classes, kind="stable"), runs.starts(rows.start).tolist()
-            self._sizes = np.bincount(classes, minlength=len(self._starts)).tolist()
-
-    def put(self, codes: np.ndarray, into: np.ndarray) -> None:
-        """Write what there is of each row of the block, such as a code, among that of all rows."""
-        if self._order is None:
-            into[self._rows] = codes
-            return
-        codes, first = codes[self._order], 0
-        for start, size in zip(self._starts, self._sizes, strict=True):
-            into[start : start + size] = codes[first : first + size]
-            first += size

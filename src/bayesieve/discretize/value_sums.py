@@ -196,14 +196,12 @@ Part = ValueCounts | NumberSketch | TextSketch
 """What is known of the values of a column in some blocks."""
 
 
-def count_values(column: Column, rows: BlockRows, before: Part | None, most: int) -> Part:
-    """The values of a block of a column by class; only a sketch of more than ``most``, and if there is one of blocks
-    ``before``.
-    """
+def count_values(column: Column, rows: BlockRows, most: int) -> Part:
+    """Count the values of a block of a column by class, in a sketch if there are more than ``most``."""
     if column.kind != "numeric":
         return add_values([_count_categories(column, rows)], most)
     values = column.numbers()
-    if isinstance(before, NumberSketch) or (values.size > most and _has_more(values, most, rows.weights)):
+    if values.size > most and _has_more(values, most, rows.weights):
         return NumberSketch.of(values, rows.weights)
     return ValueCounts.of_numbers(values, rows.order)
 
@@ -245,7 +243,7 @@ def _sketch_of(part: Any) -> Any:
     return TextSketch.of(part)
 
 
-def count_cells(column: Column, rows: BlockRows, _: Any, cuts: np.ndarray) -> Grid:
+def count_cells(column: Column, rows: BlockRows, cuts: np.ndarray) -> Grid:
     """The numbers of a block in the cells of a grid."""
     return Grid(cuts, rows.n_classes).count(column.numbers(), rows.classes, rows.weights)
 
@@ -255,7 +253,7 @@ def add_cells(parts: Sequence[Grid], _: Any) -> Grid:
     return reduce(add, parts)
 
 
-def count_marked(column: Column, rows: BlockRows, _: Any, marks: np.ndarray) -> ValueCounts:
+def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCounts:
     """Those categories of a block that are in marked buckets."""
     counts = _count_categories(column, rows)
     chosen = np.flatnonzero(marks[_buckets_of(mixed(text_hashes(counts.values)))])
@@ -286,15 +284,10 @@ class RunningSum:
         self._add, self._option = add, option
         self.parts: list[tuple[int, Any]] = []
 
-    @property
-    def last(self) -> Any:
-        """The sum over the blocks before the next one, or over some of them; None before the first one."""
-        return self.parts[-1][1] if self.parts else None
-
     def push(self, part: Any) -> None:
         """Add a block."""
         n = 1
-        while self.parts and (self.parts[-1][0] == n or not _grows(part) or not _grows(self.last)):
+        while self.parts and (self.parts[-1][0] == n or not _grows(part) or not _grows(self.parts[-1][1])):
             size, before = self.parts.pop()
             part, n = self._add([before, part], self._option), n + size
         self.parts.append((n, part))

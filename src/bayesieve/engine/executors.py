@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -65,7 +65,7 @@ def map_chunks(
     room: int | None = None,
     clock: Clock | None = None,
     traffic: Traffic | None = None,
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Yield ``function(chunk)`` for each chunk, in the order of the chunks.
 
     Close the generator (`contextlib.closing`), so that an error of the caller cancels what is pending at once.

@@ -63,7 +63,7 @@ class _RunningClock:
 
     def _show(self) -> None:
         if not sys.stderr.isatty():
-            _write(f"{self._title}: {elapsed(self._began)}")
+            write_line(f"{self._title}: {elapsed(self._began)}")
         elif self._bar is None:
             from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -209,7 +209,7 @@ class SearchProgress:
         elif time.perf_counter() - self._written >= _pause():
             self._written = time.perf_counter()
             since = f", after {elapsed(self._began)}" if self._written - self._began >= 1.0 else ""
-            _write(f"{self._title}: {done:,} of {total:,}{self._noun}, {self._in_words(best)}{since}")
+            write_line(f"{self._title}: {done:,} of {total:,}{self._noun}, {self._in_words(best)}{since}")
 
     def doing(self, total: int, now: str) -> None:
         """Show the running task ``now`` next to a running clock; on a terminal only."""
@@ -302,8 +302,8 @@ def _pause() -> float:
     return _SECONDS_BETWEEN_UPDATES if _notebook() else _SECONDS_BETWEEN_LINES
 
 
-def _write(line: str) -> None:
-    """Write a line on the error stream, or let the line of the running cell show it."""
+def write_line(line: str) -> None:
+    """Write a line on the error stream, or let the running cell of a notebook show it."""
     global _line_of_cell
     if shell := _notebook():
         from IPython.display import display

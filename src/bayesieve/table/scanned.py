@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.columns import Column, Table
+from bayesieve.table.row_labels import LabelReader, RowLabels, label_positions, plain_labels
 from bayesieve.table.scans import Scan
 from bayesieve.table.target import ClassRuns, Target, as_target
 
@@ -24,13 +25,12 @@ _BLOCK_COPIES = 8  # blocks that would fit in the memory for reading: a block, w
 
 @dataclass
 class _Kept:
-    """What views of one scanned table share: the rows ``wanted`` that stay in memory when their block is read, the
-    ``frames`` that hold them once ``complete``, and how many values are read at a time.
+    """Sample that the views of one scanned table share: the positions of its ``rows``, and the ``frame`` that holds
+    them once it is read; and how many values of the table are read at a time.
     """
 
-    wanted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    frames: list[pl.DataFrame] = field(default_factory=list)
-    complete: bool = False
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    frame: pl.DataFrame | None = None
     block_cells: int = _BLOCK_CELLS
 
 
@@ -47,6 +47,8 @@ class ScannedTable(Table):
         Rows are listed class after class; None: as in the source.
     kinds : mapping from name to kind
         How to read columns whose kind does not follow from their type.
+    labels : RowLabels or None
+        The target and the weights of the rows that count, as `scanned_rows` read them.
     """
 
     def __init__(
@@ -56,14 +58,15 @@ class ScannedTable(Table):
         runs: ClassRuns | None = None,
         kinds: Mapping[str, str] | None = None,
         kept: _Kept | None = None,
+        labels: RowLabels | None = None,
     ) -> None:
         import polars as pl
 
-        self.source, self.known, self.runs = source, known, runs
-        self._given = dict(kinds or {})
+        self.source, self.known, self.runs, self.labels = source, known, runs, labels
+        self.given_kinds = dict(kinds or {})
         self._kept = _Kept() if kept is None else kept
         # Types follow from the schema, so that no row has to be read for them.
-        super().__init__(_columns_of(pl.DataFrame(schema=source.schema), self._given), 0, True)
+        super().__init__(_columns_of(pl.DataFrame(schema=source.schema), self.given_kinds), 0, True)
         self.n_rows = source.n_rows if known is None else int(np.count_nonzero(known))
 
     @property
@@ -76,19 +79,12 @@ class ScannedTable(Table):
         self._kept.block_cells = min(_BLOCK_CELLS, n_bytes // (8 * _BLOCK_COPIES))
 
     def blocks(self) -> Iterator[tuple[slice, Table]]:
-        """Yield the rows of the source, in its order, in blocks: their positions among all, and their values. Going
-        through all blocks also keeps the rows that `keep` asked for.
-        """
-        begin, kept, wanted = 0, list[Any](), self._kept.wanted
+        """Yield the rows of the source, in its order, in blocks: their positions among all, and their values."""
+        begin = 0
         for frame in self.frames():
             end = begin + frame.height
-            if wanted.size and not self._kept.complete:
-                first, last = np.searchsorted(wanted, (begin, end))
-                kept.append(frame[wanted[first:last] - begin])
             yield slice(begin, end), self._in_memory(frame, begin)
             begin = end
-        if kept:
-            self._kept.frames, self._kept.complete = kept, True
 
     def frames(self) -> Iterator[pl.DataFrame]:
         """Yield the rows that count, a block at a time."""
@@ -100,9 +96,18 @@ class ScannedTable(Table):
             yield frame if self.known is None else frame.filter(pl.Series(self.known[begin:end]))
             begin = end
 
+    @property
+    def sample(self) -> np.ndarray:
+        """Ascending positions of rows that are to stay in memory once they are read, and are not there yet."""
+        return self._kept.rows if self._kept.frame is None else self._kept.rows[:0]
+
     def keep(self, rows: np.ndarray) -> None:
-        """Keep these ascending rows of the source in memory when all columns are next read."""
-        self._kept.wanted, self._kept.frames, self._kept.complete = rows, [], False
+        """Make these ascending rows the sample, which the next pass over all columns reads."""
+        self._kept.rows, self._kept.frame = rows, None
+
+    def keep_frame(self, frame: pl.DataFrame) -> None:
+        """Keep the values of the sample, in all columns."""
+        self._kept.frame = frame
 
     def column(self, i: int) -> Column:
         """The column at position ``i``, all of it in memory."""
@@ -135,11 +140,12 @@ class ScannedTable(Table):
         """Ascending rows of the source."""
         import polars as pl
 
-        if self._kept.complete:
-            at = np.searchsorted(self._kept.wanted, rows)
-            at[at == self._kept.wanted.size] = 0
-            if np.array_equal(self._kept.wanted[at], rows):
-                return pl.concat(self._kept.frames)[at, list(self.names)]
+        sample = self._kept
+        if sample.frame is not None and sample.rows.size:
+            at = np.searchsorted(sample.rows, rows)
+            at[at == sample.rows.size] = 0
+            if np.array_equal(sample.rows[at], rows):
+                return sample.frame[at, list(self.names)]
         frames, begin = [], 0
         for frame in self.frames():
             end = begin + frame.height
@@ -148,10 +154,7 @@ class ScannedTable(Table):
         return pl.concat(frames)
 
     def _in_memory(self, frame: pl.DataFrame, first_row: int = 0) -> Table:
-        table = _table_of(frame, self._given)
-        for i in range(table.n_columns):
-            table.column(i).row_number = partial(self._row_in_source, first_row)
-        return table
+        return table_of_frame(frame, self.given_kinds, partial(self._row_in_source, first_row))
 
     def _row_in_source(self, first_row: int, row: int) -> int:
         """The number in the source of a row of those that count."""
@@ -161,22 +164,29 @@ class ScannedTable(Table):
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         if tuple(names) != self.names:
             raise ValueError("The columns of a scanned table keep their names; rename them where they come from.")
-        return ScannedTable(self.source, self.known, self.runs, {**self._given, **kinds}, self._kept)
+        return ScannedTable(self.source, self.known, self.runs, {**self.given_kinds, **kinds}, self._kept, self.labels)
 
     def select(self, positions: Sequence[int]) -> ScannedTable:
         source = self.source.select([self.names[i] for i in positions])
-        return ScannedTable(source, self.known, self.runs, self._given, self._kept)
+        return ScannedTable(source, self.known, self.runs, self.given_kinds, self._kept, self.labels)
 
     def by_class(self, runs: ClassRuns) -> ScannedTable:
         """The same rows, class after class."""
-        return ScannedTable(self.source, self.known, runs, self._given, self._kept)
+        return ScannedTable(self.source, self.known, runs, self.given_kinds, self._kept, self.labels)
 
     def read_once(self) -> ScannedTable:
         return self
 
 
-def _table_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> Table:
-    return Table(_columns_of(frame, kinds), frame.height, True)
+def table_of_frame(
+    frame: pl.DataFrame, kinds: Mapping[str, str], row_number: Callable[[int], int] | None = None
+) -> Table:
+    """Return a dataframe of rows of a scan as a table; ``row_number`` gives the number of a row in the scan."""
+    table = Table(_columns_of(frame, kinds), frame.height, True)
+    if row_number is not None:
+        for i in range(table.n_columns):
+            table.column(i).row_number = row_number
+    return table
 
 
 def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
@@ -220,20 +230,21 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
             raise ValueError(f"{role} must be the name of a column of the scanned table, got {kind}.")
     names = [name for name in source.names if name not in given.values()]
     source.select(list(dict.fromkeys(given.values())))  # names the column that does not exist
-    labels, known, columns = _labels(source, target, [name for name in (weight, groups) if name is not None])
-    table = ScannedTable(source.select(names), known)
-    return ScannedRows(table, labels, columns.get(weight), columns.get(groups))
+    read, known, columns = _labels(source, target, weight, [name for name in (weight, groups) if name is not None])
+    table = ScannedTable(source.select(names), known, labels=read)
+    return ScannedRows(table, read.target, read.weights, columns.get(groups))
 
 
-def _labels(source: Scan, name: str, others: Sequence[str]) -> tuple[Target, np.ndarray | None, dict[Any, Any]]:
-    """The target, the rows where it is known, and other columns in these rows."""
+def _labels(
+    source: Scan, name: str, weight: str | None, others: Sequence[str]
+) -> tuple[RowLabels, np.ndarray | None, dict[Any, Any]]:
+    """Read the target, the rows where it is known, and other columns in these rows."""
     import polars as pl
 
     distinct = pl.Series("label", [], dtype=_plain(source.schema[name]))
     codes, parts, known = [], [], []
     for block in source.blocks(list(dict.fromkeys([name, *others]))):
-        labels = block[name].cast(distinct.dtype).alias("label")
-        labels = labels.fill_nan(None) if labels.dtype.is_float() else labels
+        labels = plain_labels(block[name], distinct.dtype)
         known.append(labels.is_not_null().to_numpy())
         if not known[-1].all():
             block, labels = block.filter(labels.is_not_null()), labels.drop_nulls()
@@ -244,21 +255,21 @@ def _labels(source: Scan, name: str, others: Sequence[str]) -> tuple[Target, np.
                 f"The target {name!r} holds more than {_MOST_CLASSES:,} different values; is it an identifier? Choose "
                 "another target."
             )
-        position = distinct.to_frame().with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
-        own = labels.to_frame().join(position, on="label", how="left", maintain_order="left")["code"]
-        codes.append(own.to_numpy().astype(np.min_scalar_type(max(1, distinct.len() - 1))))
+        codes.append(label_positions(labels, distinct).astype(np.min_scalar_type(max(1, distinct.len() - 1))))
         parts.append(block[:, list(dict.fromkeys(others))])
     if distinct.is_empty():
         raise ValueError(f"The target {name!r} is missing in all rows.")
-    target = as_target(distinct)
-    target = Target(target.codes[np.concatenate(codes)], target.classes)
+    of_labels = as_target(distinct)
+    target = Target(of_labels.codes[np.concatenate(codes)], of_labels.classes)
     every = np.concatenate(known)
     n_missing = every.size - int(np.count_nonzero(every))
     if n_missing:
         rows = f"{n_missing:,} row{'s' if n_missing > 1 else ''} of {every.size:,}"
         warn_caller([f"The target {name!r} is missing in {rows}, which {'are' if n_missing > 1 else 'is'} left out."])
     columns: dict[Any, Any] = {other: pl.concat([part[other] for part in parts]).to_numpy() for other in others}
-    return target, every if n_missing else None, columns
+    schema = source.select([name] if weight is None else list(dict.fromkeys([name, weight]))).schema
+    reader = LabelReader(name, weight, schema, distinct, of_labels.codes)
+    return RowLabels(reader, target, columns.get(weight)), every if n_missing else None, columns
 
 
 def _plain(dtype: Any) -> Any:

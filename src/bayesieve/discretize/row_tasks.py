@@ -1,0 +1,164 @@
+"""Tasks of a pass over a scan: the rows of a chunk are read, and their values counted or coded, here or in a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesieve.counts.row_content import fingerprints
+from bayesieve.discretize.value_sums import BlockRows
+from bayesieve.engine import map_in_threads
+from bayesieve.table import Table
+from bayesieve.table.levels import FeatureLevels
+from bayesieve.table.row_labels import KnownRows, LabelReader
+from bayesieve.table.scanned import table_of_frame
+from bayesieve.table.scans import FileRows, read_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BLOCK_ROWS = 1 << 18
+"""Rows of a block, counted from the first row whose target is known, whatever the files, the memory and the executor:
+counts of fractional weights are added in the order of the blocks, so that all of these give the same bits."""
+
+
+def block_slices(n_rows: int) -> list[slice]:
+    """Return the blocks of so many rows."""
+    return [slice(begin, min(begin + BLOCK_ROWS, n_rows)) for begin in range(0, n_rows, BLOCK_ROWS)]
+
+
+@dataclass(frozen=True)
+class RowChunk:
+    """Rows of a scan that one task reads; they begin with a block and hold whole blocks, but for the last one.
+
+    Attributes
+    ----------
+    first : number of the first row in the scan.
+    files : the rows in the files.
+    known : classes and weights of the rows if they are at hand; None if the task reads them.
+    """
+
+    first: int
+    files: tuple[FileRows, ...]
+    known: KnownRows | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What tasks read of each row.
+
+    Attributes
+    ----------
+    schema : names and types of the columns.
+    kinds : how to read columns whose kind does not follow from their type.
+    n_classes : int
+    labels : reads the classes and weights of chunks that do not have them.
+    n_jobs : threads of a task.
+    """
+
+    schema: Mapping[str, pl.DataType]
+    kinds: Mapping[str, str]
+    n_classes: int
+    labels: LabelReader | None = None
+    n_jobs: int | None = 1
+
+    def rows(self, chunk: RowChunk) -> tuple[pl.DataFrame, KnownRows, Callable[[int], int]]:
+        """Read the rows of a chunk whose target is known: their columns, their classes and weights, and a function
+        that gives the number in the scan of one of them.
+        """
+        import polars as pl
+
+        needed = dict(self.schema)
+        if chunk.known is None:
+            assert self.labels is not None
+            needed |= self.labels.schema
+        frame = read_rows(chunk.files, needed)
+        known = self.labels.read(frame) if chunk.known is None and self.labels is not None else chunk.known
+        assert known is not None
+        frame, mask = frame[list(self.schema)], known.mask
+        if mask is None:
+            return frame, known, lambda row: chunk.first + row
+        return frame.filter(pl.Series(mask)), known, lambda row: chunk.first + int(np.flatnonzero(mask)[row])
+
+    def blocks(self, chunk: RowChunk) -> Iterator[tuple[Table, BlockRows, pl.DataFrame]]:
+        """Yield the columns of each block of a chunk, its classes and weights, and its rows as a dataframe."""
+        frame, known, number = self.rows(chunk)
+        for block in block_slices(frame.height):
+            rows = frame[block]
+            table = table_of_frame(rows, self.kinds, partial(_offset, number, block.start))
+            weights = None if known.weights is None else known.weights[block]
+            yield table, BlockRows(known.classes[block], self.n_classes, weights), rows
+
+
+def _offset(number: Callable[[int], int], first: int, row: int) -> int:
+    return number(first + row)
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """Count the values of columns in each block of a chunk, and hash its rows.
+
+    Attributes
+    ----------
+    count, options : ``count(column, rows, option)`` counts a block of a column.
+    hashes : whether to hash the rows.
+    """
+
+    chunk: RowChunk
+    reading: Reading
+    count: Callable[..., Any]
+    options: Sequence[Any]
+    hashes: bool
+
+
+def count_rows(task: CountTask) -> tuple[list[list[Any]], np.ndarray | None]:
+    """Return the counts of each column of each block, and the hashes of all rows."""
+    counted, hashes = [], []
+    for table, rows, _ in task.reading.blocks(task.chunk):
+
+        def count(at: int, table: Table = table, rows: BlockRows = rows) -> Any:
+            return task.count(table.column(at), rows, task.options[at])
+
+        counted.append(map_in_threads(count, range(len(task.options)), task.reading.n_jobs))
+        if task.hashes:
+            hashes.append(fingerprints(table, task.reading.n_jobs))
+    return counted, np.concatenate(hashes) if hashes else None
+
+
+@dataclass(frozen=True)
+class CodeTask:
+    """Code columns of a chunk.
+
+    Attributes
+    ----------
+    levels : of each column.
+    sample : ascending positions among the rows of the chunk whose values are returned, too; None for none.
+    """
+
+    chunk: RowChunk
+    reading: Reading
+    levels: Sequence[FeatureLevels]
+    sample: np.ndarray | None
+
+
+def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
+    """Return the codes of each column, one, two or four bytes a row, and the rows of the sample as a dataframe."""
+    import polars as pl
+
+    codes: list[list[np.ndarray]] = []
+    sample, begin = [], 0
+    for table, _, rows in task.reading.blocks(task.chunk):
+
+        def code(at: int, table: Table = table) -> np.ndarray:
+            return task.levels[at].code(table.column(at))
+
+        codes.append(map_in_threads(code, range(len(task.levels)), task.reading.n_jobs))
+        if task.sample is not None:
+            first, last = np.searchsorted(task.sample, (begin, begin + rows.height))
+            sample.append(rows[task.sample[first:last] - begin])
+        begin += rows.height
+    return [np.concatenate(own) for own in zip(*codes, strict=True)], pl.concat(sample) if sample else None

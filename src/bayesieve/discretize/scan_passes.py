@@ -1,0 +1,257 @@
+"""Passes over a scanned table: tasks count its values, then code them, here or in the workers of an executor."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesieve.discretize import row_tasks, value_sums
+from bayesieve.discretize.row_tasks import CodeTask, CountTask, Reading, RowChunk, code_rows, count_rows
+from bayesieve.engine import Engine, map_in_threads
+from bayesieve.engine.executors import Traffic, map_chunks
+from bayesieve.engine.progress import Clock, Progress, SearchProgress, bytes_and_time_left, write_line
+from bayesieve.table import Target
+from bayesieve.table.levels import TableLevels, smallest_unsigned
+from bayesieve.table.row_labels import KnownRows
+from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.target import ClassRuns
+from bayesieve.words import plural
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BLOCK_CELLS, _BLOCK_COPIES = 1 << 23, 8  # values that are read at once, 64 MiB of numbers, and copies of them
+_TASK_CELLS = 1 << 25  # values that a worker reads for a task
+_MOST_SENT = 10 << 20  # bytes of levels or options that are sent with a task, unless one column has more
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Rows and columns of a pass that one task reads.
+
+    Attributes
+    ----------
+    columns : positions among the columns of the pass.
+    rows : the rows with a known target.
+    first, n_rows : the same rows of the scan, and those without a target between them.
+    """
+
+    columns: range
+    rows: slice
+    first: int
+    n_rows: int
+
+
+class ScannedBlocks:
+    """`Blocks` of a scanned table, read in passes over chunks of rows, here or by an executor.
+
+    Parameters
+    ----------
+    table, target, weights : of the rows.
+    engine : storage of the codes.
+    n_jobs : threads.
+    runs : codes are listed class after class; None: as in the source.
+    verbose : 1 shows progress on the error stream.
+    clock : if it is up before all rows are read, TimeoutError is raised.
+    executor : reads the rows; None reads them here.
+    """
+
+    def __init__(
+        self,
+        table: ScannedTable,
+        target: Target,
+        weights: np.ndarray | None,
+        engine: Engine,
+        n_jobs: int | None,
+        runs: ClassRuns | None = None,
+        verbose: int = 0,
+        clock: Clock | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self.table, self.n_classes, self.reading_bytes = table, target.n_classes, engine.reading_bytes
+        self._target, self._weights, self._engine, self._runs = target, weights, engine, runs
+        self._n_jobs, self._verbose, self._clock = n_jobs, verbose, clock
+        self._labels = None if executor is None or table.labels is None else table.labels.reader_of(target, weights)
+        self._executor = None if self._labels is None else executor
+        self._starts = _block_starts(table.known, table.source.n_rows)
+        self.prints: np.ndarray | None = None
+
+    def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
+        sums = [value_sums.RunningSum(add, option) for option in options]
+        hashes = None
+        if self.prints is None:
+            hashes = self.prints = self._engine.array((self.table.n_rows,), np.uint64)
+
+        def task(step: _Step) -> CountTask:
+            chosen = [options[at] for at in step.columns]
+            return CountTask(*self._reading(step, positions), count, chosen, hashes is not None)
+
+        steps = self._steps(options)
+        with self._pass("counts", steps, count_rows, map(task, steps)) as results:
+            for step, (counted, hashed) in results:
+                for of_block in counted:
+                    for at, part in zip(step.columns, of_block, strict=True):
+                        sums[at].push(part)
+                if hashes is not None:  # the hash of a row is a sum over its columns
+                    into = RowScatter(self._runs, step.rows)
+                    (into.add if step.columns.start else into.put)(hashed, hashes)
+                    self._engine.visited(hashed.nbytes)
+        return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
+
+    def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
+        import polars as pl
+
+        dtype = smallest_unsigned(int(levels.n_levels.max()))
+        codes = self._engine.array((len(positions), self.table.n_rows), dtype)
+        learnt = [levels[at] for at in range(len(positions))]
+        sample = self.table.sample if len(positions) == self.table.n_columns else np.zeros(0, dtype=np.int64)
+        sampled: dict[int, list[pl.DataFrame]] = {}
+
+        def task(step: _Step) -> CodeTask:
+            first, last = np.searchsorted(sample, (step.rows.start, step.rows.stop))
+            own = sample[first:last] - step.rows.start if sample.size else None
+            return CodeTask(*self._reading(step, positions), [learnt[at] for at in step.columns], own)
+
+        steps = self._steps(learnt)
+        with self._pass("codes", steps, code_rows, map(task, steps)) as results:
+            for step, (coded, rows) in results:
+                here = slice(step.columns.start, step.columns.stop)
+                RowScatter(self._runs, step.rows).put_columns(coded, codes[here], self._n_jobs)
+                self._engine.visited(codes[here, step.rows].nbytes)
+                if rows is not None:
+                    sampled.setdefault(step.columns.start, []).append(rows)
+        if sampled:
+            self.table.keep_frame(pl.concat([pl.concat(frames) for frames in sampled.values()], how="horizontal"))
+        return codes
+
+    def _steps(self, options: Sequence[Any]) -> list[_Step]:
+        """Cut a pass over columns with these options into steps, one group of columns after another.
+
+        Wide tables, and options of many bytes that are sent to workers, are read in groups of columns: blocks always
+        have the same rows.
+        """
+        sizes, cells = [0] * len(options), _BLOCK_CELLS
+        if self._executor is not None:
+            sizes, cells = [len(pickle.dumps(option, protocol=5)) for option in options], _TASK_CELLS
+        elif self.reading_bytes is not None:
+            cells = min(cells, self.reading_bytes // (8 * _BLOCK_COPIES))
+        most = max(1, cells // max(1, min(row_tasks.BLOCK_ROWS, self.table.n_rows)))
+        groups, first = [], 0
+        for at in range(1, len(options) + 1):
+            if at == len(options) or at - first >= most or sum(sizes[first : at + 1]) > _MOST_SENT:
+                groups.append(range(first, at))
+                first = at
+        steps, n_blocks = [], len(self._starts) - 1
+        for columns in groups:
+            at_once = max(1, cells // (row_tasks.BLOCK_ROWS * len(columns))) if self._executor is not None else 1
+            for begin in range(0, n_blocks, at_once):
+                end = min(begin + at_once, n_blocks)
+                rows = slice(begin * row_tasks.BLOCK_ROWS, min(end * row_tasks.BLOCK_ROWS, self.table.n_rows))
+                first_row = int(self._starts[begin])
+                steps.append(_Step(columns, rows, first_row, int(self._starts[end]) - first_row))
+        return steps
+
+    def _reading(self, step: _Step, positions: Sequence[int]) -> tuple[RowChunk, Reading]:
+        """Return what a task reads: rows, with their classes and weights if it runs here, and columns."""
+        table, known = self.table, None
+        if self._executor is None:
+            mask = None if table.known is None else table.known[step.first : step.first + step.n_rows]
+            weights = None if self._weights is None else self._weights[step.rows]
+            known = KnownRows(mask, self._target.codes[step.rows], weights)
+        names = [table.names[positions[at]] for at in step.columns]
+        schema = dict(table.source.select(names).schema)
+        kinds = {name: kind for name, kind in table.given_kinds.items() if name in schema}
+        n_jobs = self._n_jobs if self._executor is None else 1
+        chunk = RowChunk(step.first, tuple(table.source.slices(step.first, step.n_rows)), known)
+        return chunk, Reading(schema, kinds, self.n_classes, self._labels, n_jobs)
+
+    @contextmanager
+    def _pass(
+        self, title: str, steps: Sequence[_Step], function: Any, tasks: Iterable[Any]
+    ) -> Iterator[Iterator[tuple[_Step, Any]]]:
+        """Let tasks run, and iterate over the steps with their results. Progress is shown, and an interruption says
+        what was interrupted.
+        """
+        traffic, in_words = Traffic(), bytes_and_time_left(self.table.source.n_bytes)
+        all_results = map_chunks(
+            self._executor, function, tasks, room=self.reading_bytes, clock=self._clock, traffic=traffic
+        )
+        with SearchProgress("Reading rows", self._verbose, in_words) as progress, closing(all_results) as results:
+            try:
+                yield _with_progress(steps, results, progress)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt("the fit was still reading the rows") from None
+        if self._verbose and self._executor is not None:
+            n_columns = len({at for step in steps for at in step.columns})
+            sent, received = traffic.sent / 1e6, traffic.received / 1e6
+            write_line(
+                f"Pass for {title}: {self.table.n_rows:,} rows, {plural(n_columns, 'column')}; {sent:,.3g} MB sent, "
+                f"{received:,.3g} MB received"
+            )
+
+
+def _with_progress(
+    steps: Sequence[_Step], results: Iterable[Any], progress: Progress | None
+) -> Iterator[tuple[_Step, Any]]:
+    done, total = 0, sum(step.n_rows for step in steps)
+    for step, result in zip(steps, results, strict=True):
+        yield step, result
+        done += step.n_rows
+        if progress is not None:
+            progress(done, total, done / total)
+
+
+def _block_starts(known: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """Return the rows of a scan that blocks of `BLOCK_ROWS` rows with a known target begin with, and its end."""
+    if known is None:
+        return np.append(np.arange(0, n_rows, row_tasks.BLOCK_ROWS), n_rows)
+    starts, n_known = [0], 0
+    for begin in range(0, n_rows, row_tasks.BLOCK_ROWS):  # at most one block begins inside each run of as many rows
+        own = known[begin : begin + row_tasks.BLOCK_ROWS]
+        n_own = int(np.count_nonzero(own))
+        to_next = -n_known % row_tasks.BLOCK_ROWS or row_tasks.BLOCK_ROWS
+        if to_next < n_own:
+            starts.append(begin + int(np.flatnonzero(own)[to_next]))
+        n_known += n_own
+    return np.append(starts, n_rows)
+
+
+class RowScatter:
+    """Positions of the rows of a block in arrays of all rows: in source order or, with ``runs``, grouped by class."""
+
+    def __init__(self, runs: ClassRuns | None, rows: slice) -> None:
+        self._rows, self._order = rows, None
+        if runs is not None:
+            classes = runs.codes[rows]
+            self._order, self._starts = np.argsort(classes, kind="stable"), runs.starts(rows.start).tolist()
+            self._sizes = np.bincount(classes, minlength=len(self._starts)).tolist()
+
+    def put(self, values: np.ndarray, into: np.ndarray) -> None:
+        """Write the values of the rows, such as codes, into an array of all rows."""
+        for rows, own in self._runs(values):
+            into[rows] = own
+
+    def put_columns(self, values: Sequence[np.ndarray], into: np.ndarray, n_jobs: int | None) -> None:
+        """Write the values of several columns into arrays of all rows, (n_columns, n_rows)."""
+        map_in_threads(lambda both: self.put(*both), list(zip(values, into, strict=True)), n_jobs)
+
+    def add(self, values: np.ndarray, into: np.ndarray) -> None:
+        """Add the values of the rows to those in an array of all rows."""
+        for rows, own in self._runs(values):
+            into[rows] += own
+
+    def _runs(self, values: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield neighbouring rows, and their values."""
+        if self._order is None:
+            yield self._rows, values
+            return
+        values, first = values[self._order], 0
+        for start, size in zip(self._starts, self._sizes, strict=True):
+            yield slice(start, start + size), values[first : first + size]
+            first += size

@@ -1,0 +1,113 @@
+"""Classes and weights of some rows of a scan, read where the rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesieve.table.target import Target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def plain_labels(labels: pl.Series, dtype: Any) -> pl.Series:
+    """Return labels in the type that they are compared as; NaN is missing."""
+    labels = labels.cast(dtype).alias("label")
+    return labels.fill_nan(None) if labels.dtype.is_float() else labels
+
+
+def label_positions(labels: pl.Series, distinct: pl.Series) -> np.ndarray:
+    """Return the position of each label, none of them missing, among the distinct ones."""
+    import polars as pl
+
+    position = distinct.to_frame().with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
+    return labels.to_frame().join(position, on="label", how="left", maintain_order="left")["code"].to_numpy()
+
+
+@dataclass(frozen=True)
+class KnownRows:
+    """Classes and weights of the rows of a frame whose target is known.
+
+    Attributes
+    ----------
+    mask : bool array, shape (n_rows,), or None
+        The rows of the frame whose target is known; None if it is known in all.
+    classes : unsigned array, shape (n_known,)
+    weights : float array, shape (n_known,), or None
+    """
+
+    mask: np.ndarray | None
+    classes: np.ndarray
+    weights: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class LabelReader:
+    """Reads `KnownRows` from the columns of the target and of the weights. It is small and can be pickled.
+
+    Attributes
+    ----------
+    target, weight : names of the columns; ``weight`` may be None.
+    schema : their types in the scan, by name.
+    distinct : polars series of the distinct labels.
+    codes : (n_labels,) class of each label.
+    factor : number that weights are multiplied by.
+    """
+
+    target: str
+    weight: str | None
+    schema: Mapping[str, pl.DataType]
+    distinct: pl.Series
+    codes: np.ndarray
+    factor: float = 1.0
+
+    def read(self, frame: pl.DataFrame) -> KnownRows:
+        """Return the classes and weights of the rows of a frame."""
+        labels = plain_labels(frame[self.target], self.distinct.dtype)
+        known = labels.is_not_null().to_numpy()
+        mask = None if known.all() else known
+        codes = self.codes[label_positions(labels.drop_nulls(), self.distinct)]
+        if self.weight is None:
+            return KnownRows(mask, codes, None)
+        weights = frame[self.weight].to_numpy().astype(np.float64) * self.factor
+        return KnownRows(mask, codes, weights if mask is None else weights[mask])
+
+
+@dataclass(frozen=True, eq=False)
+class RowLabels:
+    """Target and weights of a scan as they were read, and what reads them again for some of the rows.
+
+    Attributes
+    ----------
+    reader : reads the classes of ``target`` and the weights as they are in the scan.
+    target : the classes of the rows whose target is known.
+    weights : the weights of these rows as they are in the scan, or None.
+    """
+
+    reader: LabelReader
+    target: Target
+    weights: np.ndarray | None = None
+
+    def reader_of(self, target: Target, weights: np.ndarray | None) -> LabelReader | None:
+        """Return what reads these classes and weights of the same rows; None if they do not follow from the columns.
+
+        A fit may leave out classes whose rows weigh nothing, and divide weights by their mean.
+        """
+        if self.target.codes.shape != target.codes.shape:
+            return None
+        codes = np.zeros(self.target.n_classes, dtype=target.codes.dtype)
+        codes[self.target.codes] = target.codes
+        if not np.array_equal(codes[self.target.codes], target.codes):
+            return None
+        reader = replace(self.reader, codes=codes[self.reader.codes])
+        if weights is None:
+            return replace(reader, weight=None, schema={reader.target: reader.schema[reader.target]})
+        if self.weights is None:
+            return None
+        own = self.weights.astype(np.float64)
+        factors = (1.0, float(np.count_nonzero(own) / own.sum()))
+        return next((replace(reader, factor=f) for f in factors if np.array_equal(own * f, weights)), None)
