@@ -15,6 +15,7 @@ from bayesieve.discretize import row_blocks, row_tasks, value_sums
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.discretize.value_sums import (
     BlockRows,
+    CellCounts,
     Grid,
     NumberSketch,
     RunningSum,
@@ -119,7 +120,7 @@ def arrays_of(total: Any) -> list[Any]:
         return [total.values, total.counts, total.missing]
     if isinstance(total, TextSketch):
         return [total.rows, total.distinct.smallest]
-    return [total.grid.cuts, total.grid.counts, total.grid.ends, total.distinct.smallest]
+    return [total.cells.counts, total.cells.ends, total.distinct.smallest]
 
 
 @pytest.mark.parametrize("most", [10, 5000])
@@ -148,7 +149,8 @@ def cells_of(values: np.ndarray, n_cells: int) -> tuple[Grid, np.ndarray]:
     """Cells of about as many rows, and how many distinct values each has."""
     grid = NumberSketch.of(values, np.zeros(0)).grid
     for _ in range(3):
-        grid = Grid(grid.quantiles(n_cells), 1).count(values, np.zeros(values.size, np.uint8), np.zeros(0))
+        cuts = grid.quantiles(n_cells)
+        grid = Grid(cuts, CellCounts.of(cuts, values, np.zeros(values.size, np.uint8), 1, np.zeros(0)))
         if not grid.is_too_full(n_cells):
             break
     assert grid.cuts.size < n_cells
@@ -162,13 +164,13 @@ def test_cells_are_quantiles_whatever_the_distribution(n_cells: int) -> None:
     lognormal, far = rng.lognormal(0, 3, n), 1.7e15 + np.round(rng.random(n) * 1e9)
     for values in (rng.normal(size=n), -lognormal, far, np.append(lognormal, [1e308, -1e308])):
         grid, _ = cells_of(values, n_cells)
-        assert grid.counts[1:].sum() == values.size
-        assert grid.counts[1:].max() <= 16 * values.size / n_cells
+        assert grid.cells.counts[1:].sum() == values.size
+        assert grid.cells.counts[1:].max() <= 16 * values.size / n_cells
     spiked = np.where(rng.random(n) < 0.3, 0.0, lognormal - 1.0)
     spiked[: n // 10] = 1.2345
     grid, n_values = cells_of(spiked, n_cells)
     if n_cells >= 2000:  # a frequent value among others gets a cell with hardly any others
-        assert n_values[np.argsort(grid.counts[1:, 0])[-2:]].max() <= 3
+        assert n_values[np.argsort(grid.cells.counts[1:, 0])[-2:]].max() <= 3
 
 
 def test_the_fullest_buckets_hold_the_most_frequent_of_very_many_texts() -> None:

@@ -16,6 +16,7 @@ from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.discretize.rules import TableRules
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
+from bayesieve.engine.executors import executor_of
 from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import OFFSET, intercept_for, rows_to_keep
@@ -25,7 +26,7 @@ from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sig
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import check_search_options, make_encoder, seed_of
 from bayesieve.table import FeatureLevels
-from bayesieve.table.cautions import warn_caller
+from bayesieve.table.cautions import Caution, warn_caller
 from bayesieve.table.frames import apart_by_name, as_table, is_scan
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
@@ -41,7 +42,6 @@ _MOST_SURFACES = 60
 _ALLOWED = {
     "calibrate": Allowed.choice(True, False, "auto", "weights", "levels", "cells"),
     "normalize": Allowed.choice(True, False),
-    "engine": Allowed.choice(MEMORY, DISK),
 }
 
 
@@ -53,8 +53,17 @@ def check_options(model: SelectiveNB) -> None:
     check_prior(model.prior)
     check_allowed(vars(model), _ALLOWED)
     check_monotone(model)
+    check_engine(model.engine)
     if model.memory_limit is not None:
         bytes_of(model.memory_limit)
+
+
+def check_engine(engine: Any) -> None:
+    """Raise ValueError unless ``engine`` names a storage or is an executor."""
+    if not is_choice(engine, (MEMORY, DISK)) and executor_of(engine) is None:
+        raise ValueError(
+            f"engine must be 'memory', 'disk', a Dask client or an executor of concurrent.futures, got {engine!r:.80}."
+        )
 
 
 def check_monotone(model: SelectiveNB) -> None:
@@ -210,11 +219,22 @@ def read_rows(
     return TrainingRows(as_table(X) if as_columns else X, y, weights, groups, normalize)
 
 
-def open_engine(rows: TrainingRows, engine: str, memory_limit: Any) -> Engine:
+def open_engine(rows: TrainingRows, engine: Any, memory_limit: Any) -> Engine:
     """Return the storage for the rows of a fit: files for those of a scan, or if the options ask for it."""
-    if rows.is_scanned or memory_limit is not None or engine == DISK:
+    if rows.is_scanned or memory_limit is not None or is_choice(engine, (DISK,)):
         return Mapped(tempfile.gettempdir(), **mapped_options(memory_limit))
     return IN_MEMORY
+
+
+def executor_cautions(engine: Any, rows: TrainingRows, encoder: Any) -> list[Caution]:
+    """Return a caution if ``engine`` is an executor that the fit has no use for."""
+    if executor_of(engine) is None or (rows.is_scanned and isinstance(encoder, TableEncoder)):
+        return []
+    sentence = (
+        "The executor given as engine is not used: it reads the rows of files that are coded by a TableEncoder. Pass "
+        "bayesieve.scan(files) in place of a table in memory, or leave engine out."
+    )
+    return [Caution("engine", (), sentence)]
 
 
 def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector, engine: Engine) -> dict[str, Any]:
@@ -224,7 +244,7 @@ def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector,
         options |= {"by_class": not selector._rows_in_order, "verbose": model.verbose}
         if model.monotone:
             options["single"] = tuple(model.monotone)
-        options["clock"] = Clock(model.max_seconds)
+        options |= {"clock": Clock(model.max_seconds), "executor": executor_of(model.engine)}
         options["rows_kept"] = rows_to_keep
         options["copies_once"] = True  # levels, folds and leave-one-out would take copies for further rows
     return options

@@ -90,9 +90,10 @@ class SelectiveNB(Predicting):
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
         of repeated rows, such as shares or survey weights.
-    engine : {"memory", "disk"}, default="memory"
+    engine : "memory", "disk", distributed.Client or concurrent.futures.Executor, default="memory"
         Storage of codes and of the numbers of the search. "disk": files in the folder for temporary files, as for
-        scans.
+        scans. A Dask client or an executor reads, counts and codes the rows of a scan in its workers, which must see
+        the files; the search runs here.
     memory_limit : int, str or None, default=None
         Memory for a fit from files, such as "4GiB", at least 512 MiB; None: 4 GiB, or half the machine's if that is
         less. A frame that is in memory already does not count; given a limit, its codes and the numbers of the search
@@ -167,7 +168,7 @@ class SelectiveNB(Predicting):
         n_jobs: int | None = -1,
         verbose: int = 0,
         normalize: bool = False,
-        engine: Literal["memory", "disk"] = "memory",
+        engine: Any = "memory",
         memory_limit: int | str | None = None,
     ) -> None:
         self.selector = selector
@@ -241,7 +242,8 @@ class SelectiveNB(Predicting):
         with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
             coded = encoder.fit_transform_coded(rows.table, rows.target, rows.weights, **options)
         given = weights_caution(as_sample_weight(rows.weights, coded.n_rows))
-        seen, groups = [given, *table_cautions(rows.table, coded, encoder)], rows.groups
+        unused = steps.executor_cautions(self.engine, rows, encoder)
+        seen, groups = [given, *unused, *table_cautions(rows.table, coded, encoder)], rows.groups
         encoder._library = library_of(X)
         del rows, X  # the columns of the table may be copies
         coded, moved = steps.with_offset(self, with_benefit(coded, benefit, selector), offset)

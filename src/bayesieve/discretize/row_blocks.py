@@ -121,7 +121,7 @@ class CountedColumns:
             if split:
                 cuts = [grids[i].quantiles(self._n_cells) for i in split]
                 finer = self._blocks.total(split, value_sums.count_cells, value_sums.add_cells, cuts)
-                grids |= zip(split, finer, strict=True)
+                grids |= {i: value_sums.Grid(*own) for i, *own in zip(split, cuts, finer, strict=True)}
                 split = [i for i in split if grids[i].is_too_full(self._n_cells)]
         return grids
 

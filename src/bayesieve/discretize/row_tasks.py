@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -72,13 +73,13 @@ class Reading:
         """
         import polars as pl
 
-        needed = dict(self.schema)
-        if chunk.known is None:
+        if chunk.known is not None:
+            frame, known = read_rows(chunk.files, self.schema), chunk.known
+        else:
             assert self.labels is not None
-            needed |= self.labels.schema
-        frame = read_rows(chunk.files, needed)
-        known = self.labels.read(frame) if chunk.known is None and self.labels is not None else chunk.known
-        assert known is not None
+            _check_visible(chunk.files)
+            frame = read_rows(chunk.files, {**self.schema, **self.labels.schema})
+            known = self.labels.read(frame)
         frame, mask = frame[list(self.schema)], known.mask
         if mask is None:
             return frame, known, lambda row: chunk.first + row
@@ -92,6 +93,22 @@ class Reading:
             table = table_of_frame(rows, self.kinds, partial(_offset, number, block.start))
             weights = None if known.weights is None else known.weights[block]
             yield table, BlockRows(known.classes[block], self.n_classes, weights), rows
+
+
+def _check_visible(files: Sequence[FileRows]) -> None:
+    """Raise ValueError, which names the file, if a worker does not see the files of the caller."""
+    for file in {rows.file.path: rows.file for rows in files}.values():
+        try:
+            size = os.stat(file.path).st_size
+        except OSError as error:
+            size, reason = -1, str(error.strerror)
+        else:
+            reason = f"{size:,} bytes there, {file.size:,} for the caller"
+        if size != file.size:
+            raise ValueError(
+                f"A worker of the executor does not see {file.path} ({reason}); put the files where all workers see "
+                "them under this path, and copies there by scan(..., folder=FOLDER)."
+            )
 
 
 def _offset(number: Callable[[int], int], first: int, row: int) -> int:

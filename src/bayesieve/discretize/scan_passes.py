@@ -215,7 +215,7 @@ def _block_starts(known: np.ndarray | None, n_rows: int) -> np.ndarray:
     for begin in range(0, n_rows, row_tasks.BLOCK_ROWS):  # at most one block begins inside each run of as many rows
         own = known[begin : begin + row_tasks.BLOCK_ROWS]
         n_own = int(np.count_nonzero(own))
-        to_next = -n_known % row_tasks.BLOCK_ROWS or row_tasks.BLOCK_ROWS
+        to_next = -n_known % row_tasks.BLOCK_ROWS if n_known else row_tasks.BLOCK_ROWS
         if to_next < n_own:
             starts.append(begin + int(np.flatnonzero(own)[to_next]))
         n_known += n_own

@@ -54,13 +54,9 @@ class Distinct:
         return round((_SMALLEST - 1) / (float(self.smallest[-1]) / 2.0**64))
 
 
-class Grid:
-    """Rows by class, and the lowest and the highest value, of the cells of a grid.
-
-    Parameters
-    ----------
-    cuts : ascending numbers: cells are the intervals between them, each with its upper end.
-    n_classes : int
+@dataclass
+class CellCounts:
+    """Rows by class, and the lowest and the highest value, of the cells of a grid; they add up over blocks.
 
     Attributes
     ----------
@@ -68,36 +64,54 @@ class Grid:
     ends : (2, n_cells + 1) lowest and highest values, in the same order.
     """
 
-    def __init__(self, cuts: np.ndarray, n_classes: int) -> None:
-        self.cuts, self.counts = cuts, np.zeros((cuts.size + 2, n_classes))
-        self.ends = np.empty((2, cuts.size + 2))
-        self.ends[0], self.ends[1] = np.inf, -np.inf
+    counts: np.ndarray
+    ends: np.ndarray
 
-    def count(self, values: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Grid:
-        """Count some rows; those of weight 0 do not count."""
+    @classmethod
+    def of(
+        cls, cuts: np.ndarray, values: np.ndarray, classes: np.ndarray, n_classes: int, weights: np.ndarray
+    ) -> CellCounts:
+        """Count some rows; those of weight 0 do not count. Cells are the intervals between cuts."""
         from bayesieve.discretize._value_kernels import count_in_cells
         from bayesieve.table._kernels import code_numbers
 
-        numbers = np.empty((1, values.size), dtype=smallest_unsigned(self.cuts.size + 1))
+        counts, ends = np.zeros((cuts.size + 2, n_classes)), np.empty((2, cuts.size + 2))
+        ends[0], ends[1] = np.inf, -np.inf
+        numbers = np.empty((1, values.size), dtype=smallest_unsigned(cuts.size + 1))
         missing = np.array([np.iinfo(numbers.dtype).max])  # 0 after the last step
         values = np.ascontiguousarray(values)
-        code_numbers(values[None, :], self.cuts, np.array([0, self.cuts.size]), missing, numbers)
+        code_numbers(values[None, :], cuts, np.array([0, cuts.size]), missing, numbers)
         numbers += numbers.dtype.type(1)
-        count_in_cells(values, numbers[0], classes, weights, self.counts, *self.ends)
-        return self
+        count_in_cells(values, numbers[0], classes, weights, counts, *ends)
+        return cls(counts, ends)
 
-    def __add__(self, other: Grid) -> Grid:
-        both = Grid(self.cuts, self.counts.shape[1])
-        np.add(self.counts, other.counts, out=both.counts)
-        np.minimum(self.ends[0], other.ends[0], out=both.ends[0])
-        np.maximum(self.ends[1], other.ends[1], out=both.ends[1])
-        return both
+    def __add__(self, other: CellCounts) -> CellCounts:
+        ends = [np.minimum(self.ends[0], other.ends[0]), np.maximum(self.ends[1], other.ends[1])]
+        return CellCounts(self.counts + other.counts, np.array(ends))
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        met = np.flatnonzero(self.counts.any(axis=1)).astype(np.uint32)  # most cells of the coarse grid are empty
+        return self.counts.shape, met, self.counts[met], self.ends[:, met]
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        shape, met, counts, ends = state
+        self.counts, self.ends = np.zeros(shape), np.empty((2, shape[0]))
+        self.ends[0], self.ends[1] = np.inf, -np.inf
+        self.counts[met], self.ends[:, met] = counts, ends
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Counts of the rows of a column in the cells between ascending ``cuts``; a cell has its upper end."""
+
+    cuts: np.ndarray
+    cells: CellCounts
 
     def _filled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows, lowest and highest value of the cells that have any."""
-        rows = np.round(self.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
+        rows = np.round(self.cells.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
         met = np.flatnonzero(rows > 0)
-        return rows[met], self.ends[0, 1:][met], self.ends[1, 1:][met]
+        return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
         """Cuts into at most ``n_cells`` cells of about as many rows, were these spread evenly over each present cell.
@@ -124,9 +138,9 @@ class Grid:
 
     def value_counts(self, n_distinct: int) -> ValueCounts:
         """The counts of cells with rows, of a column with ``n_distinct`` distinct values."""
-        counts = whole_if_possible(self.counts)
+        counts, ends = whole_if_possible(self.cells.counts), self.cells.ends
         met = np.flatnonzero(counts[1:].any(axis=1)) + 1
-        return ValueCounts(self.ends[0, met], counts[met], counts[0], self.ends[1, met], n_distinct)
+        return ValueCounts(ends[0, met], counts[met], counts[0], ends[1, met], n_distinct)
 
 
 def whole_if_possible(counts: np.ndarray) -> np.ndarray:
@@ -148,19 +162,24 @@ def _octaves() -> np.ndarray:
 class NumberSketch:
     """Numbers of too many distinct values, in quarters of octaves, and about how many are distinct."""
 
-    grid: Grid
+    cells: CellCounts
     distinct: Distinct
+
+    @property
+    def grid(self) -> Grid:
+        """The rows in quarters of octaves."""
+        return Grid(_octaves(), self.cells)
 
     @classmethod
     def of(cls, values: np.ndarray, weights: np.ndarray) -> NumberSketch:
         """Of some rows; ``weights`` is empty if every row counts once."""
-        grid = Grid(_octaves(), 1).count(values, np.zeros(values.size, np.uint8), weights)
+        cells = CellCounts.of(_octaves(), values, np.zeros(values.size, np.uint8), 1, weights)
         counted = ~np.isnan(values) & (weights > 0 if weights.size else True)
         known = values if counted.all() else values[counted]
-        return cls(grid, Distinct(mixed((known + 0.0).view(np.uint64) - _INCREMENT)))
+        return cls(cells, Distinct(mixed((known + 0.0).view(np.uint64) - _INCREMENT)))
 
     def __add__(self, other: NumberSketch) -> NumberSketch:
-        return NumberSketch(self.grid + other.grid, self.distinct + other.distinct)
+        return NumberSketch(self.cells + other.cells, self.distinct + other.distinct)
 
 
 @dataclass
@@ -176,6 +195,15 @@ class TextSketch:
         hashes = mixed(text_hashes(counts.values))
         rows = np.bincount(_buckets_of(hashes), weights=counts.counts.sum(axis=1), minlength=_BUCKETS)
         return cls(rows, Distinct(hashes))
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        met = np.flatnonzero(self.rows).astype(np.uint32)  # of a block, most are empty
+        return met, self.rows[met], self.distinct
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        met, rows, self.distinct = state
+        self.rows = np.zeros(_BUCKETS)
+        self.rows[met] = rows
 
     def __add__(self, other: TextSketch) -> TextSketch:
         return TextSketch(self.rows + other.rows, self.distinct + other.distinct)
@@ -243,12 +271,12 @@ def _sketch_of(part: Any) -> Any:
     return TextSketch.of(part)
 
 
-def count_cells(column: Column, rows: BlockRows, cuts: np.ndarray) -> Grid:
+def count_cells(column: Column, rows: BlockRows, cuts: np.ndarray) -> CellCounts:
     """The numbers of a block in the cells of a grid."""
-    return Grid(cuts, rows.n_classes).count(column.numbers(), rows.classes, rows.weights)
+    return CellCounts.of(cuts, column.numbers(), rows.classes, rows.n_classes, rows.weights)
 
 
-def add_cells(parts: Sequence[Grid], _: Any) -> Grid:
+def add_cells(parts: Sequence[CellCounts], _: Any) -> CellCounts:
     """The sum over blocks."""
     return reduce(add, parts)
 

@@ -1,0 +1,178 @@
+"""Passes over scans: the same bits in memory, from files and by executors, however rows and columns are cut."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+import bayesieve
+from bayesieve import SelectiveNB, TableEncoder
+from bayesieve.discretize import row_blocks, row_tasks, scan_passes
+from bayesieve.discretize.scan_passes import _block_starts
+from bayesieve.engine.executors import executor_of
+from bayesieve.table.scanned import scanned_rows
+
+LIMITS = {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60}
+
+
+def table(n_rows: int, n_values: int, seed: int = 0) -> pl.DataFrame:
+    """Three classes, some of them missing, fractional weights, numbers and texts of few and of many values."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n_rows)
+    labels = pl.Series(["no", "maybe", "yes"]).gather(y)
+    texts = pl.Series(rng.integers(0, n_values, n_rows)).cast(pl.String)
+    return pl.DataFrame(
+        {
+            "numbers": np.where(rng.random(n_rows) < 0.1, np.nan, rng.normal(size=n_rows) + y),
+            "few": rng.integers(0, 9, n_rows) + y,
+            "y": labels.set(pl.Series(rng.random(n_rows) < 0.02), None),
+            "texts": texts.set(pl.Series(rng.random(n_rows) < 0.05), None),
+            "day": pl.Series(rng.integers(0, 3000, n_rows)).cast(pl.Date),
+            "kind": pl.Series([f"k{k}" for k in range(12)]).gather(np.minimum(rng.geometric(0.3, n_rows) + y, 11)),
+            "w": rng.random(n_rows) * 2,
+        }
+    )
+
+
+def written(frame: pl.DataFrame, folder: Path, n_files: int) -> str:
+    size = -(-frame.height // n_files)
+    for k in range(n_files):
+        frame[k * size : (k + 1) * size].write_parquet(folder / f"{k}.parquet", row_group_size=max(1, size // 3))
+    return f"{folder}/*.parquet"
+
+
+def coded(rows: tuple[Any, Any, Any], executor: Executor | None = None, verbose: int = 0) -> list[Any]:
+    """Everything that a fit takes from the rows: levels, codes, hashes, and the values of a sample."""
+    encoder = TableEncoder(n_quantiles=60)
+    part = encoder.fit_transform_coded(*rows, by_class=True, executor=executor, verbose=verbose)
+    part = part.by_class
+    positions = part.drawn(20)
+    values = [column.texts() if column.kind != "numeric" else column.numbers() for column in sampled(part, positions)]
+    levels = [repr(level.to_json()) for level in encoder.levels_]
+    return [levels, part.stored, part.fingerprints(), positions, *map(np.asarray, values), encoder.scan_cautions_]
+
+
+def sampled(part: Any, positions: np.ndarray) -> list[Any]:
+    rows = part.recoder.take(positions)._own
+    return [rows.column(i) for i in range(rows.n_columns)]
+
+
+def assert_equal(one: list[Any], other: list[Any]) -> None:
+    for a, b in zip(one, other, strict=True):
+        if isinstance(a, np.ndarray):
+            np.testing.assert_array_equal(a, b)
+        else:
+            assert a == b
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_memory_files_and_executors_give_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in LIMITS.items():
+        monkeypatch.setattr(row_blocks, name, value)
+    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 700)
+    frame = table(3000, 500)
+    scan = bayesieve.scan(written(frame, tmp_path, 3))
+    known = frame.filter(frame["y"].is_not_null())
+    expected = coded((known.drop("y", "w"), known["y"], known["w"]))
+    assert {caution.kind for caution in expected[-1]} == {"many values", "quantiles"}
+    assert_equal(coded((scan, "y", "w")), expected)
+    monkeypatch.setattr(scan_passes, "_BLOCK_CELLS", 1400)  # two columns at a time
+    assert_equal(coded((scan, "y", "w")), expected)
+    with ThreadPoolExecutor(3) as pool:
+        assert_equal(coded((scan, "y", "w"), pool, verbose=1), expected)
+        told = capsys.readouterr().err
+        assert "Pass for counts: 2,924 rows, 5 columns; " in told
+        assert "MB sent, 0." in told
+        monkeypatch.setattr(scan_passes, "_TASK_CELLS", 3000)  # a few columns of a block
+        monkeypatch.setattr(scan_passes, "_MOST_SENT", 2000)
+        assert_equal(coded((scan, "y", "w"), pool), expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with weights that are divided by their mean, and a class whose rows weigh nothing."""
+    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 300)
+    frame = table(900, 30).with_columns(w=pl.when(pl.col("y") == "maybe").then(0.0).otherwise(pl.col("w")))
+    scan = bayesieve.scan(written(frame, tmp_path, 2))
+    with ThreadPoolExecutor(2) as pool:
+        here, there = (SelectiveNB(engine=engine, normalize=True, verbose=0) for engine in ("memory", pool))
+        uses = []
+        submit = pool.submit
+        monkeypatch.setattr(pool, "submit", lambda *task: uses.append(1) or submit(*task))
+        X = frame.drop("y", "w")
+        expected = here.fit(scan, "y", "w").predict_joint_log_proba(X)
+        assert not uses
+        np.testing.assert_array_equal(there.fit(scan, "y", "w").predict_joint_log_proba(X), expected)
+        assert uses
+        assert clone(there).engine is pool  # also inside other estimators
+        assert pickle.loads(pickle.dumps(there)).engine == "memory"
+        known = frame.filter(frame["y"].is_not_null())
+        with pytest.warns(UserWarning, match="The executor given as engine is not used: it reads the rows of files"):
+            there.fit(known.drop("w"), "y")
+        (tmp_path / "1.parquet").rename(tmp_path / "elsewhere")
+        with pytest.raises(ValueError, match=r"does not see .*1\.parquet \(No such file or directory\); put the"):
+            TableEncoder().fit_transform_coded(*scan_without_reading(scan), executor=pool)
+    with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client or an executor of concurrent"):
+        SelectiveNB(engine="dask://host:8786").fit(scan, "y")
+
+
+def scan_without_reading(scan: Any) -> tuple[Any, Any]:
+    """The rows of a scan whose target was read before a file went away."""
+    path = scan.files[1].path
+    path.with_name("elsewhere").rename(path)
+    rows = scanned_rows(scan, "y")
+    path.rename(path.with_name("elsewhere"))
+    return rows.table, rows.target
+
+
+def test_blocks_begin_at_rows_with_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 10)
+    rng = np.random.default_rng(0)
+    for share in (0.05, 0.5, 1.0):
+        known = rng.random(157) < share
+        starts = _block_starts(known, 157)
+        positions = np.flatnonzero(known)[10::10]
+        np.testing.assert_array_equal(starts, [0, *positions, 157])
+    np.testing.assert_array_equal(_block_starts(None, 25), [0, 10, 20, 25])
+
+
+@contextmanager
+def pools() -> Iterator[dict[str, Executor]]:
+    from distributed import Client, LocalCluster
+
+    spawns = multiprocessing.get_context("spawn")
+    with (
+        ProcessPoolExecutor(2, spawns) as pool,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        executor = executor_of(client)
+        assert executor is not None
+        yield {"pool": pool, "dask": executor}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_large_table_gives_the_same_bits_by_processes_and_dask(tmp_path: Path) -> None:
+    frame = table(1_500_000, 700_000)
+    assert frame["numbers"].n_unique() > row_blocks.MOST_NUMBERS
+    assert frame["texts"].n_unique() > row_blocks.MOST_CATEGORIES
+    scan = bayesieve.scan(written(frame, tmp_path, 3))
+    known = frame.filter(frame["y"].is_not_null())
+    expected = coded((known.drop("y", "w"), known["y"], known["w"]))
+    assert_equal(coded((scan, "y", "w")), expected)
+    with pools() as executors:
+        for executor in executors.values():
+            assert_equal(coded((scan, "y", "w"), executor), expected)
