@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, drift, evaluate
+from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, drift, evaluate, load
 from bayesieve.evaluation.drift import calibration_p_value, population_stability
 
 
@@ -285,6 +285,21 @@ def test_levels_that_neither_side_has_make_no_drift() -> None:
     assert drift(model, X[rng.permutation(500)[:50]]).to_frame()["psi"].item() < 0.2
     assert drift(model, X).to_frame()["psi"].item() == pytest.approx(0.0, abs=1e-12)
     assert drift(model, X[:100]).to_frame()["psi"].item() == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("min_count", [5, 20])
+def test_rows_that_hidden_counts_lose_are_no_drift(min_count: int, tmp_path: Path) -> None:
+    """Rounded counts do not add up to the training rows; the difference is no level of its own."""
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"x": rng.integers(0, 40, 700), "z": rng.integers(0, 3, 700)})
+    y = (X["x"].to_numpy() % 7 < 3).astype(int) ^ (rng.random(700) < 0.1)
+    rules = {"x": {"cuts": [k + 0.5 for k in range(39)]}}
+    model = SelectiveNB("all", levels=rules, calibrate="levels").fit(X, y)
+    model.save(tmp_path / "model.json", min_count=min_count)
+    found = drift(load(tmp_path / "model.json"), X, n_resamples=0).levels.filter(
+        pl.col("level") == "(not seen in training)"
+    )
+    assert found.is_empty()
 
 
 def test_evaluations_warn_of_values_in_no_level() -> None:

@@ -158,6 +158,7 @@ class _Content(msgspec.Struct, kw_only=True):
     updated: list[Note] = []
     prior: Any = None
     positive: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    min_count: Annotated[int, msgspec.Meta(ge=2)] | None = None
 
 
 class _Model(_Content, kw_only=True):
@@ -245,7 +246,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         **({"edits": [asdict(edit) for edit in model.edits_]} if model.edits_ else {}),
         **{key: [asdict(note) for note in card.provenance[key]] for key in _NOTES if card.provenance.get(key)},
         **({"prior": list(card.provenance["prior"])} if "prior" in card.provenance else {}),
-        **({"positive": card.provenance["positive"]} if "positive" in card.provenance else {}),
+        **{key: card.provenance[key] for key in ("positive", "min_count") if key in card.provenance},
         "search": model.trace_.to_json(),
         "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
     }
@@ -278,6 +279,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
     facts = facts_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows, parts.positive)
+    if parts.min_count is not None:
+        facts["provenance"]["min_count"] = parts.min_count
     if parts.labels is not None:
         facts["provenance"]["labels"] = read_by(read_labels, parts.labels, facts["columns"])
     model.scorecard_ = _scorecard(parts, levels, signs, classes=classes, **facts)

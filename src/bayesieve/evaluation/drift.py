@@ -204,8 +204,10 @@ def _over(parts: np.ndarray, whole: np.ndarray) -> np.ndarray:
 def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
     """(n_cells + 1,) training rows of each cell, those in no cell last."""
     rows, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
+    # Counts that are hidden differ from the true ones by up to half a multiple each.
+    rounding = max(_ROUNDING * n_rows, card.provenance.get("min_count", 0) / 2 * feature.counts.size)
     others = n_rows - float(rows.sum())
-    return np.append(rows, others if others > _ROUNDING * n_rows else 0.0)
+    return np.append(rows, others if others > rounding else 0.0)
 
 
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:

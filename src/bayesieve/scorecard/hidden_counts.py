@@ -48,7 +48,7 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
     for k, (own, there) in enumerate(zip(features, few, strict=True)):
         masked = np.where(there[:, None], largest, own.standard_errors)
         features[k] = replace(own, standard_errors=masked, factors=np.where(there[:, None, None], 0.0, own.factors))
-    return replace(card, features=tuple(features))
+    return replace(card, features=tuple(features), provenance={**card.provenance, "min_count": min_count})
 
 
 def rounded(counts: Any, min_count: int) -> np.ndarray:
