@@ -90,6 +90,7 @@ def written(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_kept_code_is_forgotten_when_any_kernel_changes(tmp_path: Path) -> None:
     """As where a kernel calls another one from a file that changed, while its own did not."""
     written(tmp_path)
@@ -114,6 +115,7 @@ tempfile.TemporaryFile = caching.os.makedirs = refuse
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processor", [ANY_PROCESSOR, {}], ids=["any", "own"])
 def test_kept_code_is_found_from_other_folders_at_other_times(tmp_path: Path, processor: dict[str, str]) -> None:
     """As where a container image sets NUMBA_CACHE_DIR, which need not be writable later."""
@@ -126,6 +128,7 @@ def test_kept_code_is_found_from_other_folders_at_other_times(tmp_path: Path, pr
     assert call(second, NOWHERE, NUMBA_CACHE_DIR=str(cached)) == "2 1"
 
 
+@pytest.mark.slow
 def test_kept_code_comes_with_the_package(tmp_path: Path) -> None:
     """As in a wheel, installed where nothing can be written."""
     first, second = tmp_path / "first", tmp_path / "second"
@@ -210,6 +213,7 @@ def kernels_of_a_first_fit() -> tuple[int, int]:
     return len(used), sum(len(kernel.signatures) for kernel in used)
 
 
+@pytest.mark.slow
 def test_a_first_fit_compiles_no_more_kernels_than_it_did() -> None:
     """Those of a fit to numbers and words, of few and of many values, and the types that they are compiled for."""
     kernels, compiled = in_a_process(kernels_of_a_first_fit)

@@ -14,6 +14,7 @@ from bayesieve import SelectiveNB, TableEncoder
 from tests.fuzz.case import run_case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_drawn_tables_are_fitted_explained_and_saved(first: int) -> None:
     """More cases of the fuzzer's longest operation than its own short run has."""
@@ -32,6 +33,7 @@ def check_probabilities(probabilities: np.ndarray, n_rows: int, n_classes: int) 
 VALUES = [st.none(), st.floats(allow_nan=False, allow_infinity=False), st.integers(-9, 9), st.text(max_size=2)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     data=st.data(),

@@ -18,6 +18,7 @@ from bayesieve.report import render_report
 from tests.report.sample import synthetic
 from tests.report.test_pages import HOSTILE, report_of
 
+pytestmark = pytest.mark.slow
 GERMAN = pl.read_csv(Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv")
 Visit = Callable[..., Any]
 

@@ -605,6 +605,7 @@ def target_of(fitted: SelectiveNB) -> np.ndarray:
     return rows()[1] if len(fitted.classes_) == 2 else rows()[2]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The model still reads")
 @pytest.mark.parametrize("kind", [*OPTIONS, "indicators", "four"])
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

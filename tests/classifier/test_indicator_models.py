@@ -174,6 +174,7 @@ def test_scores_of_series() -> None:
     assert [float(value) for value in averages] == mean(series()[:4]).tolist()
 
 
+@pytest.mark.slow
 def test_reports_explain_by_score(tmp_path: Path) -> None:
     data = report_data(model(), frame(), labels(), cv=3, rows=3)
     assert data.performance is not None

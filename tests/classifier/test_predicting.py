@@ -96,6 +96,7 @@ def test_values_never_seen_are_said_once(folder: Path) -> None:
         assert len([warning for warning in said if "600 rows" in str(warning.message)]) == 1, source
 
 
+@pytest.mark.slow
 def test_scans_are_taken_where_frames_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, y, model = frame(), labels(), fitted()
     table = rows.with_columns(kind=pl.Series(y))

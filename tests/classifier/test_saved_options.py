@@ -291,6 +291,7 @@ def models(draw: st.DrawFn, labels: Any) -> SelectiveNB:
     return SelectiveNB(selector, encoder=encoder, **options)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -271,6 +271,7 @@ def fit_within(limit: str, path: Path) -> None:
     assert peak() - before < bytes_of(limit), peak() - before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("resource") is None, reason="measures memory")
 def test_distinct_numbers_of_all_columns_take_no_more_than_the_limit(tmp_path: Path) -> None:
     """All of them counted value by value take 700 MB."""

@@ -407,6 +407,7 @@ WRAPPER = WrapperSelector(direction="forward", evaluation="holdout")
 CASES = [("all", False), ("map", True), ("compression", True), ("auc", False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("selector", "weighted"), [*CASES, (WRAPPER, False), ("indicators", False)], ids=str)
 def test_one_coding_for_all_is_as_good_as_one_for_each(
     german: tuple[pl.DataFrame, pl.Series], selector: Any, weighted: bool

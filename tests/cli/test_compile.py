@@ -42,6 +42,7 @@ def missed(selector: str) -> tuple[set[str], set[str]]:
     return start, compiled() - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["compression", "auc", "clusters"])
 def test_a_fit_needs_nothing_that_its_families_did_not_compile(selector: str) -> None:
     """In a process that compiled nothing before."""

@@ -11,6 +11,7 @@ from tests.cli.conftest import Run
 from tests.table.test_databases import WRITE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", WRITE)
 def test_commands_take_tables(engine: str, german: pl.DataFrame, succeeds: Run, fails: Run) -> None:
     frame = german.with_columns(month=pl.lit("2024-05"))

@@ -86,6 +86,7 @@ def test_missing_and_unseen_values(succeeds: Run, model: Path, german: pl.DataFr
     assert re.search(r"^savings_status +new\\nline +\(not seen in training\)", text, re.M)
 
 
+@pytest.mark.slow
 def test_files_are_explained_block_by_block(
     succeeds: Run, model: Path, german: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ def table(tmp_path: Path) -> tuple[pl.DataFrame, str]:
     return frame, written(frame, folder, 5)
 
 
+@pytest.mark.slow
 def test_a_pattern_or_folder_just_works(succeeds: Run, table: tuple[pl.DataFrame, str]) -> None:
     frame, pattern = table
     options = ("--target", "paid", "--ignore", "noise", "--weight", "weight", "--folds", 2)

@@ -25,6 +25,7 @@ def learn(succeeds: Run, frame: pl.DataFrame, *options: object) -> tuple[Path, s
     return Path("model.json"), errors
 
 
+@pytest.mark.slow
 def test_identifiers_are_kept_and_not_learnt_from(succeeds: Run, named_rows: pl.DataFrame) -> None:
     model, errors = learn(succeeds, named_rows, "--id", "customer")
     assert "warning" not in errors
@@ -47,6 +48,7 @@ def test_identifiers_are_kept_and_not_learnt_from(succeeds: Run, named_rows: pl.
     assert few.equals(pl.concat([every.filter(pl.col("row") == row) for row in (7, 3)]))
 
 
+@pytest.mark.slow
 def test_identifiers_stay_with_a_model(succeeds: Run, named_rows: pl.DataFrame) -> None:
     model, _ = learn(succeeds, named_rows, "--id", "customer")
     fitted = load(model)
@@ -68,6 +70,7 @@ def test_files_in_pieces_and_several_identifiers(succeeds: Run, named_rows: pl.D
     assert pl.read_parquet("one.parquet").select("customer", "row", "id(row)").row(0) == ("000999", 999, 1)
 
 
+@pytest.mark.slow
 def test_rows_that_share_an_identifier_or_lack_it(succeeds: Run, named_rows: pl.DataFrame) -> None:
     number = pl.int_range(1000)
     twice = named_rows.with_columns(customer=pl.when(number < 3).then(pl.lit("x")).when(number < 998).then("customer"))

@@ -11,6 +11,7 @@ import bayesieve
 from tests.cli.conftest import GERMAN, Run
 
 
+@pytest.mark.slow
 def test_levels_are_written_edited_and_read_back(succeeds: Run, model: Path, tmp_path: Path) -> None:
     printed = succeeds("levels", model).stdout
     assert succeeds("levels", model, "--output", "levels.yaml").stdout == "levels in levels.yaml\n"

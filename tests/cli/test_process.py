@@ -68,6 +68,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert (result.returncode, result.stderr.strip()) == (0, "[]")
 
 
+@pytest.mark.slow
 @posix
 def test_a_reader_that_leaves(model: Path) -> None:
     with child("explain", model, GERMAN, "--rows", "0-400") as running:
@@ -79,6 +80,7 @@ def test_a_reader_that_leaves(model: Path) -> None:
         assert running.wait(60) == 141
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output(model: Path) -> None:
     with open("/dev/full", "w") as full:
@@ -100,6 +102,7 @@ def test_endless_input_that_is_no_table_ends_and_leaves_nothing(
     assert not Path("bayesieve-output").exists()
 
 
+@pytest.mark.slow
 @posix
 def test_on_a_terminal(model: Path) -> None:
     import pty

@@ -104,6 +104,7 @@ def _lines(text: str) -> list[str]:
     return text.splitlines()[1:]
 
 
+@pytest.mark.slow
 def test_command_line(succeeds: Run, mixed: Path, tmp_path: Path) -> None:
     rows = _rows_to_score()
     whole = _lines(succeeds("predict", mixed, _write(tmp_path / "all.csv", rows)).stdout)

@@ -25,6 +25,7 @@ def piped(content: bytes, *arguments: object) -> Any:
     return result
 
 
+@pytest.mark.slow
 def test_learning_from_standard_input() -> None:
     result = piped(GERMAN.read_bytes(), "fit", "-", "-t", "class", "--no-report")
     assert result.exit_code == 0, result.stderr
@@ -112,6 +113,7 @@ def test_text_is_no_formula_in_a_spreadsheet(succeeds: Run) -> None:
     assert "=evil()" in pl.read_parquet("e.parquet")["class"].to_list()  # no spreadsheet opens these
 
 
+@pytest.mark.slow
 def test_predictions_and_explanations_of_standard_input(succeeds: Run, model: Path, german: pl.DataFrame) -> None:
     expected = succeeds("predict", model, GERMAN).stdout
     text, parquet, arrow, stream = GERMAN.read_bytes(), io.BytesIO(), io.BytesIO(), io.BytesIO()

@@ -69,6 +69,7 @@ def check(coded: CodedTable, *, given_class: bool) -> None:
         assert np.all((found <= np.minimum(own[:, None], own[None, :]))[np.ix_(whole, whole)])
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_rows=st.integers(1, 80),

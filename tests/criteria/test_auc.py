@@ -135,6 +135,7 @@ slot_pairs = njit(lambda *arguments: _auc_kernels.slot_pairs(*arguments))
 binary_pairs = njit(lambda *arguments: _ladder_kernels.binary_pairs(*arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [3, 40, 1000, 10**6])
 @pytest.mark.parametrize("unit", [10**3, 10**9])
 def test_all_ways_of_counting_pairs(spread: int, unit: int) -> None:

@@ -67,6 +67,7 @@ def test_tables_of_two_classes_each_are_made_when_they_are_needed(monkeypatch: p
         np.testing.assert_array_equal(lazy, eager)
 
 
+@pytest.mark.slow
 def test_tables_of_many_classes_do_not_grow_with_their_square() -> None:
     """20,000 levels x 300 classes: tables of two classes each would take 13 TiB."""
     rng = np.random.default_rng(0)

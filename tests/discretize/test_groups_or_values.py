@@ -25,6 +25,7 @@ def saved_by_values(counts: np.ndarray) -> float:
     return float(max(logs) - (of_class * np.log(shares)).sum())
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from([20, 29, 30, 60]), st.integers(2, 4), st.sampled_from([0.0, 0.5, 2.0])
@@ -51,6 +52,7 @@ def test_the_cheaper_of_groups_and_values(seed: int, n_values: int, n_classes: i
             assert level.level_score == pytest.approx(1.0 - cost / null, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n_rows", "n_values"),
     [

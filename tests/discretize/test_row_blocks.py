@@ -58,6 +58,7 @@ def encoded(frame: pl.DataFrame, *known: Any, engine: Any = IN_MEMORY) -> tuple[
     return levels, np.array(coded.codes), encoder.scan_cautions_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "weighted"), [(0, True), (1, False), (2, True)])
 @pytest.mark.filterwarnings("ignore")
 def test_engines_blocks_files_and_orders_give_the_same_levels(

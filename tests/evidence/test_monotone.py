@@ -80,6 +80,7 @@ def test_a_sign_against_the_rows_leaves_no_evidence_except_of_missing_values() -
     assert evidence[0, 1] - evidence[0, 0] > contrast(model, "up").max() + 1.0
 
 
+@pytest.mark.slow
 def test_a_sign_that_the_rows_agree_with_costs_nothing() -> None:
     (X, y), (new, truth) = frame(1, 4000), frame(2, 4000)
     at = np.arange(4000), (truth == "yes").astype(int)
@@ -88,6 +89,7 @@ def test_a_sign_that_the_rows_agree_with_costs_nothing() -> None:
     assert held == pytest.approx(free, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
     rng = np.random.default_rng(0)
@@ -189,6 +191,7 @@ def test_an_early_end_is_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (np.diff(contrast(model, "turns")) >= 0).all()
 
 
+@pytest.mark.slow
 def test_no_pair_contains_a_monotone_column() -> None:
     rng = np.random.default_rng(7)
     x = rng.normal(size=(1500, 4))

@@ -89,6 +89,7 @@ def test_the_gradient_is_that_of_differences(n_classes: int) -> None:
         assert (of.loss(up)[0] - of.loss(down)[0]) / (2 * step) == pytest.approx(gradient[i, j], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_optimum_is_that_of_a_slow_fit(n_classes: int) -> None:
     of = problem(10 + n_classes, n_classes)
@@ -166,6 +167,7 @@ def test_the_loss_of_a_solution_is_that_of_its_rows() -> None:
     assert fitted.loss == pytest.approx(-own.sum(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_small_tables_are_predicted_better_by_less_trust_and_a_prior_of_variances(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -546,6 +548,7 @@ def test_shapes_of_very_many_cells_take_memory_for_their_entries_only() -> None:
     assert [shape.apart for shape in kept] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_many_categories_take_memory_in_proportion() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 40_000)

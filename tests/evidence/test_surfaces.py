@@ -83,6 +83,7 @@ def test_a_category_has_a_curve_for_each_group() -> None:
     assert {"a × kind", "a × kind (smooth)"} <= set(model.selected_features_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No feature is kept")
 def test_noise_gets_none_and_sums_hardly_any() -> None:
     by_chance = 0

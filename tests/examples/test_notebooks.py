@@ -50,6 +50,7 @@ def test_they_are_kept_without_outputs(path: Path) -> None:
     assert not [cell for cell in cells if cell.outputs or cell.execution_count]
 
 
+@pytest.mark.slow
 def test_they_print_nothing(executed: Any) -> None:
     outputs = [output for cell in executed.cells if cell.cell_type == "code" for output in cell.outputs]
     assert {output.output_type for output in outputs} == {"execute_result"}

@@ -27,6 +27,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "n_shown"),
     [
@@ -58,6 +59,7 @@ def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.Capt
     assert len(shown(page)) == n_shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "written"), [("README.md", "report.html"), ("wrapper-search.md", "path.html")])
 def test_pages_write_files(page: str, written: str) -> None:
     names_of(page)

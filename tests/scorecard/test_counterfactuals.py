@@ -146,6 +146,7 @@ CASES: list[tuple[str, int, dict[str, Any], Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_classes", "options", "judge"), CASES)
 def test_options_are_the_best_of_all_changes(name: str, n_classes: int, options: dict[str, Any], judge: Any) -> None:
     model, X = fitted(name, n_classes)

@@ -69,6 +69,7 @@ def of_workbook(model: SelectiveNB, rows: pl.DataFrame) -> list[list[Any]]:
     return [[own if isinstance(own, float) else np.nan for own in line] for line in computed(model, rows)[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HELD)
 def test_probabilities(name: str) -> None:
     model, frame = case(name)

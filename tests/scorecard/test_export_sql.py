@@ -262,6 +262,7 @@ def test_refusals() -> None:
             times.export(to="sql", dialect=dialect)
 
 
+@pytest.mark.slow
 def test_sqlite_has_2_000_columns_at_most() -> None:
     y = np.arange(80) % 2
     frame = pl.DataFrame({f"c{k}": np.roll(y, 2 * k).astype(float) for k in range(2001)})

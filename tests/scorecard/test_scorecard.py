@@ -293,6 +293,7 @@ def test_standard_errors_shrink_with_the_rows(calibrate: Any) -> None:
         assert 0.005 < sizes[1] < 0.1
 
 
+@pytest.mark.slow
 def test_errors_of_counting_are_those_of_many_samples() -> None:
     rng = np.random.default_rng(0)
     shares = np.array([[0.5, 0.2], [0.3, 0.3], [0.2, 0.5]])
@@ -312,6 +313,7 @@ def test_errors_of_counting_are_those_of_many_samples() -> None:
     np.testing.assert_allclose(np.sqrt(np.mean(np.square(errors), axis=0)), spread, rtol=0.35)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_intervals_hold_true_probabilities(n_classes: int) -> None:
     def table(n_rows: int, seed: int) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:

@@ -85,6 +85,7 @@ def test_measures_and_rows(scoring: Any, evaluation: Any) -> None:
     np.testing.assert_array_equal(selector.support_, again.support_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("evaluation", "splitter"), [("loo", LeaveOneOut()), (4, StratifiedKFold(4, shuffle=True, random_state=0))]
 )

@@ -10,6 +10,7 @@ import pytest
 from bayesieve import SelectiveNB
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No feature is kept")
 @pytest.mark.parametrize(("n_columns", "n_classes", "n_seeds"), [(10, 2, 10), (200, 2, 4), (200, 5, 3), (1000, 2, 1)])
 @pytest.mark.parametrize("calibrate", ["auto", "weights"])

@@ -140,6 +140,7 @@ def marks_of(columns: dict[str, Any], weights: Any = None) -> dict[str, str]:
     return TableEncoder().fit(frame, y, weights).marks_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "seed"), [(400, 0), (3000, 1), (3000, 2), (30_000, 3)])
 def test_what_marks_rows_and_moments_and_what_does_not(n: int, seed: int) -> None:
     columns = marked(n, seed)
@@ -173,6 +174,7 @@ def test_rows_of_weight_zero_are_none() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_marks_do_not_depend_on_where_the_rows_are(
     weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

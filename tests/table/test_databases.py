@@ -54,6 +54,7 @@ def duckdb(name: str, **tables: pl.DataFrame) -> None:
 WRITE = {"sqlite": sqlite, "duckdb": duckdb}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", WRITE)
 def test_tables_views_and_queries(engine: str) -> None:
     frame = pl.DataFrame({"n": [3, None, 5], 'x "y"': [0.5, 2.0, None], "t": ["NA", "007", None]})
@@ -216,6 +217,7 @@ def test_files_that_are_no_databases(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scan("whole-sqlite.db").n_rows == 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", WRITE)
 def test_models_learn_from_tables(engine: str) -> None:
     frame = pl.read_csv(GERMAN)

@@ -154,6 +154,7 @@ columns = st.integers(1, 12).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(data=columns)
 def test_libraries_agree_on_any_table(data: dict[str, list[Any]]) -> None:

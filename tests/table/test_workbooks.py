@@ -33,6 +33,7 @@ def test_a_sheet_is_read_as_a_text_table(tmp_path: Path) -> None:
     assert read_table(path).equals(read_table(tmp_path / "odd.csv"))
 
 
+@pytest.mark.slow
 def test_workbooks_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pl.read_csv(GERMAN).write_excel("t.xlsx")
