@@ -635,8 +635,10 @@ def _is_in_calendar(column: nw.Series[Any]) -> bool:
     """Whether the one value is no date that Python cannot hold, at which polars panics; a table can hold it."""
     if isinstance(column.dtype, (nw.Time, nw.Duration)):
         return True
+    if column.is_null()[0]:  # in pandas, the year of a missing date has no truth value
+        return True
     year = column.dt.year().to_list()[0]  # null beyond what polars can tell
-    return bool(column.is_null()[0]) if year is None else dt.MINYEAR <= year <= dt.MAXYEAR
+    return year is not None and dt.MINYEAR <= year <= dt.MAXYEAR
 
 
 def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
