@@ -11,11 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import bayesieve
+from bayesieve import SelectiveNB
 from bayesieve.table import to_parquet
 
 FRAME = pl.DataFrame({"a": range(1000), "b": [f"text {i % 17}" for i in range(1000)]})
@@ -234,8 +236,10 @@ def test_a_copy_leaves_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.Monk
 
 FULL = """
 import resource, sys
+import numpy as np
 import polars as pl
 import bayesieve
+from bayesieve import SelectiveNB
 
 folder, frame = sys.argv[1], pl.DataFrame({"a": range(100_000)})
 frame.write_csv(f"{folder}/rows.csv")
@@ -262,3 +266,21 @@ def test_a_full_disk_is_named_and_left_clean(tmp_path: Path) -> None:
     assert len(lines) >= 2
     assert all("cache" in line and line.endswith("; check the folder's rights and space.") for line in lines), lines
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_names_of_folders_mean_the_same_alone_and_among_others(tmp_path: Path, ending: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    codes = np.where(rng.random(300) < 0.8, np.where(y, "01", "A2"), "03")
+    model = SelectiveNB("all", pairs=0).fit(pl.DataFrame({"code": codes, "n": rng.normal(size=300) + y}), y)
+    rows = pl.DataFrame({"n": [0.5]})
+    for code in ("01", "A2"):
+        (tmp_path / f"code={code}").mkdir()
+        if ending == "csv":
+            rows.write_csv(tmp_path / f"code={code}" / "rows.csv")
+        else:
+            rows.write_parquet(tmp_path / f"code={code}" / "rows.parquet")
+    together = model.predict_proba(str(tmp_path))
+    assert np.array_equal(model.predict_proba(str(tmp_path / "code=01")), together[:1])
+    assert np.allclose(together, model.predict_proba(pl.DataFrame({"code": ["01", "A2"], "n": [0.5, 0.5]})))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
+_FORMS = dict.fromkeys(("date", "datetime"), "; write dates as 2024-12-31")
 _READ_AS_TEXT = ("text", "category", "mixed")
 ALL_WHOLE = 2.0**53
 """Below, floats tell all whole numbers apart."""
@@ -266,7 +267,7 @@ class Column:
                 complaints.append(
                     f"Column {self.name!r} is read as a {type_} but holds "
                     f"{quoted_text(canonical_text(self.value(rows[0])))}: {rows.size} of {len(self)} values cannot be "
-                    "read and count as never seen in training."
+                    f"read and count as never seen in training{_FORMS.get(type_, '')}."
                 )
             return numbers, unreadable
         numbers, unreadable = self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
@@ -430,9 +431,10 @@ class Column:
             return values / MICROSECONDS_PER_DAY
         if np.isnan(values).all():
             return values
+        first = int(np.argmin(np.isnan(values)))
         raise ValueError(
-            f"Column {self.name!r} holds values of type {natural} where values of type {type_} are expected; "
-            f"convert the column to {type_} first."
+            f"Column {self.name!r} holds values of type {natural} where values of type {type_} are expected; its first "
+            f"value is {quoted_text(canonical_text(self.value(first)))}. Convert the column to {type_} first."
         )
 
     def refuse_infinite(self, values: np.ndarray) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -72,8 +72,10 @@ def _counts(path: Path) -> bool:
     return format_of(path) is not None and not hidden
 
 
-def partitions(paths: Sequence[Path]) -> pl.DataFrame:
-    """The columns that folders named ``column=value`` stand for, one row a file, typed as in a text table.
+def partitions(paths: Sequence[Path], levels: Collection[str] | None = None) -> pl.DataFrame:
+    """Return the columns that folders named ``column=value`` stand for, one row a file.
+
+    Their types are those of a text table; the columns named in ``levels``, which a model reads, are text.
 
     Raises
     ------
@@ -90,7 +92,12 @@ def partitions(paths: Sequence[Path]) -> pl.DataFrame:
                 f"{', '.join(rows[-1]) or 'none'}); scan them one by one."
             )
     columns = [pl.Series([row[name] for row in rows], dtype=pl.String) for name in rows[0]]
-    return pl.DataFrame([TextType().add(column).alias(name) for name, column in zip(rows[0], columns, strict=True)])
+    return pl.DataFrame(
+        [
+            column.alias(name) if name in (levels or ()) else TextType().add(column).alias(name)
+            for name, column in zip(rows[0], columns, strict=True)
+        ]
+    )
 
 
 def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Schema:
@@ -163,8 +170,8 @@ def _said(dtype: pl.DataType) -> str:
     return words.get(type(dtype), str(dtype))
 
 
-def scan_parquet_files(paths: Sequence[Path]) -> Scan:
-    """Scan Parquet files in place.
+def scan_parquet_files(paths: Sequence[Path], levels: Collection[str] | None = None) -> Scan:
+    """Scan Parquet files in place; ``levels`` names the columns that a model reads.
 
     Raises
     ------
@@ -173,7 +180,7 @@ def scan_parquet_files(paths: Sequence[Path]) -> Scan:
     """
     states = [FileState.of(path) for path in paths]
     looks = [look_at(path) for path in paths]
-    schema, constants = with_partitions(unified([schema for schema, _ in looks], paths), paths)
+    schema, constants = with_partitions(unified([schema for schema, _ in looks], paths), paths, levels)
     files = [
         DataFile(state.path, state.size, state.changed, n_rows, values)
         for state, (_, n_rows), values in zip(states, looks, constants, strict=True)
@@ -181,9 +188,11 @@ def scan_parquet_files(paths: Sequence[Path]) -> Scan:
     return Scan(tuple(files), schema)
 
 
-def with_partitions(inside: pl.Schema, paths: Sequence[Path]) -> tuple[pl.Schema, list[tuple[tuple[str, Any], ...]]]:
+def with_partitions(
+    inside: pl.Schema, paths: Sequence[Path], levels: Collection[str] | None
+) -> tuple[pl.Schema, list[tuple[tuple[str, Any], ...]]]:
     """Return the columns inside the files and those of their folders, with the values of the latter by file."""
-    folders = partitions(paths)
+    folders = partitions(paths, levels)
     folders = folders[:, [name for name in folders.columns if name not in inside]]  # `drop` takes some for patterns
     constants = folders.rows(named=True) if folders.width else [{} for _ in paths]
     return pl.Schema({**inside, **folders.schema}), [tuple(values.items()) for values in constants]

@@ -371,7 +371,7 @@ def _scanned_paths(
         if name != formats[0]:
             raise ValueError(f"{files[0]} is {formats[0]} and {path} is {name}; scan files of one format.")
     if formats[0] == "Parquet":
-        return scan_parquet_files(files)
+        return scan_parquet_files(files, levels)
     return to_parquet.copy_files(files, str(formats[0]), copies, levels)
 
 

@@ -211,7 +211,7 @@ def copy_files(paths: Sequence[Path], format: str, copies: Copies, levels: Mappi
             frames = [[sheet[:, inside.names()].cast(inside)] for sheet in sheets]
         else:
             inside, frames = text_blocks(paths, copies.folder.path, levels)
-        schema, constants = with_partitions(inside, paths)
+        schema, constants = with_partitions(inside, paths, levels)
         files = []
         for rows, state, values in zip(frames, states, constants, strict=True):
             file = copies.write(rows, inside, state)
