@@ -137,6 +137,20 @@ def scan_without_reading(scan: Any) -> tuple[Any, Any]:
     return rows.table, rows.target
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_an_error_of_a_worker_is_that_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 100)
+    frame = table(500, 9)
+    infinite = pl.when(pl.arange(500) == 377).then(np.inf).otherwise(frame["numbers"])
+    scan = bayesieve.scan(written(frame.with_columns(numbers=infinite), tmp_path, 2))
+    with ThreadPoolExecutor(2) as pool:
+        for executor in (None, pool):
+            with pytest.raises(ValueError, match=r"Column 'numbers' contains infinity \(first in row 377\)") as raised:
+                coded((scan, "y", "w"), executor)
+            error = pickle.loads(pickle.dumps(raised.value))  # as a process would hand it over
+            assert (type(error), str(error)) == (type(raised.value), str(raised.value))
+
+
 def test_blocks_begin_at_rows_with_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_tasks, "BLOCK_ROWS", 10)
     rng = np.random.default_rng(0)

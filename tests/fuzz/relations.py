@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -298,6 +299,7 @@ RELATIONS = {
     ),
     "target_by_name": Relation(lambda example, rng: replace(example, X=example.X.assign(target=example.y), y="target")),
     "lazy_frame": Relation(_lazy_frame),
+    "read_by_an_executor": Relation(_lazy_frame, options=lambda folder: {"engine": ThreadPoolExecutor(2)}),
     "again": Relation(),
     "two_threads": Relation(options=lambda folder: {"n_jobs": 2}),
     "blocks_on_disk": Relation(engine=lambda folder: Mapped(folder, block_rows=100)),
