@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from bayesieve import EqualFrequencyDiscretizer, EqualWidthDiscretizer
@@ -51,3 +53,23 @@ def test_bins_of_equal_width(values: list[float], n_bins: int) -> None:
 def test_equal_width_drops_bins_nobody_falls_into() -> None:
     fitted = EqualWidthDiscretizer(n_bins=10).fit(column([0.0, 0.5, 10.0]))
     assert fitted.cut_points_[0].tolist() == [1.0]
+
+
+COLUMNS = {
+    "huge": np.array([-1.0, 1.0, 0.0, 0.5, -0.5, 0.9]) * np.finfo(float).max,
+    "denormal": np.arange(12) * 5e-324,
+    "wide": np.array([-1e300, -1e-300, 0.0, 5e-324, 1e-300, 1.0, 1e300]),
+    **{f"nearly {number}": number + np.spacing(number) * np.arange(6) for number in (0.1, -7.3, 1e15, 1e300, 3e-308)},
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("kind", [EqualFrequencyDiscretizer, EqualWidthDiscretizer])
+def test_edges_ascend_in_any_column(kind: Any, name: str) -> None:
+    values = COLUMNS[name]
+    for n_bins in (2, 3, 10, 37, 1000):
+        fitted = kind(n_bins=n_bins).fit(column(values.tolist()))
+        codes = fitted.transform(column(np.sort(values).tolist()))[:, 0].astype(int)
+        assert np.all(np.diff(fitted.cut_points_[0]) > 0)
+        assert np.unique(codes).size == fitted.levels_[0].n_levels  # no bin is empty
+        assert np.all(np.diff(codes) >= 0)

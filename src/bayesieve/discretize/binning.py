@@ -102,7 +102,8 @@ class EqualWidthDiscretizer(_Binner):
     def _edges(self, low: float, high: float) -> np.ndarray:
         """Inner edges of bins between two values."""
         share = np.arange(1, self.n_bins) / self.n_bins
-        return low * (1.0 - share) + high * share
+        # Between floating-point numbers that are nearly neighbours, rounding may leave their range or their order.
+        return np.maximum.accumulate(np.clip(low * (1.0 - share) + high * share, low, high))
 
 
 _TABLE_LIMIT = 1 << 22  # rows up to which n log n is tabulated, 32 MiB; beyond it is computed
