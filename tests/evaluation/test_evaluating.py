@@ -295,7 +295,16 @@ def test_classes_in_another_order_and_errors() -> None:
         challenge(Given(["p"]), Given(["q"]), data, "y", positive=3)
     three = Given(["p", "q", "r"], [0, 1, 2])
     with pytest.raises(ValueError, match="positive="):
-        challenge(three, three, data, "y")
+        challenge(three, three, data, "y", share=0.2)
+
+
+def test_losses_are_compared_without_a_positive_class() -> None:
+    data = rows(300, seed=5).with_columns(p=pl.col("p") / 2, q=pl.col("p") / 2, r=1 - pl.col("p"))
+    three, other = Given(["p", "q", "r"], [0, 1, 2]), Given(["r", "p", "q"], [0, 1, 2])
+    found, named = challenge(three, other, data, "y"), challenge(three, other, data, "y", positive=1)
+    assert found.swaps is None
+    assert found.tests.equals(named.tests.filter(pl.col("measure") != "auc"))
+    assert "swap" not in repr(found)
 
 
 def test_models_of_the_library_and_of_others() -> None:

@@ -17,7 +17,7 @@ from bayesieve.scorecard.look_up import CellTables
 from bayesieve.scorecard.record import Explanation, log_probabilities, probabilities
 from bayesieve.selection.base import with_classes
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.target import as_target
+from bayesieve.table.target import as_target, require_target
 from bayesieve.words import listed
 
 
@@ -164,8 +164,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     def _coded(self, X: Any, y: Any, sample_weight: Any, first: bool) -> CodedTable:
         codes = read_codes(self, X, reset=first)
-        if y is None and codes.class_codes is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if codes.class_codes is None:
+            require_target(self, y)
         return codes if y is None else with_classes(codes, y, sample_weight)
 
     def _least_levels(self, coded: CodedTable) -> np.ndarray:

@@ -25,8 +25,8 @@ from bayesieve.scorecard.record import scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
-from bayesieve.table.frames import copy_features, is_scan, library_of
-from bayesieve.table.target import as_sample_weight, class_position, side_of
+from bayesieve.table.frames import copy_features, is_scan, library_of, require_table
+from bayesieve.table.target import as_sample_weight, class_position, require_classes, require_target, side_of
 from bayesieve.words import did_you_mean, named
 
 if TYPE_CHECKING:
@@ -229,6 +229,8 @@ class SelectiveNB(Predicting):
             see ``cautions_``.
         """
         selector, encoder = self._new_selector(), self.new_encoder()
+        require_target(self, y)
+        require_table(self, X)
         if offset is not None and is_scan(X, y):
             raise ValueError("offset= is for rows in memory; read the scan into a frame first.")
         rows = steps.read_rows(
@@ -295,6 +297,7 @@ class SelectiveNB(Predicting):
         moved: Any = 0.0,
     ) -> None:
         """The end of ``fit``, from the codes on."""
+        require_classes(self, coded.classes)
         steps.check_texts(coded, target_name)
         positive = None if self.positive is None else class_position(coded.classes, self.positive, "positive")
         signs = steps.signs_of(self, encoder, coded.n_classes, side_of(coded.classes, positive))

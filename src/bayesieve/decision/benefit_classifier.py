@@ -32,10 +32,11 @@ from bayesieve.decision.curves import ProfitCurve, profit_curve
 from bayesieve.parts import with_shared_docs
 from bayesieve.plain_values import Damaged, converted
 from bayesieve.table import as_table
-from bayesieve.table.frames import apart_by_name, is_scan, take_rows
+from bayesieve.table.frames import apart_by_name, is_scan, require_table, take_rows
 from bayesieve.table.reading import checked_path
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.scans import scan
+from bayesieve.table.target import require_target
 
 _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions": ["leave", "call"]'
 
@@ -124,6 +125,8 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
+        require_target(self, y)
+        require_table(self, X)
         self._refuse_scan(X, y)
         X, y, sample_weight = apart_by_name(X, y, sample_weight)
         if self.amount_estimator is not None:

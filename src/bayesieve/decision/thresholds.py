@@ -16,7 +16,8 @@ from bayesieve.decision.benefits import Labelled, adopt_fitted, positions_in, re
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table.cautions import silenced
-from bayesieve.table.frames import apart_by_name, is_scan, take_rows
+from bayesieve.table.frames import apart_by_name, is_scan, require_table, take_rows
+from bayesieve.table.target import require_classes, require_target
 
 Measure = Callable[[np.ndarray], np.ndarray]
 """From confusion matrices (n, true class, predicted class) to values (n,); higher is better."""
@@ -312,11 +313,14 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
+        require_target(self, y)
+        require_table(self, X)
         X, y, sample_weight, groups = apart_by_name(X, y, sample_weight, groups)
         if not is_choice(self.cv, ("train",)):
             refuse_scan(X, y, "Cross-validation", 'fit with cv="train", around FrozenEstimator for rows of their own')
         labelled = Labelled.of(X, y, sample_weight)
         target, weights = labelled.target, labelled.weights
+        require_classes(self, target.counted(weights).classes)
         measure = self._measure(target.counted(weights).n_classes)
         self.estimator_ = self._trained(X, y, sample_weight if is_scan(X, y) else weights)
         adopt_fitted(self, self.estimator_)

@@ -13,7 +13,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.table.arrays import as_array
 from bayesieve.table.backends import refuse_duplicates
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.frames import whole_frame
+from bayesieve.table.frames import require_table, whole_frame
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import is_missing
 
@@ -47,8 +47,10 @@ def read_codes(estimator: Any, X: Any, *, reset: bool) -> CodedTable:
             owner = type(estimator).__name__
             raise ValueError(
                 f"X has {X.n_features} features, but {owner} is expecting {estimator.n_features_in_} features as input."
+                " Pass the columns of the training rows, in their order."
             )
         return X
+    require_table(estimator, X)
     X = whole_frame(X)
     if nw.dependencies.is_into_dataframe(X):
         names = [str(name) for name in getattr(X, "column_names", X.columns)]

@@ -20,7 +20,7 @@ from bayesieve.table.cautions import Caution, issue
 from bayesieve.table.columns import Kind
 from bayesieve.table.frames import apart_by_name, fit_table, new_table
 from bayesieve.table.levels import TableLevels
-from bayesieve.table.target import refuse_identifiers
+from bayesieve.table.target import refuse_identifiers, require_target
 from bayesieve.words import named
 
 _ALLOWED = {
@@ -270,9 +270,8 @@ def read_classes(
     weights = as_sample_weight(sample_weight, table.n_rows)
     if y is None and not coder.supervised:
         target = Target(np.zeros(table.n_rows, dtype=np.uint8), np.zeros(1, dtype=int))
-    elif y is None:
-        raise ValueError(f"{type(coder).__name__} requires y to be passed, but the target y is None.")
     else:
+        require_target(coder, y)
         target = as_target(y)
         refuse_identifiers(target)
         check_consistent_length(target.codes, np.empty(table.n_rows))

@@ -23,6 +23,7 @@ from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text
 from bayesieve.table.frames import apart_by_name, fit_table, new_table, remember_features
 from bayesieve.table.levels import smallest_unsigned
+from bayesieve.table.target import require_target
 
 
 @with_shared_docs
@@ -133,8 +134,7 @@ class IndicatorEncoder(TableCoder):
 
         ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files.
         """
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        require_target(self, y)
         return self._fit(X, y, sample_weight).on(engine)
 
     def transform(self, X: Any) -> np.ndarray:

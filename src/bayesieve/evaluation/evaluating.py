@@ -309,19 +309,22 @@ class Challenge(ShortRepr):
     Attributes
     ----------
     tests : polars.DataFrame
-        One row per measure (``log_loss``, ``brier``, ``auc``): the values of ``champion`` and ``challenger``, the
-        ``difference`` (challenger less champion), its interval from ``low`` to ``high``, and the ``p_value`` of no
-        difference: paired tests over the same rows, by Student and, for areas, DeLong.
-    swaps : polars.DataFrame
-        The rows selected by ``"both"``, by the challenger only (``"swap in"``), by the champion only
-        (``"swap out"``), by ``"neither"``: ``rows``, ``events`` (rows of the class, by weight) and their
-        ``event_rate`` with Wilson's interval.
+        One row per measure (``log_loss``, ``brier`` and, of one class against all others, ``auc``): the values of
+        ``champion`` and ``challenger``, the ``difference`` (challenger less champion), its interval from ``low`` to
+        ``high``, and the ``p_value`` of no difference: paired tests over the same rows, by Student and, for areas,
+        DeLong.
+    swaps : polars.DataFrame or None
+        None for more than two classes without ``positive``. The rows selected by ``"both"``, by the challenger only
+        (``"swap in"``), by the champion only (``"swap out"``), by ``"neither"``: ``rows``, ``events`` (rows of the
+        class, by weight) and their ``event_rate`` with Wilson's interval.
     """
 
     tests: Any
     swaps: Any
 
     def _facts(self) -> dict[str, Any]:
+        if self.swaps is None:
+            return {}
         counts = dict(self.swaps.select("set", "rows").iter_rows())
         return {"swap_in": counts["swap in"], "swap_out": counts["swap out"]}
 
@@ -352,7 +355,8 @@ def challenge(
     threshold : float, optional
         Each selects the rows of at least this probability instead.
     positive : class label, optional
-        The class whose rows are selected; by default the positive class of the champion.
+        The class whose rows are selected; by default the positive class of the champion. Without one of more than two
+        classes, the models are compared by log loss and Brier score only.
     level : float, default=0.95
         Share of the intervals that hold the true value.
 
@@ -364,8 +368,8 @@ def challenge(
     Raises
     ------
     ValueError
-        If the classes differ, there are more than two without ``positive``, or both ``share`` and ``threshold`` are
-        given.
+        If the classes differ, both ``share`` and ``threshold`` are given, or one of them without ``positive`` for more
+        than two classes.
 
     Examples
     --------
@@ -389,10 +393,12 @@ def challenge(
     j = old.positive
     if positive is not None:
         j = class_position(texts[0], canonical_text(positive), "positive")
-    if j is None:
+    if j is None and (share is not None or threshold is not None):
         raise ValueError(f"There are {len(order)} classes; name the one whose rows are selected: positive=.")
     own = labelled(old)
     segments = [Segment.of(rows, own, level) for rows in (old, new)]
+    if j is None:
+        return Challenge(_tests(segments, 0, ()), None)
     odds = [metrics.class_scores(segment.log_proba)[:, j] for segment in segments]
     weights = np.ones(own.size) if old.weights is None else old.weights[own]
     if threshold is not None:
@@ -407,8 +413,8 @@ def challenge(
 
 
 def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> Any:
-    """Paired tests of both models."""
-    first, lines = segments[0], []
+    """Paired tests of both models by losses and, if their log odds are given, by the area for class ``j``."""
+    first, lines = segments[0], list[tuple[Any, ...]]()
     n = metrics.effective_rows(first.weights, first.codes.size)
     for name, of_rows in (("log_loss", metrics.losses), ("brier", metrics.squared_errors)):
         losses = [of_rows(segment.log_proba, segment.codes) for segment in segments]
@@ -416,10 +422,12 @@ def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> A
         error = (high - difference) / float(stdtrit(n - 1, 0.5 + first.level / 2)) if n > 1 else float("nan")
         means = [float(np.average(part, weights=first.weights)) for part in losses]
         lines.append((name, *means, difference, low, high, _p_value(difference, error, n - 1)))
-    (old, own), (new, other) = (metrics.area_with_errors(score, first.codes == j, first.weights) for score in odds)
-    error = float(np.sqrt(((other - own) ** 2).sum()))
-    half = float(ndtri(0.5 + first.level / 2)) * error
-    lines.append(("auc", old, new, new - old, new - old - half, new - old + half, _p_value(new - old, error, np.inf)))
+    if odds:
+        (old, own), (new, other) = (metrics.area_with_errors(score, first.codes == j, first.weights) for score in odds)
+        error = float(np.sqrt(((other - own) ** 2).sum()))
+        half = float(ndtri(0.5 + first.level / 2)) * error
+        p_value = _p_value(new - old, error, np.inf)
+        lines.append(("auc", old, new, new - old, new - old - half, new - old + half, p_value))
     return framed(lines, ("measure", "champion", "challenger", "difference", "low", "high", "p_value"))
 
 

@@ -322,9 +322,20 @@ def text_of(cell: Cell) -> str | None:
     return canonical_text(cell[1]) if isinstance(cell[1], float) else cell[1]
 
 
-def is_row(X: Any) -> bool:
-    """Whether these are the values of one row by column; sparse matrices by position are mappings, too."""
-    return isinstance(X, Mapping) and not hasattr(X, "shape")
+def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
+    """Whether these are the values of one row by column; sparse matrices by position are mappings, too.
+
+    TypeError, which names the ``owner``, if they are columns of several rows.
+    """
+    if not isinstance(X, Mapping) or hasattr(X, "shape"):
+        return False
+    for name, value in X.items():
+        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
+            raise TypeError(
+                f"{owner} takes a dict for one row, but {name!r:.80} holds {type(value).__name__}; pass several rows "
+                "as a dataframe, such as pandas.DataFrame(X) or polars.DataFrame(X)."
+            )
+    return True
 
 
 def one_row(row: Mapping[str, Any]) -> Table:

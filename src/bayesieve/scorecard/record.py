@@ -380,7 +380,7 @@ class Scorecard(ShortRepr):
 
     def explain(self, X: Any) -> Explanation:
         """What each feature in the model adds, row by row, of a table or of one row as values by column."""
-        if is_row(X):
+        if is_row(X, "Scorecard"):
             cells = self.reader.read_row(X)
             if cells is not None:
                 return self.explain_cells(cells)

@@ -27,10 +27,10 @@ from bayesieve.parts import Allowed, Score, check_allowed, with_shared_docs
 from bayesieve.search import SearchTrace
 from bayesieve.table import as_sample_weight, as_target
 from bayesieve.table.backends import FramesBackend, reader_of
-from bayesieve.table.cautions import issue, weights_caution
-from bayesieve.table.frames import copy_features, new_table, whole_frame
+from bayesieve.table.cautions import issue, warn_caller, weights_caution
+from bayesieve.table.frames import copy_features, new_table, require_table, whole_frame
 from bayesieve.table.levels import columns_behind
-from bayesieve.table.target import refuse_identifiers
+from bayesieve.table.target import refuse_identifiers, require_classes, require_target
 from bayesieve.words import did_you_mean
 
 SHARED_OPTIONS = {
@@ -123,10 +123,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> CodedTable:
         """The rows as codes, with benefits if given, listed class after class if their order does not matter."""
+        require_target(self, y)
+        require_table(self, X)
         if self.encoder is None:
             self.encoder_ = None
-            if y is None:
-                raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
             coded = with_benefit(with_classes(read_codes(self, X, reset=True), y, sample_weight), benefit, self)
             issue([weights_caution(coded.weights)])
             return coded
@@ -147,17 +147,21 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             if not self.takes(option):
                 raise ValueError(f"{type(self).__name__} makes no use of {option}; leave it out.")
         self.check_options()
-        if coded.n_classes < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes in the target to tell apart, got 1 class only "
-                f"({coded.classes.tolist()[0]!r})."
-                if coded.classes is not None and len(coded.classes)
-                else f"{type(self).__name__} needs a target with classes."
-            )
+        require_classes(self, coded.classes)
         self.n_features_in_ = coded.n_features
         self.weights_ = self._search(coded, **options)
         self.support_ = self.weights_ > 0
+        self._warn_of_fewer()
         return self
+
+    def _warn_of_fewer(self) -> None:
+        """Warn if fewer features are selected than the options ask for."""
+        wanted, found = getattr(self, "n_features_to_select", None), self.n_features_selected_
+        if isinstance(wanted, Integral) and found < int(wanted):
+            reason = "the search ended early; allow more time"
+            if self.trace_.complete:
+                reason = "the others have a single level, or add nothing; ask for fewer"
+            warn_caller([f"{type(self).__name__} selects {found} of n_features_to_select={wanted} features: {reason}."])
 
     @property
     def learns_from_part(self) -> bool:

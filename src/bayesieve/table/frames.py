@@ -223,6 +223,7 @@ def in_library_of(X: Any, frame: Any) -> Any:
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
     """Read ``X``, and let ``estimator`` remember it as `remember_features` does."""
     refuse_fork()
+    require_table(estimator, X)
     table = as_table(X, kinds=kinds)
     remember_features(estimator, table, X)
     return table
@@ -256,10 +257,11 @@ def new_table(estimator: Any, X: Any) -> Table:
     ValueError if columns are missing, new, or in another order.
     """
     fitted_names = getattr(estimator, "feature_names_in_", None)
+    require_table(estimator, X)
     table = as_table(X)
     owner = type(estimator).__name__
     if fitted_names is not None and table.named:
-        _check_names(list(fitted_names), list(table.names))
+        _check_names(list(fitted_names), list(table.names), owner)
     elif fitted_names is not None:
         warnings.warn(
             f"X does not have valid feature names, but {owner} was fitted with feature names", UserWarning, stacklevel=3
@@ -268,12 +270,24 @@ def new_table(estimator: Any, X: Any) -> Table:
         warnings.warn(f"X has feature names, but {owner} was fitted without feature names", UserWarning, stacklevel=3)
     if table.n_columns != estimator.n_features_in_:
         raise ValueError(
-            f"X has {table.n_columns} features, but {owner} is expecting {estimator.n_features_in_} features as input."
+            f"X has {table.n_columns} features, but {owner} is expecting {estimator.n_features_in_} features as input. "
+            "Pass the columns of the training rows, in their order."
         )
     return table
 
 
-def _check_names(fitted: list[str], given: list[str]) -> None:
+def require_table(estimator: Any, X: Any) -> None:
+    """Raise TypeError, which names the class of ``estimator``, for rows or columns in dicts."""
+    of_rows = isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+    if of_rows or (isinstance(X, Mapping) and not hasattr(X, "shape")):
+        given = "a list of dicts" if of_rows else "a dict"
+        raise TypeError(
+            f"{type(estimator).__name__} expects a dataframe or a 2-D array, got {given}; pass a dataframe, such as "
+            "pandas.DataFrame(X) or polars.DataFrame(X)."
+        )
+
+
+def _check_names(fitted: list[str], given: list[str], owner: str) -> None:
     if fitted == given:
         return
     message = "The feature names should match those that were passed during fit.\n"
@@ -285,6 +299,8 @@ def _check_names(fitted: list[str], given: list[str]) -> None:
         message += "Feature names seen at fit time, yet now missing:\n" + _names_in_lines(missing)
     if not unexpected and not missing:
         message += "Feature names must be in the same order as they were in fit.\n"
+    if not missing:
+        message += f"{owner} takes the columns of the training rows in their order: X[list(feature_names_in_)].\n"
     raise ValueError(message)
 
 

@@ -121,6 +121,27 @@ def class_position(classes: Any, label: Any, option: str) -> int:
         raise ValueError(f"{option} must be a class, one of {known}, got {label!r:.80}.") from None
 
 
+def require_target(owner: Any, y: Any) -> None:
+    """Raise ValueError, which names the class of ``owner``, unless there is a target."""
+    if y is None:
+        raise ValueError(
+            f"{type(owner).__name__} requires y to be passed, but the target y is None. Pass the class of every row, "
+            "or the name of the column that holds it."
+        )
+
+
+def require_classes(owner: Any, classes: np.ndarray | None) -> None:
+    """Raise ValueError, which names the class of ``owner``, unless there are two classes or more."""
+    if classes is None or len(classes) == 0:
+        raise ValueError(f"{type(owner).__name__} needs a target with classes.")
+    if len(classes) == 1:
+        raise ValueError(
+            f"{type(owner).__name__} needs at least 2 classes in the target to tell apart, got 1 class only "
+            f"({classes.tolist()[0]!r}). Check that y is the right column, and that rows of other classes are not left "
+            "out."
+        )
+
+
 def side_of(classes: Any, positive: int | None) -> int:
     """-1 if the positive class is the first of two, else 1: users give signs for the positive class, evidence has those
     for the second.
