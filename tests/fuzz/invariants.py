@@ -133,6 +133,10 @@ def watched(case: Case, model: Any, X: Any, y: Any, weights: Any) -> None:
         sums = frame.group_by("by", maintain_order=True).agg(pl.col("shift").sum()).sort("by", nulls_last=True)
         shifts = periods.sort("by", nulls_last=True)["shift"].fill_null(0.0).to_numpy()
         case.check(np.allclose(sums["shift"].to_numpy(), shifts, atol=1e-8), "shifts add up", (sums, periods))
+    if weights is None and model.scorecard_.class_counts.sum() == number_of_rows(X):  # clusters learn from some rows
+        with case.step("drift of the training rows", must=True):
+            same = bayesieve.drift(model, X, n_resamples=0).features
+        case.check((same["psi"].fill_null(1.0).abs() < 1e-9).all(), "training rows have a PSI of 0", same)
     with case.step("evaluate", must=True):
         evaluated = bayesieve.evaluate(model, X, y, groups, sample_weight=weights)
         own, measured = evaluated.to_frame(), evaluated.measures

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -183,6 +184,14 @@ def test_texts_of_moments_in_sqlite(text: str) -> None:
     plain = frame[:1].with_columns(moment=pl.lit(exact).cast(pl.Datetime("us")))
     (row,) = rows_of(("sqlite", run_sqlite), model, plain.with_columns(moment=pl.lit(text)))
     assert row["p_1"] == pytest.approx(model.predict_proba(plain)[0, 1], abs=1e-12)
+
+
+def test_numbers_beyond_those_of_oracle_are_texts() -> None:
+    """A literal of Oracle is a NUMBER, which ends at 1e126."""
+    query = case("far numbers")[0].export(to="sql", dialect="oracle")
+    assert "<= CAST('1.8e+307' AS BINARY_DOUBLE)" in query
+    literals = map(float, re.findall(r"(?<![\w.'-])\d[\d.]*e[+-]?\d+", query))
+    assert all(1e-129 < number < 1e125 for number in literals if number)
 
 
 @cache
