@@ -18,6 +18,7 @@ from bayesieve.discretize.value_sums import (
     CellCounts,
     Grid,
     NumberSketch,
+    Room,
     RunningSum,
     TextSketch,
     add_values,
@@ -106,11 +107,12 @@ def test_an_interruption_says_what_was_interrupted(tmp_path: Path, monkeypatch: 
 
 def counted(values: np.ndarray | list[Any], cuts: list[int], most: int) -> Any:
     """What the counts of blocks of a column come to."""
-    running = RunningSum(add_values, most)
+    room = Room(most, 1 << 40)
+    running = RunningSum(add_values, room)
     series = pl.Series("x", values)
     for begin, end in zip([0, *cuts], [*cuts, len(values)], strict=True):
         rows = BlockRows(np.zeros(end - begin, np.uint8), 2, None)
-        running.push(count_values(column_of_series("x", series[begin:end]), rows, most))
+        running.push(count_values(column_of_series("x", series[begin:end]), rows, room))
     total = running.total()
     return total.listed if isinstance(total, ValueCounts) else total
 
@@ -178,7 +180,7 @@ def test_the_fullest_buckets_hold_the_most_frequent_of_very_many_texts() -> None
     rng = np.random.default_rng(3)
     texts = [*(f"often {i}" for i in rng.integers(0, 50, 20_000)), *(f"once {i}" for i in range(30_000))]
     sketch = counted(texts, [7000, 31_000], 1000)
-    marks = sketch.fullest(100, 1000)
+    marks = sketch.fullest(100, Room(1000, 1 << 40))
     assert marks.sum() <= 100
     counts = ValueCounts.of_categories(
         column_of_series("x", pl.Series(texts)).categories(), ClassOrder.of(np.zeros(len(texts), np.uint8), 1, None)
@@ -191,3 +193,37 @@ def test_of_as_many_rows_the_first_by_text_count() -> None:
     counts = ValueCounts(["a", "b", "c", "d"], np.array([[2, 0], [1, 2], [0, 2], [1, 1]]), np.zeros(2, int))
     assert most_frequent(counts, 2).values == ["a", "b"]
     assert most_frequent(counts, 4) is counts
+
+
+def test_long_texts_are_counted_in_parts_and_have_room_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    texts = pl.Series("x", [None if i == 0 else f"{i:0300}" for i in rng.integers(0, 700, 3000)])
+    classes, weights = rng.integers(0, 2, 3000).astype(np.uint8), rng.random(3000)
+    column = column_of_series("x", texts)
+    for known in (None, weights):
+        rows = BlockRows(classes, 2, known)
+        whole = count_values(column, rows, Room(1000, 300 * 700)).listed
+        with monkeypatch.context() as patch:
+            patch.setattr(value_sums, "_COUNTED_BYTES", 300 * 100)
+            parts = count_values(column, rows, Room(1000, 300 * 700)).listed
+            sketch = count_values(column, rows, Room(1000, 300 * 500))
+            marks = sketch.fullest(1000, Room(1000, 300 * 500))
+            marked = value_sums.count_marked(column, rows, marks).listed
+        assert parts.values == whole.values
+        np.testing.assert_allclose(parts.counts, whole.counts, rtol=1e-12)
+        np.testing.assert_allclose(parts.missing, whole.missing, rtol=1e-12)
+        assert isinstance(sketch, TextSketch)
+        assert 450 <= len(marked.values) <= 550  # as many as there is room for
+        frequent = dict(zip(whole.values, whole.counts, strict=True))
+        for value, count in zip(marked.values, marked.counts, strict=True):
+            np.testing.assert_allclose(count, frequent[value], rtol=1e-12)
+
+
+def test_hashes_of_texts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bayesieve.counts import row_content
+
+    texts = pl.Series(["", "a", None, "é" * 50, "", "b" * 200, "c", None])
+    whole = row_content.text_hashes(texts)
+    for n_bytes in (1, 60, 150):
+        monkeypatch.setattr(row_content, "_JOINED_BYTES", n_bytes)
+        np.testing.assert_array_equal(row_content.text_hashes(texts), whole)

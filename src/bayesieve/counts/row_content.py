@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of the circle of keys: multiples fill it evenly
 _ROWS_AT_ONCE, _KEYS_AT_ONCE = 1 << 22, 1 << 20
+_JOINED_BYTES = 1 << 26  # of texts that are hashed at once
 _FEWEST_DRAWN = 50_000  # at once, for later samples to be part of
 _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
@@ -159,9 +160,14 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
 
     series = texts if isinstance(texts, pl.Series) else pl.Series(spelt_out(list(map(str, texts))), dtype=pl.String)
     ends = np.cumsum(series.str.len_bytes().fill_null(0).to_numpy(), dtype=np.int64)
-    data = np.frombuffer(series.str.join("")[0].encode(), np.uint8)
     hashes = np.empty(len(series), dtype=np.uint64)
-    hash_texts(data, ends, hashes)
+    # Long texts are joined a part at a time, as this copies them twice.
+    first = begin = 0
+    while first < len(series):
+        stop = max(first + 1, int(np.searchsorted(ends, begin + _JOINED_BYTES)))
+        data = np.frombuffer((series[first:stop].str.join("")[0] or "").encode(), np.uint8)
+        hash_texts(data, ends[first:stop] - begin, hashes[first:stop])
+        first, begin = stop, int(ends[stop - 1])
     return hashes
 
 

@@ -89,18 +89,19 @@ class CountedColumns:
         numbers = max(2 * _FEWEST_CELLS, bytes_ // (n_numbers * (_BYTES_PER_NUMBER + 8 * n_classes)))
         texts = max(_FEWEST_TEXTS, bytes_ // (n_texts * (_BYTES_PER_TEXT + 12 * n_classes)))
         self._most_categories = texts if few else min(texts, MOST_CATEGORIES)
-        self._most_texts = texts if few else min(texts, max(MOST_TEXTS, MOST_CATEGORIES))
-        most = {"numeric": numbers if few else min(numbers, MOST_NUMBERS), "categorical": self._most_texts}
+        most_texts = texts if few else min(texts, max(MOST_TEXTS, MOST_CATEGORIES))
+        self._text_room = value_sums.Room(most_texts, bytes_ // (2 * n_texts))
+        number_room = value_sums.Room(numbers if few else min(numbers, MOST_NUMBERS), 0)
         self._left_out: list[int] = []  # rows, or weight, of rare categories of each column
-        self.columns = self._counted([most[kind] for kind in kinds])
+        self.columns = self._counted([number_room if kind == "numeric" else self._text_room for kind in kinds])
 
-    def _counted(self, most: Sequence[int]) -> list[ValueCounts]:
+    def _counted(self, rooms: Sequence[value_sums.Room]) -> list[ValueCounts]:
         """The counts of each column: of all values, or of the cells of a grid, or of its most frequent categories."""
-        totals = self._blocks.total(range(len(most)), value_sums.count_values, value_sums.add_values, most)
+        totals = self._blocks.total(range(len(rooms)), value_sums.count_values, value_sums.add_values, rooms)
         parts = dict(enumerate(totals))
         numbers = {i: part for i, part in parts.items() if isinstance(part, value_sums.NumberSketch)}
         texts = {i: part for i, part in parts.items() if isinstance(part, value_sums.TextSketch)}
-        marks = [part.fullest(self._most_categories, self._most_texts) for part in texts.values()]
+        marks = [part.fullest(self._most_categories, self._text_room) for part in texts.values()]
         if texts:
             marked = self._blocks.total([*texts], value_sums.count_marked, value_sums.add_marked, marks)
             parts |= zip(texts, marked, strict=True)

@@ -4,7 +4,7 @@ cut into blocks, nor on their order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import add
@@ -23,6 +23,7 @@ _BUCKETS = 1 << 20  # of hashes of texts
 _FEW_CLASSES = 16  # whose texts polars counts
 _TOP_BITS = 14  # of a number: its sign, its exponent and two more, which say in which quarter of an octave it is
 _TOO_FULL = 64  # times as many rows as a cell should have
+_COUNTED_BYTES = 1 << 26  # of texts that are counted at once, as counting copies them
 MOST_ROUNDS = 2
 """How often cells that are too full are split."""
 
@@ -182,35 +183,64 @@ class NumberSketch:
         return NumberSketch(self.cells + other.cells, self.distinct + other.distinct)
 
 
+@dataclass(frozen=True)
+class Room:
+    """Room for the distinct values of a column: their number, and the bytes of all their texts."""
+
+    values: int
+    text_bytes: int
+
+    def holds(self, counts: ValueCounts) -> bool:
+        """Return whether there is room for all values."""
+        return len(counts.values) <= self.values and _text_bytes(counts.values) <= self.text_bytes
+
+
+def _text_bytes(values: Any) -> int:
+    """Return the bytes of texts; numbers have none, and lists hold few values."""
+    return 0 if isinstance(values, (np.ndarray, list)) else int(values.str.len_bytes().sum())
+
+
 @dataclass
 class TextSketch:
-    """Rows (or weight) of too many categories, by a hash of their text, and about how many are distinct."""
+    """Rows (or weight) of too many categories, by a hash of their text, and about how many are distinct.
+
+    Attributes
+    ----------
+    rows : of each hash.
+    distinct : estimate of the number of categories.
+    n_texts, n_bytes : texts that were counted in the blocks, and their bytes.
+    """
 
     rows: np.ndarray
     distinct: Distinct
+    n_texts: int
+    n_bytes: int
 
     @classmethod
     def of(cls, counts: ValueCounts) -> TextSketch:
         """Of the categories of a block."""
         hashes = mixed(text_hashes(counts.values))
         rows = np.bincount(_buckets_of(hashes), weights=counts.counts.sum(axis=1), minlength=_BUCKETS)
-        return cls(rows, Distinct(hashes))
+        return cls(rows, Distinct(hashes), len(hashes), _text_bytes(counts.values))
 
     def __getstate__(self) -> tuple[Any, ...]:
         met = np.flatnonzero(self.rows).astype(np.uint32)  # of a block, most are empty
-        return met, self.rows[met], self.distinct
+        return met, self.rows[met], self.distinct, self.n_texts, self.n_bytes
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        met, rows, self.distinct = state
+        met, rows, self.distinct, self.n_texts, self.n_bytes = state
         self.rows = np.zeros(_BUCKETS)
         self.rows[met] = rows
 
     def __add__(self, other: TextSketch) -> TextSketch:
-        return TextSketch(self.rows + other.rows, self.distinct + other.distinct)
+        n_texts, n_bytes = self.n_texts + other.n_texts, self.n_bytes + other.n_bytes
+        return TextSketch(self.rows + other.rows, self.distinct + other.distinct, n_texts, n_bytes)
 
-    def fullest(self, most_buckets: int, most_values: int) -> np.ndarray:
-        """Marks of the buckets with most rows, as few as hold about ``most_values`` categories."""
-        n = max(1, min(most_buckets, most_values * _BUCKETS // max(1, int(self.distinct))))
+    def fullest(self, most_buckets: int, room: Room) -> np.ndarray:
+        """Return marks of the buckets with most rows, as few as hold about as many categories as there is room for."""
+        n = max(1, min(most_buckets, room.values * _BUCKETS // max(1, int(self.distinct))))
+        # A bucket with rows holds one text at least, however few these are.
+        n = max(1, min(n, room.text_bytes * self.n_texts // max(1, self.n_bytes)))
         marks = np.zeros(_BUCKETS, dtype=bool)
         marks[np.argsort(-np.round(self.rows, 6), kind="stable")[:n]] = True
         return marks
@@ -224,14 +254,32 @@ Part = ValueCounts | NumberSketch | TextSketch
 """What is known of the values of a column in some blocks."""
 
 
-def count_values(column: Column, rows: BlockRows, most: int) -> Part:
-    """Count the values of a block of a column by class, in a sketch if there are more than ``most``."""
+def count_values(column: Column, rows: BlockRows, room: Room) -> Part:
+    """Count the values of a block of a column by class, in a sketch if there is no room for all of them."""
     if column.kind != "numeric":
-        return add_values([_count_categories(column, rows)], most)
+        return reduce(lambda one, other: add_values([one, other], room), _text_parts(column, rows, room))
     values = column.numbers()
-    if values.size > most and _has_more(values, most, rows.weights):
+    if values.size > room.values and _has_more(values, room.values, rows.weights):
         return NumberSketch.of(values, rows.weights)
     return ValueCounts.of_numbers(values, rows.order)
+
+
+def _text_parts(column: Column, rows: BlockRows, room: Room) -> Iterator[Part]:
+    """Yield the counts of the categories of a block: of long texts those of a part of the rows at a time."""
+    for part, of_part in _parts_of_texts(column, rows):
+        yield add_values([_count_categories(part, of_part)], room)
+
+
+def _parts_of_texts(column: Column, rows: BlockRows) -> Iterator[tuple[Column, BlockRows]]:
+    """Yield a column of texts and its rows in parts of some bytes, which depend on the texts alone; others whole."""
+    texts = column.texts()
+    n_parts = 1 if texts is None else -(-int(texts.str.len_bytes().sum() or 0) // _COUNTED_BYTES)
+    if n_parts <= 1:
+        yield column, rows
+        return
+    for at in np.array_split(np.arange(len(rows.classes)), n_parts):
+        weights = rows.weights[at] if rows.weights.size else None
+        yield column.take(at), BlockRows(rows.classes[at], rows.n_classes, weights)
 
 
 def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:
@@ -252,12 +300,12 @@ def _has_more(values: np.ndarray, most: int, weights: np.ndarray) -> bool:
     return int(np.count_nonzero(ordered[1:] > ordered[:-1])) >= most
 
 
-def add_values(parts: Sequence[Part], most: int) -> Part:
-    """The sum over blocks: a sketch if there are more than ``most`` values."""
+def add_values(parts: Sequence[Part], room: Room) -> Part:
+    """Return the sum over blocks: a sketch if there is no room for all values."""
     counts = [part for part in parts if isinstance(part, ValueCounts)]
     if len(counts) == len(parts):
         total = ValueCounts.sum(counts)
-        if len(total.values) <= most:
+        if room.holds(total):
             return total
         parts = [total]
     return reduce(add, map(_sketch_of, parts))
@@ -283,9 +331,11 @@ def add_cells(parts: Sequence[CellCounts], _: Any) -> CellCounts:
 
 def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCounts:
     """Those categories of a block that are in marked buckets."""
-    counts = _count_categories(column, rows)
-    chosen = np.flatnonzero(marks[_buckets_of(mixed(text_hashes(counts.values)))])
-    return ValueCounts.sum([_only(counts, chosen)])
+    parts = []
+    for part, of_part in _parts_of_texts(column, rows):
+        counts = _count_categories(part, of_part)
+        parts.append(_only(counts, np.flatnonzero(marks[_buckets_of(mixed(text_hashes(counts.values)))])))
+    return ValueCounts.sum(parts)
 
 
 def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
