@@ -122,6 +122,7 @@ def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.
         with pytest.warns(UserWarning, match="The executor given as engine is not used: it reads the rows of files"):
             there.fit(known.drop("w"), "y")
         (tmp_path / "1.parquet").rename(tmp_path / "elsewhere")
+        monkeypatch.setattr(bayesieve.table.scans.Scan, "text_bytes", lambda _: {})  # which the caller reads
         with pytest.raises(ValueError, match=r"does not see .*1\.parquet \(No such file or directory\); put the"):
             TableEncoder().fit_transform_coded(*scan_without_reading(scan), executor=pool)
     with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client or an executor of concurrent"):
@@ -156,10 +157,10 @@ def test_blocks_begin_at_rows_with_a_target(monkeypatch: pytest.MonkeyPatch) -> 
     rng = np.random.default_rng(0)
     for share in (0.05, 0.5, 1.0):
         known = rng.random(157) < share
-        starts = _block_starts(known, 157)
+        starts = _block_starts(known, 157, 10)
         positions = np.flatnonzero(known)[10::10]
         np.testing.assert_array_equal(starts, [0, *positions, 157])
-    np.testing.assert_array_equal(_block_starts(None, 25), [0, 10, 20, 25])
+    np.testing.assert_array_equal(_block_starts(None, 25, 10), [0, 10, 20, 25])
 
 
 @contextmanager
@@ -190,3 +191,22 @@ def test_a_large_table_gives_the_same_bits_by_processes_and_dask(tmp_path: Path)
     with pools() as executors:
         for executor in executors.values():
             assert_equal(coded((scan, "y", "w"), executor), expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_long_texts_are_read_in_parts_of_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_passes, "_FEWEST_ROWS", 50)
+    monkeypatch.setattr(scan_passes, "_BLOCK_CELLS", 5000)
+    monkeypatch.setattr(scan_passes, "_TASK_CELLS", 40_000)
+    rng = np.random.default_rng(0)
+    frame = table(2000, 50).drop("w").with_columns(long=pl.Series([f"{i:01000}" for i in rng.integers(0, 40, 2000)]))
+    frame = frame.with_columns(long=pl.when(pl.col("y") == "maybe").then(pl.lit(f"{1:01000}")).otherwise("long"))
+    scan = bayesieve.scan(written(frame, tmp_path, 2))
+    assert scan.text_bytes()["long"] == 1000
+    assert scan_passes._rows_of_part(125) == 256
+    known = frame.filter(frame["y"].is_not_null())
+    one, other = SelectiveNB().fit(scan, "y"), SelectiveNB().fit(known, "y")
+    assert "long" in one.selected_features_
+    np.testing.assert_array_equal(
+        one.predict_joint_log_proba(frame.drop("y")), other.predict_joint_log_proba(frame.drop("y"))
+    )

@@ -410,8 +410,12 @@ class _EncoderFit:
         return drawn if runs is None else np.sort(runs.in_source(drawn))
 
     def keep_rows(self, table: ScannedTable) -> None:
-        """Let rows that are asked for later stay in memory when they are next read."""
-        table.keep(self.drawn(self.n_kept))
+        """Keep the sampled rows in memory on the next pass over the scan, as far as there is room for their texts."""
+        most = self.n_kept
+        if self.engine.reading_bytes is not None:
+            n_bytes = 8 * table.n_columns + sum(table.source.text_bytes().values())
+            most = max(MOST_JUDGED_ROWS, min(most, int(self.engine.reading_bytes / n_bytes)))
+        table.keep(self.drawn(most))
 
     def with_coders_of(self, sums: np.ndarray) -> list[ColumnCoder]:
         """The coders of the columns and of these sums."""

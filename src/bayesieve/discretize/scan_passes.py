@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _BLOCK_CELLS, _BLOCK_COPIES = 1 << 23, 8  # values that are read at once, 64 MiB of numbers, and copies of them
 _TASK_CELLS = 1 << 25  # values that a worker reads for a task
+_FEWEST_ROWS = 1 << 12  # that are read at once of a column of long texts
 _MOST_SENT = 10 << 20  # bytes of levels or options that are sent with a task, unless one column has more
 
 
@@ -79,7 +80,8 @@ class ScannedBlocks:
         self._n_jobs, self._verbose, self._clock = n_jobs, verbose, clock
         self._labels = None if executor is None or table.labels is None else table.labels.reader_of(target, weights)
         self._executor = None if self._labels is None else executor
-        self._starts = _block_starts(table.known, table.source.n_rows)
+        lengths = table.source.text_bytes()
+        self._cells = {name: max(1.0, lengths.get(name, 0.0) / 8) for name in table.names}
         self.prints: np.ndarray | None = None
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
@@ -92,7 +94,7 @@ class ScannedBlocks:
             chosen = [options[at] for at in step.columns]
             return CountTask(*self._reading(step, positions), count, chosen, hashes is not None)
 
-        steps = self._steps(options)
+        steps = self._steps(positions, options)
         with self._pass("counts", steps, count_rows, map(task, steps)) as results:
             for step, (counted, hashed) in results:
                 for of_block in counted:
@@ -118,7 +120,7 @@ class ScannedBlocks:
             own = sample[first:last] - step.rows.start if sample.size else None
             return CodeTask(*self._reading(step, positions), [learnt[at] for at in step.columns], own)
 
-        steps = self._steps(learnt)
+        steps = self._steps(positions, learnt)
         with self._pass("codes", steps, code_rows, map(task, steps)) as results:
             for step, (coded, rows) in results:
                 here = slice(step.columns.start, step.columns.stop)
@@ -130,31 +132,35 @@ class ScannedBlocks:
             self.table.keep_frame(pl.concat([pl.concat(frames) for frames in sampled.values()], how="horizontal"))
         return codes
 
-    def _steps(self, options: Sequence[Any]) -> list[_Step]:
+    def _steps(self, positions: Sequence[int], options: Sequence[Any]) -> list[_Step]:
         """Cut a pass over columns with these options into steps, one group of columns after another.
 
         Wide tables, and options of many bytes that are sent to workers, are read in groups of columns: blocks always
-        have the same rows.
+        have the same rows. Only a column of long texts is read in parts of a block.
         """
         sizes, cells = [0] * len(options), _BLOCK_CELLS
         if self._executor is not None:
             sizes, cells = [len(pickle.dumps(option, protocol=5)) for option in options], _TASK_CELLS
         elif self.reading_bytes is not None:
             cells = min(cells, self.reading_bytes // (8 * _BLOCK_COPIES))
-        most = max(1, cells // max(1, min(row_tasks.BLOCK_ROWS, self.table.n_rows)))
+        widths = [self._cells[self.table.names[i]] for i in positions]
+        most = cells / max(1, min(row_tasks.BLOCK_ROWS, self.table.n_rows))
         groups, first = [], 0
         for at in range(1, len(options) + 1):
-            if at == len(options) or at - first >= most or sum(sizes[first : at + 1]) > _MOST_SENT:
+            group = slice(first, at + 1)
+            if at == len(options) or sum(widths[group]) > most or sum(sizes[group]) > _MOST_SENT:
                 groups.append(range(first, at))
                 first = at
-        steps, n_blocks = [], len(self._starts) - 1
+        steps = []
         for columns in groups:
-            at_once = max(1, cells // (row_tasks.BLOCK_ROWS * len(columns))) if self._executor is not None else 1
-            for begin in range(0, n_blocks, at_once):
-                end = min(begin + at_once, n_blocks)
-                rows = slice(begin * row_tasks.BLOCK_ROWS, min(end * row_tasks.BLOCK_ROWS, self.table.n_rows))
-                first_row = int(self._starts[begin])
-                steps.append(_Step(columns, rows, first_row, int(self._starts[end]) - first_row))
+            width = sum(widths[columns.start : columns.stop])
+            n_rows = _rows_of_part(width)
+            starts = _block_starts(self.table.known, self.table.source.n_rows, n_rows)
+            at_once = max(1, int(cells / (n_rows * width))) if self._executor is not None else 1
+            for begin in range(0, len(starts) - 1, at_once):
+                end = min(begin + at_once, len(starts) - 1)
+                rows = slice(begin * n_rows, min(end * n_rows, self.table.n_rows))
+                steps.append(_Step(columns, rows, int(starts[begin]), int(starts[end] - starts[begin])))
         return steps
 
     def _reading(self, step: _Step, positions: Sequence[int]) -> tuple[RowChunk, Reading]:
@@ -207,15 +213,25 @@ def _with_progress(
             progress(done, total, done / total)
 
 
-def _block_starts(known: np.ndarray | None, n_rows: int) -> np.ndarray:
-    """Return the rows of a scan that blocks of `BLOCK_ROWS` rows with a known target begin with, and its end."""
+def _rows_of_part(width: float) -> int:
+    """Return the rows that are read at once of columns with so many cells a row: a block, unless one column alone
+    would fill a task. This depends on the texts alone, so that weights are added in the same order everywhere.
+    """
+    n_rows = row_tasks.BLOCK_ROWS
+    while n_rows > _FEWEST_ROWS and n_rows * width > _TASK_CELLS:
+        n_rows //= 2
+    return n_rows
+
+
+def _block_starts(known: np.ndarray | None, n_rows: int, size: int) -> np.ndarray:
+    """Return the rows of a scan that blocks of ``size`` rows with a known target begin with, and its end."""
     if known is None:
-        return np.append(np.arange(0, n_rows, row_tasks.BLOCK_ROWS), n_rows)
+        return np.append(np.arange(0, n_rows, size), n_rows)
     starts, n_known = [0], 0
-    for begin in range(0, n_rows, row_tasks.BLOCK_ROWS):  # at most one block begins inside each run of as many rows
-        own = known[begin : begin + row_tasks.BLOCK_ROWS]
+    for begin in range(0, n_rows, size):  # at most one block begins inside each run of as many rows
+        own = known[begin : begin + size]
         n_own = int(np.count_nonzero(own))
-        to_next = -n_known % row_tasks.BLOCK_ROWS if n_known else row_tasks.BLOCK_ROWS
+        to_next = -n_known % size if n_known else size
         if to_next < n_own:
             starts.append(begin + int(np.flatnonzero(own)[to_next]))
         n_known += n_own

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 1 << 18
 """Rows of a block, and of a row group of a copy."""
 
+_LOOKED_AT = 1 << 10
+"""Rows that show how long texts are."""
+
 CopyProgress = Callable[[int, int], Any]
 """Called with the rows and bytes of a copy after each block."""
 
@@ -186,6 +189,14 @@ class Scan:
             raise ValueError(f"block_rows must be 1 or more, got {block_rows}.")
         schema = self.schema if names is None else self.schema_of(names)
         return (read_rows(self.slices(first, block_rows), schema) for first in range(0, self.n_rows, block_rows))
+
+    def text_bytes(self) -> dict[str, float]:
+        """Return the mean bytes of the texts of each column of texts, in the first rows."""
+        import polars as pl
+
+        texts = {name: dtype for name, dtype in self.schema.items() if dtype == pl.String}
+        rows = read_rows(self.slices(0, _LOOKED_AT), texts) if texts else pl.DataFrame()
+        return {column.name: int(column.str.len_bytes().sum()) / rows.height for column in rows.get_columns()}
 
     def check_unchanged(self) -> None:
         """Raise ValueError, which names the file, if a file of the scan has changed, or one that was copied."""
