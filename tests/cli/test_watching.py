@@ -37,7 +37,10 @@ def new_rows(name: str, **changes: pl.Expr) -> Path:
 def test_monitor_writes_what_drift_finds(model: Path, succeeds: Run, name: str) -> None:
     table = new_rows(name)
     result = succeeds("monitor", model, table, "--by", "when", "--target", "class", "--weight", "weight", "-o", "out")
-    assert result.stdout.splitlines()[0].split()[:5] == ["when", "rows", "shift", "auc", "gini"]
+    heads = [line.split() for line in result.stdout.splitlines() if line.startswith("when")]
+    assert heads[0] == ["when", "rows", "shift", "largest", "PSI", "95", "%", "by", "chance", "feature"]
+    assert heads[1] == ["when", "labelled", "auc", "gini", "ks", "log", "loss", "calibration", "slope"]
+    assert max(map(len, result.stdout.splitlines())) <= 80
     rows = pl.read_csv(GERMAN)[600:]
     days = [dt.date(2024, 1, 1) + dt.timedelta(i % 90) for i in range(len(rows))]
     found = drift(SelectiveNB().fit(*_train()), rows, rows["class"], days)

@@ -21,7 +21,8 @@ _BY_SIZE = ("shift", "score_shift", "calibration")
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 _HOLDS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _MOST_SHOWN = 10
-_PRINTED = ("auc", "gini", "ks", "log_loss", "calibration")
+_PRINTED = {name: name.replace("_", " ") for name in ("auc", "gini", "ks", "log_loss", "calibration")}
+_PRINTED["calibration_slope"] = "slope"
 _SHOWN = ("accuracy", "auc", "log_loss", "calibration", "selection_rate", "true_positive_rate", "false_positive_rate")
 
 
@@ -36,18 +37,7 @@ def monitor(given: Any) -> None:
         for name, path in written:
             files.write_frame(frames[name], path)
         result.report(given.output / "drift.html")
-    figures, lines = [name for name in _PRINTED if name in result.periods.columns], []
-    of_periods: dict[Any, list[dict[str, Any]]] = {}
-    for row in result.to_frame().iter_rows(named=True):
-        of_periods.setdefault(row["by"], []).append(row)
-    for period in result.periods.iter_rows(named=True):
-        row = max(of_periods.get(period["by"], []), key=lambda row: row["psi"] or 0.0, default={})
-        psi = [_text(row.get("psi")), _interval(row, "psi_low", "psi_high"), _text(row.get("psi_chance"))]
-        numbers_shown = [_text(period[name]) for name in ("shift", *figures)]
-        lines.append([_label(period["by"]), period["rows"], *numbers_shown, *psi, row.get("feature", "")])
-    titles = numbers("rows", "shift", *(name.replace("_", " ") for name in figures), "largest PSI", "95 %", "by chance")
-    screen.table([Column(given.by or "period"), *titles, Column("feature")], lines)
-    screen.line()
+    _show_periods(screen, result, given.by or "period")
     screen.pairs([(name, str(path)) for name, path in (*written, ("report", given.output / "drift.html"))])
     failures = [line for condition in conditions for line in _failures(result, *condition)]
     more = [f"and {len(failures) - _MOST_SHOWN} more"] if len(failures) > _MOST_SHOWN else []
@@ -55,6 +45,28 @@ def monitor(given: Any) -> None:
         screen.warn(line)
     if failures:
         raise typer.Exit(CONDITION_FAILS)
+
+
+def _show_periods(screen: Screen, result: Any, name: str) -> None:
+    """Print the stability of each period and, with labels, the performance."""
+    features: dict[Any, list[dict[str, Any]]] = {}
+    for row in result.to_frame().iter_rows(named=True):
+        features.setdefault(row["by"], []).append(row)
+    stability, performance = [], []
+    for period in result.periods.iter_rows(named=True):
+        label = _label(period["by"])
+        worst = max(features.get(period["by"], []), key=lambda row: row["psi"] or 0.0, default={})
+        psi = [_text(worst.get("psi")), _interval(worst, "psi_low", "psi_high"), _text(worst.get("psi_chance"))]
+        stability.append([label, period["rows"], _text(period["shift"]), *psi, worst.get("feature", "")])
+        if "labelled" in period:
+            performance.append([label, period["labelled"], *(_text(period[measure]) for measure in _PRINTED)])
+    titles = numbers("rows", "shift", "largest PSI", "95 %", "by chance")
+    screen.table([Column(name), *titles, Column("feature")], stability)
+    screen.line()
+    if performance:
+        titles = numbers("labelled", *_PRINTED.values())
+        screen.table([Column(name), *titles], performance)
+        screen.line()
 
 
 def evaluate(given: Any) -> None:
