@@ -27,6 +27,26 @@ def test_levels_are_written_edited_and_read_back(succeeds: Run, model: Path, tmp
     assert bayesieve.load("edited/model.json").scorecard_["age"].levels.labels == ("<= 30", "> 30")
 
 
+def test_values_of_a_file_are_those_of_the_table(succeeds: Run) -> None:
+    rows = [
+        ("007", "NO", "yes", "12:30:00", "1_000"),
+        ("010", "SE", "no", "09:00:00", "~"),
+        ("11", "DK", "yes", "18:45:00", "1e3"),
+    ]
+    lines = [",".join((*rows[(7 * k + k // 3) % 3], "ab"[k % 2])) for k in range(120)]
+    Path("table.csv").write_text("\n".join(["code,land,paid,at,text,y", *lines]), encoding="utf-8")
+    Path("levels.yaml").write_text(
+        "code: {groups: [[007], [010, '11']]}\nland: {groups: [[NO], [SE]]}\npaid: {groups: [[yes], [no]]}\n"
+        "at: {cuts: [12:30:00]}\ntext: {groups: [[1_000, '~'], [1e3]]}\n",
+        encoding="utf-8",
+    )
+    options = ("--target", "y", "--folds", 0, "--no-report", "--levels", "levels.yaml", "--output", "out")
+    succeeds("fit", "table.csv", *options)
+    levels = bayesieve.load("out/model.json").encoder_.levels_
+    counts = {level.name: np.asarray(level.counts).sum(axis=1).tolist() for level in levels}
+    assert counts == {"code": [40, 80], "land": [40, 40, 40], "paid": [80, 40], "at": [80, 40], "text": [80, 40]}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
