@@ -289,12 +289,16 @@ def _without_quotes(given: Any) -> Any:
         return {name: _without_quotes(value) for name, value in given.items()}
     if isinstance(given, (list, tuple)):
         return [_without_quotes(value) for value in given]
-    if isinstance(given, str):
-        for kind in (int, float):
-            with suppress(ValueError):
-                if str(kind(given)) == given:
-                    return kind(given)
-    return given
+    return _plain_number(given) if isinstance(given, str) else given
+
+
+def _plain_number(text: str) -> str | int | float:
+    """The number that is written as this text, or the text itself."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            if str(kind(text)) == text:
+                return kind(text)
+    return text
 
 
 def _in_comment(name: str) -> str:
@@ -343,13 +347,13 @@ def _from_text(option: str, given: Any) -> Any:
         return given
     if option in (*_BOOLEANS, "learnt"):
         return _SPELT.get(given, given)
-    if option not in ("special", "monotone", "max_levels", "min_rows", "max_rows"):
+    if option == "special":
+        return _plain_number(given)
+    if option not in ("monotone", "max_levels", "min_rows", "max_rows"):
         return given
     try:
         number = parse_number(given, "number")
     except ValueError:
-        return given
-    if not math.isfinite(number) or (option == "special" and canonical_text(number) != given):
         return given
     return int(number) if number.is_integer() else number
 

@@ -63,7 +63,9 @@ def write_yaml(content: dict[str, Any]) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
 
     def represent_number(dumper: Any, number: float) -> Any:
-        return dumper.represent_scalar("tag:yaml.org,2002:float", repr(number))
+        # YAML takes 1e+300 for a text, which needs no tag to be read as it is written.
+        text = repr(number)
+        return dumper.represent_scalar(f"tag:yaml.org,2002:{'float' if '.' in text else 'str'}", text)
 
     Dumper.add_representer(str, represent_text)
     Dumper.add_representer(float, represent_number)
