@@ -93,6 +93,18 @@ def test_copies_are_counted_once(times: str, table: str, distinct: tuple[float, 
     assert [caution.kind for caution in model.cautions_].count(REPEATED) == 1
 
 
+@pytest.mark.parametrize("table", ["equal in all columns", "but for orders"])
+def test_a_report_keeps_copies_in_one_fold(table: str, distinct: tuple[float, Drawn]) -> None:
+    X, y = drawn(0)
+    X, y = one_copy_each(X, TIMES["unevenly"]), np.repeat(y, TIMES["unevenly"])
+    X = TABLES[table](X, y)
+    with pytest.warns(UserWarning, match="of the rows repeat others"):
+        report = SelectiveNB(n_jobs=1).fit(X, y).report(X=X, y=y, cv=3)
+    assert report.performance.protocol.startswith("3-fold")
+    assert "training rows" in report.performance.protocol
+    assert distinct[0] - 0.06 < report.performance.log_loss < distinct[0] + 0.03
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_copies_of_the_rare_class(weighted: bool) -> None:
     X, y = drawn(0, 2000, 3.0)

@@ -14,6 +14,7 @@ from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.decision import BenefitClassifier, profit_curve
 from bayesieve.decision.benefits import Benefits, decision_names
 from bayesieve.discretize import TableEncoder
+from bayesieve.discretize.repeats import REPEATED, repeats_of
 from bayesieve.evaluation.evaluating import Segment
 from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
 from bayesieve.report import data as plain
@@ -60,6 +61,7 @@ class JudgedRows:
     positive: int = 1  # the class that curves are about, of two
     moments: np.ndarray | None = None  # that order the rows; None: they are in order
     groups: tuple[tuple[str, np.ndarray, tuple[str, ...]], ...] = ()  # further segments: group of each row, and labels
+    copies: np.ndarray | None = None  # distinct row of each row, if rows are copies
 
     @property
     def n_rows(self) -> int:
@@ -67,7 +69,7 @@ class JudgedRows:
 
     def take(self, rows: np.ndarray) -> JudgedRows:
         """These rows only, by position."""
-        names = ("labels", "codes", "weights", "benefits", "joint", "moments")
+        names = ("labels", "codes", "weights", "benefits", "joint", "moments", "copies")
         of_rows = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
         taken["groups"] = tuple((name, own[rows], labels) for name, own, labels in self.groups)
@@ -174,6 +176,8 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
     if is_number_of_folds(cv) and cv == 0:
         return None
     trained_on = are_training_rows(model, rows)
+    if not trained_on and (distinct := _counted_once(model, rows)) is not None:
+        rows, trained_on = distinct, True
     if held_out or (cv is None and not trained_on):
         return replace(_by_this_model(model, rows, trained_on, held_out), trained_on=trained_on)
     measured = replace(_of_folds(model, rows, cv, trained_on), trained_on=trained_on)
@@ -190,6 +194,24 @@ def measure(model: SelectiveNB, rows: JudgedRows, cv: Any, held_out: bool) -> Me
         performance = replace(measured.performance, later=later.performance)
         return replace(measured, performance=performance, samples=(*measured.samples, *later.samples))
     return measured
+
+
+def _counted_once(model: SelectiveNB, rows: JudgedRows) -> JudgedRows | None:
+    """The rows with the weights by which the fit counted copies once, if these are its training rows."""
+    if not any(caution.kind == REPEATED for caution in model.cautions_):
+        return None
+    target = Target(rows.codes, model.classes_)
+    repeats = repeats_of(model.encoder_.read(rows.X, owner=model), target, rows.weights, model.n_jobs)
+    if repeats is None:
+        return None
+    distinct = replace(rows, weights=repeats.weights, copies=None if repeats.is_whole else repeats.groups)
+    return distinct if are_training_rows(model, distinct) else None
+
+
+def _splits_of_copies(groups: np.ndarray, n_folds: int) -> RowSplits:
+    """Folds of rows, shuffled, with all copies of a row in one of them."""
+    fold = np.random.default_rng(0).permutation(int(groups.max()) + 1)[groups] % n_folds
+    return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(n_folds)]
 
 
 def _by_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool) -> MeasuredRows:
@@ -233,7 +255,8 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, l
     if in_time:
         splits = time_splits(np.arange(rows.n_rows) if rows.moments is None else rows.moments)[-1 if last else 0 :]
     else:
-        splits = row_splits(cv, rows.labels)
+        joined = rows.copies if is_number_of_folds(cv) else None
+        splits = row_splits(cv, rows.labels) if joined is None else _splits_of_copies(joined, int(cv))
     if np.unique(rows.codes).size != model.classes_.size:
         if not trained_on:
             needed = "cross-validation needs the training table and its target"

@@ -50,6 +50,7 @@ class Repeats:
     n_rows, n_repeated : rows of positive weight, and those of them that repeat another.
     columns : names of the numeric columns by which the copies are recognised.
     is_whole : whether copies are equal in all columns but identifiers.
+    groups : (n_rows,) number of the distinct row of each row; 0 for rows of weight 0, too.
     """
 
     weights: np.ndarray
@@ -57,6 +58,7 @@ class Repeats:
     n_repeated: int
     columns: tuple[str, ...]
     is_whole: bool
+    groups: np.ndarray
 
     @property
     def caution(self) -> Caution:
@@ -166,7 +168,8 @@ def _equal_rows(
         if are_copies(table.select([i]).take(first).column(0).numbers(), counts):
             own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows))
             n_repeated = int(own.size - np.count_nonzero(own))
-            return Repeats(_spread(own, rows, table.n_rows), own.size, n_repeated, (table.names[i],), True)
+            all_weights, groups = _spread(own, rows, table.n_rows), _spread(group, rows, table.n_rows)
+            return Repeats(all_weights, own.size, n_repeated, (table.names[i],), True, groups)
     return None
 
 
@@ -188,7 +191,8 @@ def _joined_rows(
         return None
     own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows), shared=True)
     names = tuple(table.names[i] for i in columns)
-    return Repeats(_spread(own, rows, table.n_rows), own.size, own.size - distinct.size, names, False)
+    all_weights, groups = _spread(own, rows, table.n_rows), _spread(group, rows, table.n_rows)
+    return Repeats(all_weights, own.size, own.size - distinct.size, names, False, groups)
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
@@ -231,6 +235,12 @@ def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[
             found[i] = np.full(sample.size, -1)
             found[i][known] = group
     return found
+
+
+def repeats_of(table: Table, target: Target, weights: np.ndarray | None, n_jobs: int | None) -> Repeats | None:
+    """As `find_repeats`, with the hashes of the rows only if they may be equal."""
+    row_hashes = fingerprints(table, n_jobs) if may_repeat(table, n_jobs) else None
+    return find_repeats(table, target, weights, row_hashes, n_jobs)
 
 
 def may_repeat(table: Table, n_jobs: int | None) -> bool:
@@ -342,7 +352,7 @@ def _spread(values: np.ndarray, rows: np.ndarray | None, n_rows: int) -> np.ndar
     """Values of some rows among those of all rows, zeros elsewhere."""
     if rows is None:
         return values
-    every = np.zeros(n_rows)
+    every = np.zeros(n_rows, dtype=values.dtype)
     every[rows] = values
     return every
 

@@ -171,6 +171,26 @@ def libraries_agree(case: Case) -> None:
 
 
 @operation(1)
+def copies_count_once(case: Case) -> None:
+    """A table repeated several times, with a number that tells its rows apart, warns and predicts as the table does."""
+    table = draw_table(case, plain=1.0, n_classes=case.integer(2, 4), most_rows=200)
+    X = LIBRARIES["pandas_objects"](case, table.columns)
+    X["measurement"] = case.rng.normal(size=table.n_rows)
+    rows = case.rng.permutation(np.tile(np.arange(table.n_rows), case.integer(2, 6)))
+    shares = np.bincount(table.codes) / table.n_rows
+    if shares.max() * table.n_rows < 40 or shares.max() > 0.7:
+        return  # too few rows to be sure
+    model = SelectiveNB()
+    case.note(f"{[(c.name, c.kind) for c in table.columns]} {rows.size // table.n_rows}")
+    with case.attempt("fit"):
+        once = model.fit(X, table.codes).predict_proba(X)
+        repeated = model.fit(X.iloc[rows], table.codes[rows])
+        kinds = [caution.kind for caution in repeated.cautions_]
+        case.check("repeated rows" in kinds, "copies of rows get a caution", kinds)
+        case.check(np.allclose(repeated.predict_proba(X), once, atol=1e-4), "copies of rows count once", kinds)
+
+
+@operation(1)
 def weights_count(case: Case) -> None:
     """A weight of 2 is the row twice, a weight of 0 is no row, to rounding."""
     table = draw_table(case, plain=1.0, n_classes=case.integer(2, 4), most_rows=200)
