@@ -178,7 +178,7 @@ def test_an_early_end_keeps_the_best_so_far(search: Any, end: str, kind: str, sm
 @pytest.mark.parametrize("at", [0, 1, 6, 40])
 def test_ctrl_c_in_a_scan(search: Search, at: int, small_pieces: None, monkeypatch: pytest.MonkeyPatch) -> None:
     # One candidate at a time: many places to be interrupted.
-    monkeypatch.setattr("bayesieve.engine.base._AHEAD_WORK", 1)
+    monkeypatch.setattr("bayesieve.search.greedy._AHEAD_WORK", 1)
     problem, calls, scan = problem_of("weights"), itertools.count(), SearchState.candidates
 
     def interrupted(state: SearchState, features: np.ndarray) -> np.ndarray:
