@@ -155,3 +155,33 @@ def test_switches_and_numbers_of_a_file_are_such(tmp_path: Path) -> None:
     assert (rules["a"].include, rules["a"].min_rows, rules["a"].monotone, rules["a"].max_levels) == (True, 30, -1, 4)
     assert rules["a"].special == (("-999", (-999,)), ("1.50", ("1.50",)), ("none", ("none",)))
     assert (rules["b"].exclude, rules["c"].min_rows) == (True, 0.05)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        (["a", "b", "c"], {"groups": [["a"], ["b", "x"]], "coarsen": True}),
+        (["a", "b", "c"], {"groups": [["a"], ["b"]], "max_levels": 2}),
+        (["a", "b", "", None], {"groups": [["a"], [""]]}),
+        (["a", "b", None], {"missing": "b"}),
+        ([True, False, None], {"max_levels": 2}),
+        ([None, None, None], {"groups": [["x"], [None]], "coarsen": True}),
+        ([1.0, 2.0, 3.0], {"cuts": [1, 2], "coarsen": True, "special": [1, 2, 3]}),
+        ([1.0, 2.0, 3.0, 4.0], {"max_rows": 0.3, "special": ["1.0"]}),
+        ([1.0, 2.0, 3.0, 1e300], {"cuts": [1.5], "cells": True, "max_levels": 3}),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], {"cuts": [18262], "coarsen": True}),
+    ],
+)
+def test_an_unedited_file_gives_the_same_model_whatever_a_rule_asks(
+    values: list[Any], rule: Any, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    at = np.minimum(rng.integers(0, len(values), 200) + y, len(values) - 1)
+    frame = pl.DataFrame({"c": [values[k] for k in at.tolist()], "x": rng.normal(size=200) + y})
+    model = SelectiveNB(levels={"c": rule}, n_jobs=1).fit(frame, y)
+    text = model.levels_to_yaml(tmp_path / "levels.yaml")
+    again = SelectiveNB(levels=tmp_path / "levels.yaml", n_jobs=1).fit(frame, y)
+    assert again.levels_to_yaml() == text
+    assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))

@@ -347,7 +347,7 @@ class RuledGroups(Ruled, GroupCoder):
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
         """The groups as the other coder joins them; missing values stay apart if they are."""
         others, alone = _apart(groups, missing)
-        if len(others) < 2:
+        if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
         table = ValueCounts(list(range(len(others))), _class_counts(others, counts, None), np.zeros_like(counts[0]))
         found = [np.concatenate([others[k] for k in own]) for own in self.base.fit_values(table, apart=True).groups]

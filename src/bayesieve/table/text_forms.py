@@ -8,6 +8,7 @@ from typing import Literal
 
 from bayesieve.table.text_dates import DayMonthOrder, moments
 from bayesieve.table.text_types import trimmed_values
+from bayesieve.table.values import spelt_out
 
 _MOST_OTHERS = 0.1  # share of the different texts that have another form
 _FEWEST = {"number": 10, "formatted number": 10, "date": 3}  # different texts
@@ -44,7 +45,7 @@ def form_of(texts: Sequence[str]) -> TextForm | None:
     """Return the form of the different texts of a column if it is not read as what they are; None for plain text."""
     import polars as pl
 
-    values = trimmed_values(pl.Series(texts, dtype=pl.String)).unique(maintain_order=True)
+    values = trimmed_values(pl.Series(spelt_out(list(texts)), dtype=pl.String)).unique(maintain_order=True)
     numbers = values.cast(pl.Float64, strict=False).is_not_null()
     if numbers.all():  # of no values, too
         return None
