@@ -122,7 +122,7 @@ def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.
         with pytest.warns(UserWarning, match="The executor given as engine is not used: it reads the rows of files"):
             there.fit(known.drop("w"), "y")
         (tmp_path / "1.parquet").rename(tmp_path / "elsewhere")
-        monkeypatch.setattr(bayesieve.table.scans.Scan, "text_bytes", lambda _: {})  # which the caller reads
+        monkeypatch.setattr(bayesieve.table.scans.Scan, "text_bytes", {})  # which the caller reads
         with pytest.raises(ValueError, match=r"does not see .*1\.parquet \(No such file or directory\); put the"):
             TableEncoder().fit_transform_coded(*scan_without_reading(scan), executor=pool)
     with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client or an executor of concurrent"):
@@ -196,13 +196,12 @@ def test_a_large_table_gives_the_same_bits_by_processes_and_dask(tmp_path: Path)
 @pytest.mark.filterwarnings("ignore")
 def test_long_texts_are_read_in_parts_of_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan_passes, "_FEWEST_ROWS", 50)
-    monkeypatch.setattr(scan_passes, "_BLOCK_CELLS", 5000)
-    monkeypatch.setattr(scan_passes, "_TASK_CELLS", 40_000)
+    monkeypatch.setattr(scan_passes, "_BLOCK_CELLS", 40_000)
     rng = np.random.default_rng(0)
     frame = table(2000, 50).drop("w").with_columns(long=pl.Series([f"{i:01000}" for i in rng.integers(0, 40, 2000)]))
     frame = frame.with_columns(long=pl.when(pl.col("y") == "maybe").then(pl.lit(f"{1:01000}")).otherwise("long"))
     scan = bayesieve.scan(written(frame, tmp_path, 2))
-    assert scan.text_bytes()["long"] == 1000
+    assert scan.text_bytes["long"] == 1000
     assert scan_passes._rows_of_part(125) == 256
     known = frame.filter(frame["y"].is_not_null())
     one, other = SelectiveNB().fit(scan, "y"), SelectiveNB().fit(known, "y")

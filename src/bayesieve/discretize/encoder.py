@@ -413,7 +413,7 @@ class _EncoderFit:
         """Keep the sampled rows in memory on the next pass over the scan, as far as there is room for their texts."""
         most = self.n_kept
         if self.engine.reading_bytes is not None:
-            n_bytes = 8 * table.n_columns + sum(table.source.text_bytes().values())
+            n_bytes = 8 * table.n_columns + sum(table.source.text_bytes.values())
             most = max(MOST_JUDGED_ROWS, min(most, int(self.engine.reading_bytes / n_bytes)))
         table.keep(self.drawn(most))
 

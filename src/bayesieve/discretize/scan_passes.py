@@ -80,7 +80,7 @@ class ScannedBlocks:
         self._n_jobs, self._verbose, self._clock = n_jobs, verbose, clock
         self._labels = None if executor is None or table.labels is None else table.labels.reader_of(target, weights)
         self._executor = None if self._labels is None else executor
-        lengths = table.source.text_bytes()
+        lengths = table.source.text_bytes
         self._cells = {name: max(1.0, lengths.get(name, 0.0) / 8) for name in table.names}
         self.prints: np.ndarray | None = None
 
@@ -145,16 +145,18 @@ class ScannedBlocks:
             cells = min(cells, self.reading_bytes // (8 * _BLOCK_COPIES))
         widths = [self._cells[self.table.names[i]] for i in positions]
         most = cells / max(1, min(row_tasks.BLOCK_ROWS, self.table.n_rows))
+        rows_of_part = [_rows_of_part(width) for width in widths]
         groups, first = [], 0
         for at in range(1, len(options) + 1):
             group = slice(first, at + 1)
-            if at == len(options) or sum(widths[group]) > most or sum(sizes[group]) > _MOST_SENT:
+            is_full = at == len(options) or sum(widths[group]) > most or sum(sizes[group]) > _MOST_SENT
+            if is_full or min(rows_of_part[group]) < row_tasks.BLOCK_ROWS:
                 groups.append(range(first, at))
                 first = at
         steps = []
         for columns in groups:
             width = sum(widths[columns.start : columns.stop])
-            n_rows = _rows_of_part(width)
+            n_rows = rows_of_part[columns.start]  # of a column of long texts, which is alone, or of a block
             starts = _block_starts(self.table.known, self.table.source.n_rows, n_rows)
             at_once = max(1, int(cells / (n_rows * width))) if self._executor is not None else 1
             for begin in range(0, len(starts) - 1, at_once):
@@ -214,11 +216,12 @@ def _with_progress(
 
 
 def _rows_of_part(width: float) -> int:
-    """Return the rows that are read at once of columns with so many cells a row: a block, unless one column alone
-    would fill a task. This depends on the texts alone, so that weights are added in the same order everywhere.
+    """Return the rows that are read at once of a column with so many cells a row: a block, or less of long texts.
+
+    This depends on the texts alone, so that weights are added in the same order everywhere.
     """
     n_rows = row_tasks.BLOCK_ROWS
-    while n_rows > _FEWEST_ROWS and n_rows * width > _TASK_CELLS:
+    while n_rows > _FEWEST_ROWS and n_rows * width > _BLOCK_CELLS:
         n_rows //= 2
     return n_rows
 

@@ -71,8 +71,9 @@ class ScannedTable(Table):
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block: fewer of wide tables."""
-        return max(1 << 12, min(1 << 18, self._kept.block_cells // max(1, self.n_columns)))
+        """Rows of a block: fewer of wide tables and of long texts."""
+        n_cells = self.n_columns + sum(self.source.text_bytes.values()) / 8
+        return max(1 << 12, min(1 << 18, int(self._kept.block_cells / max(1.0, n_cells))))
 
     def read_within(self, n_bytes: int) -> None:
         """Read blocks so small that reading takes no more memory than this."""

@@ -190,8 +190,9 @@ class Scan:
         schema = self.schema if names is None else self.schema_of(names)
         return (read_rows(self.slices(first, block_rows), schema) for first in range(0, self.n_rows, block_rows))
 
+    @cached_property
     def text_bytes(self) -> dict[str, float]:
-        """Return the mean bytes of the texts of each column of texts, in the first rows."""
+        """The mean bytes of the texts of each column of texts, in the first rows."""
         import polars as pl
 
         texts = {name: dtype for name, dtype in self.schema.items() if dtype == pl.String}
