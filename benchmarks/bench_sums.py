@@ -9,20 +9,20 @@ from typing import Any
 from measuring import Report, in_fresh_process, markdown_table, options_with_data
 
 SUMS = """
-import json, resource, sys, time
+import json, math, resource, sys, time
 import polars as pl
-from bayesieve import RandomSums, SelectiveNB, TableEncoder
-from bayesieve.table import as_table
+from bayesieve import SelectiveNB
+from bayesieve_lab.random_sums import RandomSums, SumsNB
 
 path, n_sums, order, n_rows = sys.argv[1], *map(int, sys.argv[2:])
 table = pl.read_parquet(path).sample(fraction=1.0, shuffle=True, seed=0).head(n_rows)
 X, y = table.drop("class"), table["class"]
-encoder = TableEncoder(sums=RandomSums(n_sums, order=order)) if n_sums else TableEncoder()
-SelectiveNB(encoder=TableEncoder(sums=RandomSums(20)), pairs=0).fit(X.head(1500), y.head(1500))  # compiles
+plain = SelectiveNB(pairs=0)
+SumsNB(plain, RandomSums(20, useful=True)).fit(X.head(1500), y.head(1500))  # compiles
 wall, cpu = time.perf_counter(), time.process_time()
-model = SelectiveNB(encoder=encoder, pairs=0).fit(X, y)
+model = SumsNB(plain, RandomSums(n_sums, order=order, useful=True)).fit(X, y).estimator_ if n_sums else plain.fit(X, y)
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-tried = len(encoder.sums.draw(as_table(X))) if n_sums else 0
+tried = min(n_sums, math.comb(X.width, order)) if n_sums else 0
 gibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps([wall, cpu, gibibytes, tried, len(model.encoder_.levels_), model.n_features_selected_]))
 """

@@ -45,7 +45,6 @@ ESTIMATORS = [
     b.MODLGrouper(),
     b.MRMRSelector(),
     b.MRMRSelector(1, form="quotient", encoder=None),
-    b.RandomSums(5),
     b.SelectiveNB(),
     b.SelectiveNB("map"),
     b.TableEncoder(),

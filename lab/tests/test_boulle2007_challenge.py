@@ -130,4 +130,4 @@ def test_sums_are_drawn_at_random_unless_few_are_different(tmp_path: Path) -> No
     assert [ada.n_sums(name) for name in (INITIAL, *drawn)] == [0, 10_000, 10_000, 0]
     assert [ada.n_sums(name) for name in different] == [1128, 10_000, 1128]
     assert [pixels.n_sums(name) for name in (*drawn, different[2])] == [10_000, 10_000, 100_000, 28_680]
-    assert not study.methods()["10k F(2D)"].estimator.encoder.sums.distinct
+    assert not study.methods()["10k F(2D)"].estimator.sums.distinct

@@ -26,7 +26,6 @@ from .discretize import (
     MODLDiscretizer as MODLDiscretizer,
     MODLGrouper as MODLGrouper,
     ParametricScore as ParametricScore,
-    RandomSums as RandomSums,
     TableEncoder as TableEncoder,
 )
 from .evaluation import (

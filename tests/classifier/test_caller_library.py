@@ -42,7 +42,7 @@ RESULTS: dict[str, Callable[[SelectiveNB, Any, Any], Any]] = {
     "points": lambda model, X, y: fitted(model, X, y).points().to_frame(),
     "clusters": lambda model, X, y: DependenceClusterSelector(random_state=0).fit(X, y).candidates_,
 }
-NUMBERS = ("MODLDiscretizer", "MDLPDiscretizer", "EqualFrequencyDiscretizer", "EqualWidthDiscretizer", "RandomSums")
+NUMBERS = ("MODLDiscretizer", "MDLPDiscretizer", "EqualFrequencyDiscretizer", "EqualWidthDiscretizer")
 OTHERS = (
     "TableEncoder", "AllFeatures", "InformationGainSelector", "ImpreciseInformationGainSelector", "MRMRSelector",
     "CFSSelector", "WrapperSelector", "BoostedSelector", "DependenceClusterSelector", "AccuracySelector", "AUCSelector",
@@ -96,7 +96,7 @@ def test_results_are_of_the_library_of_the_rows(library: str, result: str) -> No
 def test_set_output_is_respected(library: str, name: str) -> None:
     frame, y = table()
     X = LIBRARIES["pandas"][1](frame if name in OTHERS else frame[["one", "two"]])
-    options = {"IndicatorEncoder": {"thresholds": [-1.0, 0.0, 1.0]}, "RandomSums": {"n_features": 2}}.get(name, {})
+    options = {"IndicatorEncoder": {"thresholds": [-1.0, 0.0, 1.0]}}.get(name, {})
     transformer = getattr(bayesieve, name)(**options)
     ways = (
         clone(transformer),

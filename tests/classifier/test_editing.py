@@ -19,7 +19,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 import bayesieve
-from bayesieve import BenefitClassifier, IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+from bayesieve import BenefitClassifier, IndicatorEncoder, SelectiveNB, TableEncoder
 from bayesieve.classifier.editing import ModelEditor
 from bayesieve.scorecard.record import UNSEEN, Feature
 from tests.scorecard.test_scorecard import N, rows
@@ -30,7 +30,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "counted": {"calibrate": False, "pairs": 0},
     "weights": {"calibrate": "weights", "pairs": 0},
     "pairs": {"pairs": (("number", "whole"), ("text", "flag")), "calibrate": "levels"},
-    "sums": {"encoder": TableEncoder(sums=RandomSums(20, random_state=0))},
     "ignored": {"encoder": TableEncoder(missing="ignore")},
 }
 
@@ -256,7 +255,7 @@ def test_missing_values_stay_apart_or_join_a_level(tmp_path: Path) -> None:
         check(moved)
 
 
-@pytest.mark.parametrize("kind", ["cells", "levels", "weights", "pairs", "sums"])
+@pytest.mark.parametrize("kind", ["cells", "levels", "weights", "pairs"])
 def test_set_flatten_and_drop(kind: str, tmp_path: Path) -> None:
     fitted, frame = model(kind), rows()[0]
     joint = fitted.predict_joint_log_proba(frame)

@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -73,8 +73,7 @@ def fitted(seed: int, **options: Any) -> tuple[SelectiveNB, pl.DataFrame]:
     frame = table(rng, y)
     names = [name for name in frame.columns if seed == 0 or rng.random() < 0.6] or ["number"]
     kinds = {name: kind for name, kind in KINDS.items() if name in names}
-    sums = RandomSums(4, random_state=seed) if seed % 2 else None
-    encoder = TableEncoder(kinds=kinds, sums=sums if {"number", "other"} <= set(names) else None)
+    encoder = TableEncoder(kinds=kinds)
     weights = rng.random(N) if seed % 3 == 1 else None
     labels = np.array(["no", "yes", "maybe", "never"])[y] if seed % 2 else y
     model = SelectiveNB(encoder=encoder, **options).fit(frame.select(names), labels, sample_weight=weights)

@@ -19,8 +19,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy.special import softmax
 
 import bayesieve
-from bayesieve import IndicatorEncoder, MODLGrouper, RandomSums, SelectiveNB, TableEncoder
-from bayesieve.parts import arguments
+from bayesieve import IndicatorEncoder, MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.selection import CodedSelector
 from bayesieve.table.derived_levels import PairLevels
 from tests.classifier.mixed_data import data, fitted, frame, labels
@@ -206,9 +205,6 @@ def test_files_of_every_version_predict_the_same(file: Path, tmp_path: Path) -> 
     options, before = (content.get("parameters", {}).get("selector_options", {}) for content in (again, written))
     for option in set(options) - set(before):  # came after the file, which means its default
         assert options.pop(option) == defaults[option]
-    sums = [(content.get("encoder", {}).get("sums") or {}).get("options", {}) for content in (again, written)]
-    for option in set(sums[0]) - set(sums[1]):
-        assert sums[0].pop(option) == arguments(RandomSums)[option]
     for key in set(written) - changed:
         assert again[key] == written[key], key
     reread = bayesieve.load(tmp_path / "model.json")
@@ -468,7 +464,6 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("map-str", "encoder.n_quantiles", [0, "a"], "n_quantiles"),
     ("map-str", "encoder.pairs", [-1, "some"], "pairs"),
     ("map-str", "encoder.prior", ["mine", 3], "prior"),
-    ("map-str", "encoder.sums", [3], "sums are not random sums"),
     ("map-str", "encoder.kind", ["pickles", 3], "unknown encoder"),
     ("map-str", "classes.values", [["b", "a", "c"], ["a", "a", "b"]], "not in order"),
     ("map-str", "classes.values", [["a"], ["a", 1, "b"], 3], "labels of one kind|classes.values"),

@@ -26,7 +26,6 @@ from bayesieve import (
     MDLPDiscretizer,
     MODLDiscretizer,
     MODLGrouper,
-    RandomSums,
     SelectiveNB,
     TableEncoder,
     WrapperSelector,
@@ -249,7 +248,6 @@ def values(kind: Any, name: str, labels: Any) -> st.SearchStrategy[Any]:
         "numeric": st.sampled_from(["modl", "mdlp", "equal-frequency", "equal-width"])
         | st.one_of(*(built(coder, labels) for coder in CODERS - {MODLGrouper})),
         "categorical": st.sampled_from(["modl", "values", "auto"]) | built(MODLGrouper, labels),
-        "sums": st.none() | st.builds(RandomSums, st.integers(1, 4), random_state=st.integers(0, 9)),
         "positive": st.none() | st.sampled_from(np.unique(np.asarray(labels)).tolist()),
         (SelectiveNB, "random_state"): st.sampled_from(VALUES["random_state"])
         | st.just(5).map(np.random.RandomState)

@@ -299,17 +299,6 @@ def test_names_that_are_patterns_elsewhere(succeeds: Run, separator: str) -> Non
         succeeds("explain", "bayesieve-output/model.json", "odd.csv", "--output", "why.csv")
 
 
-def test_sums_of_columns(succeeds: Run, tmp_path: Path) -> None:
-    rows = [f"{a},{b},{'yes' if a + b == 1 else 'no'}" for a in (0, 1) for b in (0, 1) for _ in range(40)]
-    table = tmp_path / "table.csv"
-    table.write_text("\n".join(["a,b,target", *rows]))
-    printed = succeeds("fit", table, "-t", "target", "--sums", "10", "--pairs", "0", "-o", tmp_path / "out").stdout
-    assert re.search(r"^a \+ b +numeric +3 ", printed, re.MULTILINE)
-    predicted = succeeds("predict", tmp_path / "out" / "model.json", table, "-o", tmp_path / "predicted.csv")
-    assert predicted.stderr.count("Error") == 0
-    assert "yes" in (tmp_path / "predicted.csv").read_text()
-
-
 REPORT = ["features.csv", "model.json", "report.html"]
 
 
@@ -422,7 +411,6 @@ def test_tables_with_little_to_learn(succeeds: Run, fails: Run) -> None:
         ("--calibrate all", "--calibrate must be"),
         ("--prior none", "--prior must be"),
         ("--jobs 0", "--jobs must be a positive number of threads"),
-        ("--sums -1", "--sums must be"),
         ("--quantiles 1", "--quantiles must be"),
         ("--max-seconds nan", "--max-seconds must be"),
         ("--min-count 0", "--min-count must be"),

@@ -59,7 +59,6 @@ def test_errors_are_one_line(fails: Run, table: tuple[pl.DataFrame, str]) -> Non
     _, pattern = table
     assert "did you mean 'paid'" in fails("fit", pattern, "--target", "pade")
     assert "continuous" in fails("fit", pattern, "--target", "amount")
-    assert "--sums needs all rows in memory" in fails("fit", pattern, "--target", "paid", "--sums", 5)
     assert "--memory-limit must be" in fails("fit", pattern, "--target", "paid", "--memory-limit", "many")
     damaged = sorted(Path(pattern).parent.glob("*.parquet"))[0]
     data = bytearray(damaged.read_bytes())

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import bayesieve
-from bayesieve import RandomSums, SelectiveNB, TableEncoder, scan
+from bayesieve import SelectiveNB, TableEncoder, scan
 from bayesieve.discretize.ruled_coders import _joined_levels
 from bayesieve.discretize.rules import LevelRule, TableRules
 from bayesieve.evidence.shapes import slanted
@@ -189,24 +189,6 @@ def test_levels_without_rows_side_by_side_have_middles_apart() -> None:
     for n in 2.0 ** np.arange(-3, 20):  # in which the tiniest weight is lost in rounding
         slant, _ = slanted(np.array([0, 0, 1, 2, 3]), np.array([n / 3, n - n / 3, 0.0, 0.0, 0.0]), 0, counted)
         assert np.isfinite(slant).all()
-
-
-def test_columns_by_rule_are_summed_unless_sums_of_them_mean_nothing(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame(rng.normal(size=(900, 5)), schema=["a", "b", "c", "d", "e"])
-    y = (frame["a"] + frame["d"] + frame["e"] > 0).to_numpy().astype(int)
-    encoder = TableEncoder(sums=RandomSums(10, random_state=0))
-    model = SelectiveNB(encoder=encoder, random_state=0).fit(frame, y)
-    model.levels_to_yaml(tmp_path / "levels.yaml")
-    again = SelectiveNB(encoder=clone(encoder).set_params(levels=tmp_path / "levels.yaml"), random_state=0)
-    assert_array_equal(again.fit(frame, y).predict_proba(frame), model.predict_proba(frame))
-    rules = {"a": {"special": [-1]}, "b": {"monotone": 1}, "c": {"exclude": True}}
-    levels = clone(encoder).set_params(levels=rules).fit(frame, y).levels_
-    summed = {name for level in levels for name in level.sum_of or ()}
-    assert summed == {"d", "e"}
-    rules = {name: {"max_levels": 3} for name in frame.columns}  # no column of numbers is without a rule
-    levels = clone(encoder).set_params(levels=rules).fit(frame, y).levels_
-    assert max(level.n_levels for level in levels if level.sum_of) > 3
 
 
 def test_missing_dates_join_the_level_of_a_date() -> None:

@@ -429,16 +429,3 @@ def test_no_warnings(fitted: SelectiveNB) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         drift(fitted, X, y, by=[None] * 15 + [1] * 15)
-
-
-def test_encoders_with_sums() -> None:
-    from bayesieve import RandomSums
-
-    rng = np.random.default_rng(0)
-    X = pl.DataFrame(rng.normal(size=(400, 4)), schema=list("abcd"))
-    y = (X["a"] + X["b"] > 0).cast(pl.Int64).to_numpy()
-    model = SelectiveNB(encoder=TableEncoder(sums=RandomSums(5, random_state=0))).fit(X, y)
-    holes = X.with_columns(a=pl.when(pl.int_range(pl.len()) % 4 == 0).then(None).otherwise("a"))
-    frame = drift(model, holes).to_frame()
-    for row in frame.iter_rows(named=True):
-        assert row["missing"] == (0.25 if "a" in model.scorecard_[row["feature"]].columns else 0.0)

@@ -73,7 +73,6 @@ def table_encoder(case: Case, names: list[Any]) -> Any:
         missing=case.pick(("level", "level", "ignore")),
         kinds=kinds,
         pairs=pairs(case, names),
-        sums=bs.RandomSums(case.pick((1, 5, 40)), order=case.pick((2, 3))) if case.chance(0.1) else None,
         n_quantiles=case.pick((65_535, 65_535, 2, 100)),
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
 
 N = 400
 DAY, NOON = dt.date(2021, 3, 1), dt.datetime(2021, 3, 1, 12, 0, 0, 123)
@@ -100,12 +100,11 @@ def _indicators() -> tuple[SelectiveNB, pl.DataFrame]:
     return SelectiveNB(encoder=IndicatorEncoder([-1.0, 0.0, 0.5, 1.0])).fit(frame, y), frame
 
 
-def _sums() -> tuple[SelectiveNB, pl.DataFrame]:
+def _numbers() -> tuple[SelectiveNB, pl.DataFrame]:
     y = _classes(2)
     rng = np.random.default_rng(5)
-    noise = rng.normal(size=(N, 3)) * 3
-    frame = pl.DataFrame({"a": y - noise[:, 0], "b": noise[:, 0] + noise[:, 1], "c": y - noise[:, 1]})
-    model = SelectiveNB(encoder=TableEncoder(sums=RandomSums(3, random_state=0)), pairs=0).fit(frame, y)
+    frame = pl.DataFrame({name: y + sign * rng.normal(size=N) for name, sign in (("a", 1), ("b", -1), ("c", 2))})
+    model = SelectiveNB("all", pairs=0).fit(frame, y)
     return model, frame.with_columns(pl.when(pl.int_range(N) % 9 == 0).then(None).otherwise("a").alias("a"))
 
 
@@ -169,7 +168,7 @@ CASES: dict[str, Callable[[], tuple[SelectiveNB, pl.DataFrame]]] = {
     "special values": _special,
     "neutral values": _neutral,
     "indicators": _indicators,
-    "sums": _sums,
+    "numbers": _numbers,
     "codes": _codes,
     "odd names": _odd_names,
     "nothing": _nothing,

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
 from bayesieve.table.derived_levels import PairLevels, scores_of
 
 N_ROWS = 200
@@ -219,20 +219,6 @@ def test_single_rows_and_unseen_values() -> None:
     odd = model.counterfactuals(X[:20].with_columns(c=pl.lit("new")))
     moved = odd.filter(pl.col("column") == "c")
     assert set(moved["from"]) <= {"(not seen in training)"}
-
-
-def test_sums_are_refused_unless_their_columns_are_fixed() -> None:
-    rng = np.random.default_rng(0)
-    X = pl.DataFrame({name: rng.normal(size=900) for name in "abc"})
-    y = (X["a"] + X["b"] + 0.6 * X["c"] + pl.Series(rng.normal(size=900)) > 0).to_numpy()
-    model = SelectiveNB(encoder=TableEncoder(sums=RandomSums(3, random_state=0)), random_state=0).fit(X, y)
-    sums = [model.scorecard_[name] for name in model.selected_features_ if model.scorecard_[name].levels.sum_of]
-    assert sums
-    with pytest.raises(ValueError, match="fixed="):
-        model.counterfactuals(X[:3])
-    summed = sorted({name for feature in sums for name in feature.columns})
-    found = model.counterfactuals(X[:50], fixed=summed)
-    assert set(found["column"]).isdisjoint(summed)
 
 
 @pytest.mark.parametrize(

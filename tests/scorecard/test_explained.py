@@ -12,7 +12,7 @@ import pytest
 from bayesieve import SelectiveNB
 from tests.scorecard.exported import case
 
-NAMES = ["all kinds", "all kinds, three classes", "surfaces", "special values", "indicators", "sums", "labelled"]
+NAMES = ["all kinds", "all kinds, three classes", "surfaces", "special values", "indicators", "labelled"]
 
 
 def joint(explained: pl.DataFrame) -> np.ndarray:

@@ -63,7 +63,7 @@ def test_no_rows() -> None:
     assert [own.shape for own in run(model, frame[:0])] == [(0,), (0, 2), (0, 7, 2)]
 
 
-@pytest.mark.parametrize("name", ["all kinds", "sums"])
+@pytest.mark.parametrize("name", ["all kinds", "numbers"])
 def test_infinite_numbers_have_no_probability(name: str) -> None:
     model, frame = case(name)
     column = next(own for own in frame.columns if frame[own].dtype == pl.Float64)
@@ -113,7 +113,7 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="texts among the numbers of column 'a'; replace them"):
         model.fit(mixed, y).export(to="onnx")
     with pytest.raises(ValueError, match="no option 'opset'"):
-        case("sums")[0].export(to="onnx", opset=1)
+        case("numbers")[0].export(to="onnx", opset=1)
 
 
 class TestConverter:
@@ -147,7 +147,7 @@ class TestConverter:
         np.testing.assert_allclose(shares, probabilities(model, frame), atol=1e-12)
 
     def test_refusals(self) -> None:
-        model, _ = case("sums")
+        model, _ = case("numbers")
         for kind, width, message in [
             (self.types.FloatTensorType, 3, "'a' must be a DoubleTensorType, got FloatTensorType"),
             (self.types.DoubleTensorType, 2, "must be its 3 columns, got 2"),

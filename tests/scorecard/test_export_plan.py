@@ -31,10 +31,10 @@ def number_of(value: Any, reader: Reader) -> Any:
 
 
 def code(reader: Reader, row: dict[str, Any]) -> int:
-    values = [row[name] for name in reader.columns]
-    if any(value is None or value != value for value in values):
+    value = row[reader.column]
+    if value is None or value != value:
         return reader.missing
-    value = number_of(values[0], reader) if len(values) == 1 else sum(values[1:], values[0])
+    value = number_of(value, reader)
     if reader.is_text:
         if value in reader.keys:
             return reader.keys[value]
@@ -104,10 +104,9 @@ def test_reasons(name: str, against: Any) -> None:
 
 
 def test_types_and_positions() -> None:
-    model, frame = case("sums")
+    model, frame = case("numbers")
     plan = Plan.of(model.scorecard_, {})
     assert list(plan.columns.items()) == [(name, "number") for name in frame.columns]
-    assert any(len(reader.columns) == 2 for reader in plan.readers)
 
 
 def test_reasons_of_several_classes_need_one() -> None:

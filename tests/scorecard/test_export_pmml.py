@@ -207,7 +207,7 @@ def test_probabilities(name: str, evaluate: Any) -> None:
 @pytest.mark.parametrize("evaluate", ENGINES)
 @pytest.mark.parametrize("against", ["mean", "best"])
 @pytest.mark.parametrize(
-    "name", ["all kinds", "booleans", "surfaces", "special values", "indicators", "sums", "odd names", "nothing"]
+    "name", ["all kinds", "booleans", "surfaces", "special values", "indicators", "odd names", "nothing"]
 )
 def test_reasons_and_classes(name: str, against: Any, evaluate: Any) -> None:
     model, frame = case(name)

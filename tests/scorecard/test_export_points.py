@@ -82,7 +82,7 @@ def test_rows_score_as_the_table_tells(name: str, options: dict[str, Any]) -> No
             own = [line for line in lines if line["feature"] == term.feature.name]
             for end, k in zip(("", "_2"), term.readers, strict=False):
                 reader, at = plan.readers[k], code(plan.readers[k], row)
-                value = text_or_number(reader, row[reader.columns[0]], at)
+                value = text_or_number(reader, row[reader.column], at)
                 own = [line for line in own if holds(line, end, reader.level, value, at == reader.unseen)]
             unseen = [line for line in lines if line["feature"] == term.feature.name and line["is_unseen"]]
             found = own or unseen

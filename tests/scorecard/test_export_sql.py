@@ -110,7 +110,7 @@ def test_odd_names(engine: tuple[str, Engine]) -> None:
 
 
 def test_missing_and_infinite(engine: tuple[str, Engine]) -> None:
-    model, frame = case("sums")
+    model, frame = case("numbers")
     bad = [math.inf, -math.inf] if engine[0] != "mariadb" else []
     rows = pl.DataFrame([{**frame.row(0, named=True), "b": value, "a": math.nan} for value in [*bad, math.nan]])
     *infinite, missing = rows_of(engine, model, rows, reasons=2)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+from bayesieve import IndicatorEncoder, SelectiveNB
 from tests.scorecard.test_counterfactuals import rows
 
 
@@ -18,11 +18,6 @@ def fitted(n_classes: int, kind: str = "pairs") -> tuple[SelectiveNB, pl.DataFra
     X, y = rows(n_classes)
     X = X.drop("e")
     options: dict[str, Any] = {"pairs": [["a", "b"], ["c", "d"]]}
-    if kind == "sums":
-        rng = np.random.default_rng(1)
-        X = pl.DataFrame({name: rng.normal(size=900) for name in "abc"})
-        y = np.array(["no", "yes"])[(X["a"] + X["b"] + pl.Series(rng.normal(size=900)) > 0).to_numpy().astype(int)]
-        options = {"encoder": TableEncoder(sums=RandomSums(3, random_state=0)), "pairs": [["a", "c"]]}
     if kind == "indicators":
         X, options = X.select("a", "b"), {"encoder": IndicatorEncoder(9)}
     return SelectiveNB(random_state=0, n_jobs=1, **options).fit(X, y), X
@@ -44,9 +39,7 @@ def by_columns(model: SelectiveNB, X: pl.DataFrame, against: str, score: Any) ->
 
 
 @pytest.mark.parametrize("against", ["mean", "best"])
-@pytest.mark.parametrize(
-    ("n_classes", "kind", "of"), [(2, "pairs", 1), (2, "pairs", 0), (3, "pairs", 2), (2, "sums", 1)]
-)
+@pytest.mark.parametrize(("n_classes", "kind", "of"), [(2, "pairs", 1), (2, "pairs", 0), (3, "pairs", 2)])
 def test_columns_share_what_features_add(n_classes: int, kind: str, of: int, against: Any) -> None:
     model, X = fitted(n_classes, kind)
     X = X[:150].with_columns(pl.lit(None, pl.Float64).alias("a")) if against == "best" else X[:150]

@@ -18,7 +18,7 @@ import pytest
 from scipy.special import softmax
 
 import bayesieve
-from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
 
 N = 2000
 CALIBRATIONS = ("auto", "levels", "weights", False)
@@ -221,10 +221,9 @@ def test_unseen_values_add_what_was_taken_out() -> None:
     [
         TableEncoder(missing="ignore"),
         TableEncoder(pairs=[("number", "whole")], numeric="equal-frequency"),
-        TableEncoder(sums=RandomSums(20)),
         IndicatorEncoder(5),
     ],
-    ids=["missing ignored", "pairs", "sums", "indicators"],
+    ids=["missing ignored", "pairs", "indicators"],
 )
 @pytest.mark.parametrize("calibrate", ["auto", False])
 def test_other_encoders(encoder: Any, calibrate: Any) -> None:

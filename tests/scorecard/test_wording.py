@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import bayesieve
-from bayesieve import IndicatorEncoder, RandomSums, SelectiveNB, TableEncoder
+from bayesieve import IndicatorEncoder, SelectiveNB
 from bayesieve.classifier.report_data import report_data
 from bayesieve.scorecard.wording import Wording
 from tests.scorecard.test_counterfactuals import rows
@@ -143,13 +143,10 @@ def test_damaged_labels_are_refused_in_one_sentence(text: str, words: str, tmp_p
         model.with_labels(tmp_path / "none.yaml")
 
 
-def test_sums_and_indicators_have_readable_names() -> None:
+def test_indicators_have_readable_names() -> None:
     rng = np.random.default_rng(1)
     X = pl.DataFrame({name: rng.normal(size=900) for name in "abc"})
     y = (X["a"] + X["b"] + pl.Series(rng.normal(size=900)) > 0).to_numpy()
-    summed = SelectiveNB(encoder=TableEncoder(sums=RandomSums(3, random_state=0)), random_state=0).fit(X, y)
-    names = {feature.name for feature in report_data(summed.with_labels({"a": "Age", "b": "Balance"})).features}
-    assert "Age + Balance" in names
     scores = SelectiveNB(encoder=IndicatorEncoder(5), random_state=0).fit(X, y).with_labels({"a": "Age"})
     assert any(feature.name.startswith("Age <= ") for feature in report_data(scores).features)
     assert scores.reasons(X[:20], None)["text"].str.starts_with("Age: ").any()

@@ -31,6 +31,9 @@ from .comparison.stability import (
 from .comparison.stability_figure import (
     stability_figure as stability_figure,
 )
+from .random_sums import (
+    RandomSums as RandomSums,
+)
 from .registry import (
     PAPERS as PAPERS,
     make_study as make_study,

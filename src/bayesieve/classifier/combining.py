@@ -97,7 +97,7 @@ def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict
     pairs = {k: f.levels for k, f in enumerate(card.features) if isinstance(f.levels, PairLevels)}
     if not pairs:
         return {}
-    own = reader.with_sums(table)
+    own = reader.read(table)
     position = {name: i for i, name in enumerate(own.names)}
     parts = {id(part): part for pair in pairs.values() for part in pair.parts}
     codes = {key: part.code(own.column(position[part.name]), []) for key, part in parts.items()}

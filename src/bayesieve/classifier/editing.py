@@ -87,8 +87,8 @@ class ModelEditor:
         return self._of_feature(what, feature, lambda own: edits.without(own, self._card.class_counts.sum()))
 
     def drop(self, feature: str) -> ModelEditor:
-        """Take a feature out of the model. What it added on average stays in the intercept. Pairs and sums of a column
-        are features themselves: a warning names those that keep it in the model.
+        """Take a feature out of the model. What it added on average stays in the intercept. Pairs of a column are
+        features themselves: a warning names those that keep it in the model.
         """
         self._without("drop", feature)
         used = [own for own in self._card.features if own.is_used and feature in own.columns]

@@ -142,9 +142,8 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
     schema = nw.from_native(relation).collect_schema()
     model.scorecard_.reader.check(schema.names())
     read = {
-        name: _converted(reader, name, schema[name])
+        reader.column: _converted(reader, reader.column, schema[reader.column])
         for reader in Plan.of(model.scorecard_, {}).readers
-        for name in reader.columns
     }
     kept = {f"bayesieve kept {i}": name for i, name in enumerate(relation.columns)}
     columns = [f"{_quoted(name)} AS {_quoted(alias)}" for alias, name in kept.items()]

@@ -29,7 +29,7 @@ from bayesieve.counts.contingency import Shrinkage
 from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.criteria import CRITERIA
 from bayesieve.decision.benefit_classifier import BenefitRule
-from bayesieve.discretize import IndicatorEncoder, RandomSums, TableEncoder
+from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.indicators import thresholds_of
@@ -84,7 +84,7 @@ _PARTS: dict[str, dict[str, type]] = {
         (
             "coder",
             discretize,
-            "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper RandomSums",
+            "EqualFrequencyDiscretizer EqualWidthDiscretizer MDLPDiscretizer MODLDiscretizer MODLGrouper",
         ),
         ("search", search, "BestFirst ClusterSearch ExhaustiveSearch GreedySearch MultiStart RankedPath"),
         (
@@ -196,7 +196,6 @@ class _TableOptions(msgspec.Struct):
     pairs: Any
     n_jobs: int | None
     kinds: dict[str, Literal["numeric", "categorical"]] | None
-    sums: Any = None
     n_quantiles: Count = QUANTILES
     levels: Any = None
 
@@ -521,8 +520,6 @@ def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]
     if isinstance(encoder, TableEncoder):
         options = _with_rules(options_of(encoder), encoder)
         kinds = options.pop("kinds")
-        if options["sums"] is None:
-            del options["sums"]
         if options["n_quantiles"] == QUANTILES:
             del options["n_quantiles"]
         written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}
@@ -594,12 +591,10 @@ def _table_encoder(options: _TableOptions, names: set[str], side: int, learnt: C
     # only.
     if options.kinds is not None and not set(options.kinds) <= names:
         raise Damaged("the kinds are of columns that it does not have")
-    parts = {name: option_from_json(getattr(options, name)) for name in (*KINDS, "pairs", "sums", "prior")}
+    parts = {name: option_from_json(getattr(options, name)) for name in (*KINDS, "pairs", "prior")}
     for kind in KINDS:
         if getattr(parts[kind], "kind", kind) != kind or not isinstance(parts[kind], (str, ColumnCoder)):
             raise Damaged(f"{kind} is not a coder of {kind} columns")
-    if not isinstance(parts["sums"], RandomSums | None):
-        raise Damaged("sums are not random sums")
     read_by(check_pairs, parts["pairs"])
     read_by(check_prior, parts["prior"])
     plain = {name: getattr(options, name) for name in ("kinds", "missing", "n_jobs", "n_quantiles")}

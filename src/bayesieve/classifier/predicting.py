@@ -152,7 +152,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         by : {"feature", "score", "column"}, default="feature"
             ``"score"``: the indicators of one score are added up, and their levels read as one interval of the score.
             Features that are no indicators stay as they are. ``"column"``: one line for each column of the table; pairs
-            and sums are divided equally between theirs, as in `reasons`.
+            are divided equally between theirs, as in `reasons`.
         against : label, default=None
             A class: contributions to each other class are log odds of that class against this one, so that positive
             ones speak against this one. None: contributions to each class.
@@ -276,7 +276,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column or class is not known, or a sum of columns is in the model and these are not ``fixed``.
+            If a column or class is not known.
 
         Examples
         --------

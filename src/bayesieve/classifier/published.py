@@ -22,7 +22,7 @@ from bayesieve.selection import (
     MRMRSelector,
     WrapperSelector,
 )
-from bayesieve.words import named, similar
+from bayesieve.words import did_you_mean, named
 
 # The papers' prior of levels, no pairs, and the counted contributions as they are.
 _AS_PRINTED: Mapping[str, Any] = {"prior": "published", "pairs": 0, "calibrate": False}
@@ -109,8 +109,8 @@ def as_published(name: str) -> SelectiveNB:
     known = {one.casefold(): one for one in PUBLISHED}
     found = known.get(name.casefold()) if isinstance(name, str) else None
     if found is None:
-        close = similar(name, list(PUBLISHED)) if isinstance(name, str) else []
-        hint = f" Did you mean {named(close).replace(' and ', ' or ')}?" if close else ""
+        question = did_you_mean(name, PUBLISHED) if isinstance(name, str) else ""
+        hint = f" {question[0].upper()}{question[1:]}" if question else ""
         raise ValueError(
             f"There is no published method {name!r:.80}.{hint} Choose from {named(PUBLISHED, most=len(PUBLISHED))}."
         )

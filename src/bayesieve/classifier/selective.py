@@ -452,7 +452,7 @@ class SelectiveNB(Predicting):
 
     def levels_to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
         """The levels of the columns as YAML, to be edited and read back as ``levels``; unedited, it gives the same
-        model of the same rows. Columns in one level, sums and pairs are not in it.
+        model of the same rows. Columns in one level and pairs are not in it.
 
         Parameters
         ----------

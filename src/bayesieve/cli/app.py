@@ -77,7 +77,6 @@ FIT = {
             type=Path,
         ),
         Option("--labels FILE", "YAML file of readable names, units and texts of columns and levels.", type=Path),
-        Option("--sums N", "Sums of two columns of numbers, drawn at random, to try as features.", 0),
         Option("--quantiles N", "In pieces: quantiles of a column of over 100,000 different numbers.", 65_535),
     ],
     "Search": [

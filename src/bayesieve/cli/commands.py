@@ -39,7 +39,7 @@ LAB_MISSING = "{} needs bayesieve-lab: pip install bayesieve-lab, or pip install
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # typer carries a copy of click or depends on it, by version
 # Parameters of the library that begin a sentence, or are row weights, and options that have other names.
-_OPTIONS = {"random_state": "seed", "sample_weight": "weight", "n_features": "sums"}
+_OPTIONS = {"random_state": "seed", "sample_weight": "weight"}
 _KNOWN = r"n_\w+|random_state|seed|max_seconds|memory_limit|engine|pairs|monotone|levels|prior|calibrate|repetitions"
 _PARAMETER = re.compile(rf"^({_KNOWN})(?= (must|names|needs) )|(?<![\w'])sample_weight(?![\w'])")
 _TABLES = (

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 from sklearn.base import clone
 
-from bayesieve import RandomSums, SelectiveNB, TableEncoder, as_published
+from bayesieve import SelectiveNB, TableEncoder, as_published
 from bayesieve.classifier.predicting import labelled
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, Screen, interruptible, require_choice
@@ -41,7 +41,7 @@ from bayesieve.words import did_you_mean, format_count, format_seconds, named, p
 _SIGNS = "a column and +1 or -1, such as income=+1"
 
 _SET_BY_PAPERS = {
-    "selector": "compression", "pairs": "auto", "prior": "sizes", "calibrate": "auto", "sums": 0, "constraint": [],
+    "selector": "compression", "pairs": "auto", "prior": "sizes", "calibrate": "auto", "constraint": [],
     "refit": False, "monotone": [],
 }  # fmt: skip
 """Options that `--as-published` sets, with their defaults."""
@@ -127,8 +127,6 @@ def _training(given: Any, columns: Columns, screen: Screen) -> Any:
     in_pieces = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if not files.is_several(given.table) and not in_pieces:
         return TrainingTable.of(files.read_table(given.table, screen), columns, given.table, screen)
-    if given.sums:
-        raise CommandError("--sums needs all rows in memory; give one file, without --memory-limit and --engine")
     return ScannedTraining.of(given.table, columns, screen)
 
 
@@ -157,11 +155,10 @@ def _model(given: Any, data: Any) -> Any:
     pairs = _pairs_in(given.pairs)
     for name in [*monotone, *(itertools.chain(*pairs) if isinstance(pairs, list) else [])]:
         require_choice(name, data.names, "column")
-    sums = RandomSums(given.sums, random_state=given.seed) if given.sums else None
-    is_usual = not data.columns.kinds and sums is None and given.quantiles == QUANTILES
+    is_usual = not data.columns.kinds and given.quantiles == QUANTILES
     return SelectiveNB(
         selector(**changed) if changed else given.selector,
-        encoder="modl" if is_usual else TableEncoder(**encoder, sums=sums, n_jobs=given.jobs),
+        encoder="modl" if is_usual else TableEncoder(**encoder, n_jobs=given.jobs),
         calibrate=False if given.calibrate == "none" else given.calibrate,
         monotone=monotone or None,
         positive=_positive(given.positive, data),

@@ -4,7 +4,6 @@ from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDi
 from bayesieve.discretize.encoder import TableEncoder
 from bayesieve.discretize.indicators import IndicatorEncoder, ParametricScore
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
-from bayesieve.discretize.random_sums import RandomSums
 
 __all__ = [
     "EqualFrequencyDiscretizer",
@@ -14,6 +13,5 @@ __all__ = [
     "MODLDiscretizer",
     "MODLGrouper",
     "ParametricScore",
-    "RandomSums",
     "TableEncoder",
 ]

@@ -16,11 +16,10 @@ from bayesieve.counts.row_content import fingerprints
 from bayesieve.discretize import row_blocks, row_tasks
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_classes
-from bayesieve.discretize.criterion import Intervals, Prior, doubtful, part_cost
-from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns, fit_useful
+from bayesieve.discretize.criterion import Prior, doubtful, part_cost
+from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
 from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
-from bayesieve.discretize.random_sums import RandomSums, SummedTable, with_sums
 from bayesieve.discretize.recoding import RowPrints, TableRecoder
 from bayesieve.discretize.repeats import find_repeats, may_repeat, scan_caution
 from bayesieve.discretize.row_blocks import (
@@ -81,9 +80,6 @@ class TableEncoder(TableCoder):
         grouped as the values of a category are. ``"auto"``: pairs that say more about the classes than their columns
         do alone, up to 60, without counters, identifiers and dates; a number: up to this many; a list: these
         pairs. Cells without training rows are unseen.
-    sums : RandomSums or None, default=None
-        Sums of columns to try as further features, after the columns. A few are made and coded at a time, and
-        those of one level are dropped at once: memory follows the others.
     n_quantiles : int, default=65535
         Tables of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
     levels : dict, path of a YAML file, Scorecard or None, default=None
@@ -98,7 +94,7 @@ class TableEncoder(TableCoder):
     Attributes
     ----------
     levels_ : sequence of FeatureLevels
-        One per column, created on access, then one per sum of columns, then one per pair (`PairLevels`).
+        One per column, created on access, then one per pair (`PairLevels`).
     level_scores_ : float array, shape (n_features,)
         1 - cost / null cost of the MODL criterion; 0 for a column in one level.
     marks_ : dict
@@ -126,7 +122,6 @@ class TableEncoder(TableCoder):
     unseen: Literal["ignore"] = "ignore"
     kinds: Mapping[str, str] | None = None
     pairs: str | int | Sequence[Sequence[str]] = 0
-    sums: RandomSums | None = None
     n_quantiles: int = QUANTILES
     levels: Any = None
     n_jobs: int | None = -1
@@ -182,7 +177,7 @@ class TableEncoder(TableCoder):
             X, y, sample_weight = scan.table, scan.target, scan.weights
         else:
             X, y, sample_weight = apart_by_name(X, y, sample_weight)
-        table, sums, coders, grouper = self._read_for_fit(X, self._side(y, sample_weight))
+        table, coders, grouper = self._read_for_fit(X, self._side(y, sample_weight))
         target, weights, order = read_classes(self, table, y, sample_weight)
         row_hashes, repeats = None, None
         if copies_once and not isinstance(table, ScannedTable):
@@ -191,13 +186,13 @@ class TableEncoder(TableCoder):
         if repeats is not None:
             weights = repeats.weights
             order = ClassOrder.of(target.codes, target.n_classes, weights)
-        of_table = {coder: coder.in_table(table.n_columns + len(sums), float(order.total)) for coder in set(coders)}
+        of_table = {coder: coder.in_table(table.n_columns, float(order.total)) for coder in set(coders)}
         coders = [of_table[coder] for coder in coders]
         rows = _listed(target, weights, isinstance(table, ScannedTable) and by_class)
         if isinstance(table, ScannedTable) and engine is IN_MEMORY:
             engine = Mapped(tempfile.gettempdir(), **mapped_options(None))
         single = single if self.rules_ is None else {*single, *self.rules_.single}
-        fit = _EncoderFit(self, table, sums, coders, grouper, target, weights, order, rows, engine, single)
+        fit = _EncoderFit(self, table, coders, grouper, target, weights, order, rows, engine, single)
         fit.reading = {"verbose": verbose, "clock": clock, "executor": executor}
         fit.prints.known = row_hashes
         if rows_kept is not None:
@@ -208,12 +203,9 @@ class TableEncoder(TableCoder):
         self.rules_ = None if self.rules_ is None else self.rules_.as_learnt(fit.learnt)
         self.marks_ = fit.marked
         self._remember(levels, target.classes)
-        summed = with_sums(table, levels.sums) if len(levels.sums) else table
-        coders = fit.with_coders_of(levels.sums)
-        if isinstance(table, ScannedTable) and rows.runs is not None:
-            summed = table.by_class(rows.runs)
+        in_order = table.by_class(rows.runs) if isinstance(table, ScannedTable) and rows.runs is not None else table
         prints, n_jobs = fit.prints, self.n_jobs
-        recoder = TableRecoder.of(levels, summed, coders, grouper, self.missing, rows, n_jobs, prints)
+        recoder = TableRecoder.of(levels, in_order, fit.coders, grouper, self.missing, rows, n_jobs, prints)
         facts: dict[str, Any] = {"rows": rows, "levels": self.levels_, "recoder": recoder, "engine": engine}
         return CodedTable(codes, levels.n_levels, levels.names, **facts)
 
@@ -225,8 +217,8 @@ class TableEncoder(TableCoder):
         classes = target.counted(as_sample_weight(sample_weight, target.codes.size)).classes
         return side_of(classes, class_position(classes, self._positive, "positive"))
 
-    def _read_for_fit(self, X: Any, side: int) -> tuple[Table, np.ndarray, list[ColumnCoder], MODLGrouper]:
-        """The table, the sums to try, (n_sums, n_terms), the coder of each column, and that of the cells of pairs."""
+    def _read_for_fit(self, X: Any, side: int) -> tuple[Table, list[ColumnCoder], MODLGrouper]:
+        """Return the table, the coder of each column, and that of the cells of pairs."""
         self._check_options()
         coders = {kind: _coder(getattr(self, kind), known, kind, self.prior) for kind, known in _CODERS.items()}
         if self.kinds is not None and not isinstance(self.kinds, Mapping):
@@ -235,23 +227,14 @@ class TableEncoder(TableCoder):
                 f"got {type(self.kinds).__name__}."
             )
         check_pairs(self.pairs)
-        if self.sums is not None and not isinstance(self.sums, RandomSums):
-            raise ValueError(f"sums must be None or RandomSums with options, got {self.sums!r:.80}.")
         self.rules_ = rules = None if self.levels is None else TableRules.of(self.levels, side)
         if rules is not None:
             rules.check_names(as_table(X).names)
         table = fit_table(self, X, kinds=self.kinds if rules is None else rules.kinds(self.kinds))
-        if self.sums is not None and isinstance(table, ScannedTable):
-            raise ValueError(
-                "sums are chosen by rows in memory, not in a scanned table; fit them to some of the rows, and add "
-                "those that are kept to the table as columns."
-            )
-        by_column, without = [coders[kind] for kind in table.kinds()], set[str]()
+        by_column = [coders[kind] for kind in table.kinds()]
         if rules is not None:
             by_column = ruled_coders(rules, table, by_column, self.pairs)
-            without = rules.single | rules.named("special") | {*rules.as_learnt(rules.rules).by_hand}
-        drawn = np.zeros((0, 2), dtype=np.int64) if self.sums is None else self.sums.draw(table, without)
-        return table, drawn, by_column, grouper_of(coders["categorical"], self.prior)
+        return table, by_column, grouper_of(coders["categorical"], self.prior)
 
     def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:
         self.levels_ = levels
@@ -273,8 +256,7 @@ class TableEncoder(TableCoder):
         """``X`` as a table with the columns of the fit; messages name ``owner``, an estimator that contains this
         encoder.
         """
-        table = new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
-        return with_sums(table, TableLevels.of(self.levels_).sums)
+        return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
 
     def transform_coded(self, X: Any) -> CodedTable:
         """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""
@@ -299,7 +281,6 @@ class _EncoderFit:
     ----------
     encoder : its options.
     table : the columns.
-    sums : (n_sums, n_terms) positions of the columns whose sums are tried.
     coders : of each column; ``grouper`` : of the cells of pairs.
     target, weights, order : classes and weights of the rows, as they come and class by class.
     rows : the rows as they are coded.
@@ -319,7 +300,6 @@ class _EncoderFit:
 
     encoder: TableEncoder
     table: Table
-    sums: np.ndarray
     coders: Sequence[ColumnCoder]
     grouper: MODLGrouper
     target: Target
@@ -347,8 +327,7 @@ class _EncoderFit:
         """Levels, and codes of the rows, (n_features, n_rows)."""
         if isinstance(self.table, ScannedTable):
             self.values = self._read(self.table)
-        summed, known = self._with_useful_sums() if len(self.sums) else (self.table, {})
-        fitted, codes = self.fit(summed, self.with_coders_of(summed.sums), known)
+        fitted, codes = self.fit(self.table, self.coders)
         by_hand: tuple[str, ...] = ()
         if self.encoder.rules_ is not None:
             self.learnt = as_learnt(self.table.names, self.coders)
@@ -369,33 +348,27 @@ class _EncoderFit:
         if not pairs:
             return fitted.levels, codes
         samples, n_jobs = self.prints.samples, self.encoder.n_jobs
-        finder = PairFinder(summed.kinds(), self.grouper, self.order, self.rows, samples, n_jobs)
+        finder = PairFinder(self.table.kinds(), self.grouper, self.order, self.rows, samples, n_jobs)
         apart = is_apart is not None and is_apart(fitted.levels, self.rows.n_classes)
-        alone = {*self.single, *self.marked, *fitted.levels.sums_with(self.marked), *by_hand}
+        alone = {*self.single, *self.marked, *by_hand}
 
         def finer(columns: list[int], coders: list[ColumnCoder], coded: bool) -> tuple[FittedColumns, Any]:
-            return self.fit(summed.select(columns), coders, coded=coded)
+            return self.fit(self.table.select(columns), coders, coded)
 
         return finder.add(pairs, fitted, codes, finer, self.engine, alone, apart)
 
-    def fit(
-        self,
-        table: Table,
-        coders: Sequence[ColumnCoder],
-        known: Mapping[range, Intervals] | None = None,
-        coded: bool = True,
-    ) -> tuple[FittedColumns, Any]:
-        """Levels and, if they are to be ``coded``, codes of some columns; ``known`` : intervals of the last ones."""
+    def fit(self, table: Table, coders: Sequence[ColumnCoder], coded: bool = True) -> tuple[FittedColumns, Any]:
+        """Return the levels of some columns and, if they are to be ``coded``, the codes."""
         missing, n_jobs = self.encoder.missing, self.encoder.n_jobs
         if self.values is None and len(self.blocks) == 1 and table.n_rows <= row_blocks.EXACT_ROWS:
-            return fit_columns(table, coders, self.order, missing, n_jobs, self.engine, known)
+            return fit_columns(table, coders, self.order, missing, n_jobs, self.engine)
         if self.values is not None:
             values, positions = self.values, list(map(self.table.names.index, table.names))
         else:
             blocks = TableBlocks(table, self.target, self.weights, self.engine, n_jobs, self.blocks)
             values, positions = CountedColumns(blocks, n_jobs, self.encoder.n_quantiles), list(range(table.n_columns))
             self.cautions = self.cautions or values.cautions()
-        fitted = values.fit(positions, coders, missing, table.sums)
+        fitted = values.fit(positions, coders, missing)
         return fitted, values.codes(positions, fitted.levels) if coded else None
 
     def marks_of(self, levels: TableLevels) -> dict[str, Mark]:
@@ -417,15 +390,6 @@ class _EncoderFit:
             most = max(MOST_JUDGED_ROWS, min(most, int(self.engine.reading_bytes / n_bytes)))
         table.keep(self.drawn(most))
 
-    def with_coders_of(self, sums: np.ndarray) -> list[ColumnCoder]:
-        """The coders of the columns and of these sums."""
-        return [*self.coders, *[self._numeric] * len(sums)]
-
-    @property
-    def _numeric(self) -> Any:
-        """What sums are coded by: a column of numbers, its rule aside."""
-        return next((getattr(coder, "base", coder) for coder in self.coders if coder.kind == "numeric"), None)
-
     def _read(self, table: ScannedTable) -> CountedColumns:
         n_jobs, rows = self.encoder.n_jobs, (self.target, self.weights)
         blocks = ScannedBlocks(table, *rows, self.engine, n_jobs, self.rows.runs, **self.reading)
@@ -435,13 +399,6 @@ class _EncoderFit:
         self.prints.known = blocks.prints
         self.keep_rows(table)
         return values
-
-    def _with_useful_sums(self) -> tuple[Table, dict[range, Intervals]]:
-        """The table with those of the sums that get several levels, and their intervals."""
-        tried = SummedTable(self.table, self.sums)
-        of_sums, encoder = range(self.table.n_columns, tried.n_columns), self.encoder
-        useful, known = fit_useful(tried, of_sums, self._numeric, self.order, encoder.missing, encoder.n_jobs)
-        return with_sums(self.table, self.sums[useful]), known
 
 
 def _listed(target: Target, weights: np.ndarray | None, by_class: bool) -> Rows:

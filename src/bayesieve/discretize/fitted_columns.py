@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,6 @@ def fit_columns(
     missing: str,
     n_jobs: int | None,
     engine: Engine = IN_MEMORY,
-    known: Mapping[range, Intervals] | None = None,
 ) -> tuple[FittedColumns, np.ndarray]:
     """Learn the levels of every column of a table, and code its rows, (n_columns, n_rows).
 
@@ -107,9 +106,8 @@ def fit_columns(
     order : rows by class.
     missing : as `TableEncoder` has it; "share" lets missing values share a level with the lowest values.
     engine : where the codes live.
-    known : intervals of runs of the last columns, from `fit_useful`.
     """
-    codes, known = Codes(table.n_columns, table.n_rows, engine), known or {}
+    codes = Codes(table.n_columns, table.n_rows, engine)
 
     def fit(run: range) -> tuple[Intervals, FeatureLevels | None]:
         coder, column = coders[run.start], table.column(run.start)
@@ -120,36 +118,14 @@ def fit_columns(
             codes.put(run.start, levels.code_categories(categories))
             return summary, levels
         values = table.numbers(np.array(run)) if len(run) > 1 else column.numbers()[None, :]
-        intervals = known.get(run) or _fit_numbers(coder, column.name, values, order, missing)
+        intervals = _fit_numbers(coder, column.name, values, order, missing)
         codes.put_numbers(run, values, intervals)
         return _with_special(coder, column.name, column.type, intervals)
 
-    n_learnt = table.n_columns - sum(map(len, known))
-    numeric = np.array([coder.kind == "numeric" and not coder.is_alone for coder in coders[:n_learnt]])
+    numeric = np.array([coder.kind == "numeric" and not coder.is_alone for coder in coders])
     runs = _runs(numeric if table.n_rows < LEAST_HASHED else np.zeros_like(numeric), table.n_rows)
-    parts = map_in_threads(fit, [*runs, *known], n_jobs)
-    fitted = _join(table.names, table.types(), parts, table.sums)
+    fitted = _join(table.names, table.types(), map_in_threads(fit, runs, n_jobs))
     return fitted, codes.matrix()
-
-
-def fit_useful(
-    table: Table, columns: range, coder: IntervalCoder, order: ClassOrder, missing: str, n_jobs: int | None
-) -> tuple[np.ndarray, dict[range, Intervals]]:
-    """Which of the last columns, all of numbers, have several levels, (n,) bool, and the intervals of those, by the
-    positions that they have once the others are dropped. The numbers are read a few columns at a time.
-    """
-    size = max(1, _BLOCK_CELLS // max(1, table.n_rows))
-
-    def fit(at: int) -> tuple[np.ndarray, Intervals]:
-        run = columns[at : at + size]
-        intervals = _fit_numbers(coder, table.names[run.start], table.numbers(np.array(run)), order, missing)
-        useful = intervals.n_levels > 1
-        return useful, intervals.select(useful)
-
-    useful, kept = zip(*map_in_threads(fit, range(0, len(columns), size), n_jobs), strict=True)
-    ends = np.cumsum([columns.start, *(part.n_levels.size for part in kept)]).tolist()
-    runs = map(range, ends[:-1], ends[1:])
-    return np.concatenate(useful), {run: part for run, part in zip(runs, kept, strict=True) if run}
 
 
 def fit_counts(
@@ -159,9 +135,8 @@ def fit_counts(
     coders: Sequence[ColumnCoder],
     missing: str,
     n_jobs: int | None,
-    sums: np.ndarray = Table.sums,
 ) -> FittedColumns:
-    """As `fit_columns`, from the counts of every column; ``types`` and ``sums`` as `Table` has them."""
+    """As `fit_columns`, from the counts of every column; ``types`` as `Table` has them."""
 
     def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
         coder = coders[i]
@@ -170,7 +145,7 @@ def fit_counts(
         blocks = ValueBlocks.of_counts(counts[i], **_options(coder, missing))
         return _with_special(coder, names[i], types[i], _fit_intervals(coder, names[i], blocks, missing))
 
-    return _join(names, list(types), map_in_threads(fit, range(len(names)), n_jobs), sums)
+    return _join(names, list(types), map_in_threads(fit, range(len(names)), n_jobs))
 
 
 def _options(coder: IntervalCoder, missing: str) -> dict[str, Any]:
@@ -214,15 +189,15 @@ def _with_special(
     if not coder.special:
         return intervals, None
     code = int(intervals.missing[0])
-    facts = (None if code < 0 else code, intervals.counts, float(intervals.level_scores[0]), (), coder.special)
+    facts = (None if code < 0 else code, intervals.counts, float(intervals.level_scores[0]), coder.special)
     levels = FeatureLevels(name, "numeric", type_, intervals.cut_points, None, *facts)
     return replace(intervals, cut_points=np.zeros(0), counts=intervals.counts[:0]), levels
 
 
 def _join(
-    names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]], sums: np.ndarray
+    names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]]
 ) -> FittedColumns:
-    """The columns of all parts, in their order, the last ones ``sums`` of others (n_sums, n_terms)."""
+    """Join the columns of all parts, in their order."""
     intervals = Intervals.join([part for part, _ in parts])
     first = np.cumsum([0, *(part.n_levels.size for part, _ in parts)]).tolist()
     levels = TableLevels(
@@ -234,7 +209,6 @@ def _join(
         cuts=intervals.cut_points,
         counts=intervals.counts,
         made={i: grouped for i, (_, grouped) in zip(first, parts, strict=False) if grouped is not None},
-        sums=sums,
     )
     levels.n_constant = sum(_n_constant(*part) for part in parts)
     return FittedColumns(levels, intervals.costs, intervals.null_costs)

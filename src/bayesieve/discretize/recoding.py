@@ -315,7 +315,7 @@ def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.nda
     cuts = np.unique(np.concatenate([cuts, level.own_cuts]))
     missing = level.missing_code is not None
     lowest = [*([-np.inf] if missing else []), *map(special_number, range(len(level.special)))]
-    facts: dict[str, Any] = {"missing_code": 0 if missing else None, "sum_of": level.sum_of, "special": level.special}
+    facts: dict[str, Any] = {"missing_code": 0 if missing else None, "special": level.special}
     return FeatureLevels(level.name, level.kind, level.type, np.append(lowest, cuts), **facts)
 
 

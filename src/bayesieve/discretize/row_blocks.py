@@ -126,14 +126,12 @@ class CountedColumns:
                 split = [i for i in split if grids[i].is_too_full(self._n_cells)]
         return grids
 
-    def fit(
-        self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str, sums: np.ndarray = Table.sums
-    ) -> FittedColumns:
+    def fit(self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str) -> FittedColumns:
         """Levels of these columns."""
         names, types = self._blocks.table.names, self._blocks.table.types()
         counts = [self.columns[i] for i in positions]
         named_, typed = [names[i] for i in positions], [types[i] for i in positions]
-        return fit_counts(named_, typed, counts, coders, missing, self._n_jobs, sums)
+        return fit_counts(named_, typed, counts, coders, missing, self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
         """The codes of all rows, (n, n_rows), by levels of these columns."""

@@ -13,9 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from bayesieve.decision.benefits import column_of, refuse_scan
-from bayesieve.discretize.random_sums import with_sums
 from bayesieve.scorecard import Scorecard
-from bayesieve.scorecard.look_up import ScoreReader
 from bayesieve.scorecard.record import log_probabilities
 from bayesieve.scorecard.unseen import warn_of_unseen
 from bayesieve.table import Column, Table, as_sample_weight
@@ -114,7 +112,7 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
     reader = card.reader
     cells, unseen = reader.code(table)
     warn_of_unseen(card, table, unseen)
-    own = reader.read(table) if isinstance(reader, ScoreReader) else with_sums(reader.read(table), reader.levels.sums)
+    own = reader.read(table)
     position, masks, rows = {name: i for i, name in enumerate(own.names)}, {}, []
     for level, codes in zip((card.features[k].cells for k in card.used.tolist()), cells, strict=True):
         if isinstance(level, PairLevels):

@@ -83,11 +83,6 @@ class SurfacePart:
     def is_smooth(self) -> bool:
         return self.level.kind == "numeric"
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns that it is made of."""
-        return self.level.sum_of or (self.level.name,)
-
     def is_reached(self, rows: np.ndarray) -> np.ndarray:
         """(n_bins,) bool, bins with ``rows`` or on the curve of numbers, between or beside others with rows."""
         reached: np.ndarray = rows > 0

@@ -472,7 +472,7 @@ def _surface_parts(
             if term.learnt_again or term.feature in options.signs:
                 continue
             part = SurfacePart.of(term.feature, levels[term.feature], term.cells, term.of_level, term.rows)
-            if part is not None and not set(part.columns).intersection(options.without_surface):
+            if part is not None and part.level.name not in options.without_surface:
                 parts[i] = part
     return parts
 

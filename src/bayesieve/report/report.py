@@ -120,7 +120,7 @@ def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
 @dataclass
 class ColumnLine:
     """A column of the table with the features that it is part of: its own if there is one, and those in the model with
-    their positions among these; ``importance`` has an equal part of that of pairs and sums.
+    their positions among these; ``importance`` has an equal part of that of pairs.
     """
 
     name: str

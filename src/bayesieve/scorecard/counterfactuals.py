@@ -74,14 +74,9 @@ class Option:
 class Parts:
     """The parts of the columns of a model: 0 for missing values, then the parts, then values that were never seen."""
 
-    def __init__(self, card: Scorecard, fixed: Sequence[str]) -> None:
+    def __init__(self, card: Scorecard) -> None:
         self.card = card
-        used: list[Any] = card.used_features
-        summed = [feature for feature in used if any(part.sum_of for part in feature.cells.by_column)]
-        names = sorted({name for feature in summed for name in feature.columns} - set(fixed))
-        if names:
-            raise ValueError(f"Sums do not move by levels alone: name {named(names)} in fixed=, or fit without sums.")
-        self.features = [feature for feature in used if feature not in summed]
+        self.features: list[Any] = card.used_features
         uses: dict[str, list[FeatureLevels]] = defaultdict(list)
         for part in (part for feature in self.features for part in feature.cells.by_column):
             uses[scores_of([part])[0]].append(part)
@@ -333,7 +328,7 @@ def _checked(
     for name, cost in costs.items():
         if not (is_number(cost) and 0.0 < cost < np.inf):
             raise ValueError(f"The cost of column {name!r} must be a number above 0, got {cost!r:.80}.")
-    parts = Parts(card, fixed)
+    parts = Parts(card)
     for name, sign in directions.items():
         of_numbers = all(level.groups is None for level in parts.levels if level.name == name)
         if not (is_sign(sign) and of_numbers):

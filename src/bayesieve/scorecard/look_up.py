@@ -14,7 +14,6 @@ from scipy.special import expit, ndtri, softmax
 
 from bayesieve.discretize.fitted_columns import code_columns
 from bayesieve.discretize.indicators import code_families, indicator_table, make_family
-from bayesieve.discretize.random_sums import SummedTable
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import ALL_WHOLE
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
@@ -105,19 +104,19 @@ class RowReader:
 
     Parameters
     ----------
-    levels : of the columns behind the features, then their sums, then pairs.
+    levels : of the columns behind the features, then pairs.
     picked : (n_features,) positions of the features among them.
     columns : names of the columns of the training table.
     """
 
     def __init__(self, levels: TableLevels, picked: np.ndarray, columns: Sequence[str]) -> None:
         self.levels, self.picked, self.columns = levels, picked, tuple(columns)
-        self.needed = levels.names[: levels.n_raw]
+        self.needed = levels.names[: levels.n_columns]
 
     @property
     def column_levels(self) -> Sequence[FeatureLevels]:
         """How values of each column that is needed are told apart."""
-        return self.levels[: self.levels.n_raw]
+        return self.levels[: self.levels.n_columns]
 
     @classmethod
     def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
@@ -125,11 +124,9 @@ class RowReader:
         if cells and isinstance(cells[0], IndicatorLevels):
             return ScoreReader([cells[k] for k in used.tolist()], columns)
         marked = np.isin(np.arange(len(cells)), used)
-        behind, n_columns = np.flatnonzero(columns_behind(cells, marked)), len(columns_of(cells))
-        pairs = [cell for cell in (cells[k] for k in used.tolist()) if isinstance(cell, PairLevels)]
-        parts = {part.name for pair in pairs for part in pair.parts}
-        sums = [k for k in range(n_columns, len(cells)) if marked[k] or cells[k].name in parts]
-        positions = np.concatenate([behind, np.array(sums, dtype=np.int64)])
+        n_columns = len(columns_of(cells))
+        pairs = used[used >= n_columns]
+        positions = np.concatenate([np.flatnonzero(columns_behind(cells, marked)), pairs]).astype(np.int64)
         levels = TableLevels.of([cells[k] for k in positions.tolist()])
         return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
 
@@ -161,17 +158,12 @@ class RowReader:
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         levels = self.levels
-        codes, unseen = code_columns(self.with_sums(table), levels, n_jobs)
-        return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_raw]
-
-    def with_sums(self, table: Table) -> Table:
-        """The columns that are needed, and their sums."""
-        own, sums = self.read(table), self.levels.sums
-        return SummedTable(own, sums) if len(sums) else own
+        codes, unseen = code_columns(self.read(table), levels, n_jobs)
+        return codes if self.picked.size == len(levels) else codes[self.picked], unseen[: levels.n_columns]
 
     def texts(self, table: Table) -> list[list[str | None]]:
         """The values of each feature, (n_rows,) as text; None if one is missing."""
-        own = self.with_sums(table)
+        own = self.read(table)
         position = {name: i for i, name in enumerate(own.names)}
         values = []
         for level in (self.levels[k] for k in self.picked.tolist()):
@@ -182,10 +174,8 @@ class RowReader:
         return values
 
     @cached_property
-    def _single(self) -> list[Callable[[Mapping[str, Any]], Cell | None]] | None:
-        """For each feature what finds its cell in a single row; None if that takes a table."""
-        if len(self.levels.sums):
-            return None
+    def _single(self) -> list[Callable[[Mapping[str, Any]], Cell | None]]:
+        """Functions that find the cell of each feature in a single row."""
         known: dict[int, _ValueReader] = {}
 
         def reader(level: FeatureLevels) -> _ValueReader:
@@ -200,8 +190,6 @@ class RowReader:
         """The cells of the features in one row, without any table; None if it takes one to read them, or to say what is
         wrong with them.
         """
-        if self._single is None:
-            return None
         cells = []
         try:
             for read in self._single:

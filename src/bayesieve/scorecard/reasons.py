@@ -171,7 +171,7 @@ def explained_by_column(card: Scorecard, table: Table) -> Explanation:
 
 
 def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.ndarray:
-    """(n_told, n_rows) codes of values by other levels of the columns, scores or sums of a scorecard."""
+    """(n_told, n_rows) codes of values by other levels of the columns or scores of a scorecard."""
     codes: dict[str, np.ndarray] = {}
     if isinstance(card.reader, ScoreReader):
         own = card.reader.read(table)
@@ -181,8 +181,7 @@ def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.
     elif told:
         of_name = {level.name: level for level in told}
         columns = [feature.levels for feature in card.features if feature.kind != "pair"]
-        every = [of_name.get(level.name, level) for level in columns if not level.sum_of]
-        every += [level for level in told if level.sum_of]
+        every = [of_name.get(level.name, level) for level in columns]
         used = np.array([k for k, level in enumerate(every) if level.name in of_name], dtype=np.int64)
         with silenced():  # values were complained about before
             found = RowReader.of(TableLevels.of(every), used, card.columns).code(table)[0]
@@ -203,7 +202,7 @@ def _texts_of(card: Scorecard, told: FeatureLevels, single: FeatureLevels, words
 
 def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
     """How values of each column are told apart in texts: by the cells of its own feature or, if there is one only, by
-    those of a pair, or of a sum. Scores of indicators: by all thresholds.
+    those of a pair. Scores of indicators: by all thresholds.
     """
     if isinstance(card.reader, ScoreReader):
         families = {family.name: family for family in card.reader.column_levels}
@@ -211,7 +210,6 @@ def told_apart(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
     known: dict[str, FeatureLevels] = {}
     parts = [part for feature in card.used_features for part in feature.cells.by_column]
     for level in [*(feature.cells for feature in card.features if feature.kind != "pair"), *parts]:
-        for name in level.sum_of or (level.name,):
-            if name not in known or (known[name].n_levels == 1 and level.n_levels > 1):
-                known[name] = level
+        if level.name not in known or (known[level.name].n_levels == 1 and level.n_levels > 1):
+            known[level.name] = level
     return [known[name] for name in names]

@@ -101,8 +101,7 @@ class Feature(ShortRepr):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that the feature is made of."""
-        names = (name for part in self.levels.by_column for name in (part.sum_of or scores_of([part])))
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys(scores_of(self.levels.by_column)))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -189,7 +188,7 @@ class Scorecard(ShortRepr):
     intercept_factors : float array, shape (n_numbers, n_factors)
         What its error shares with those of the features, in nats.
     features : tuple of Feature
-        All that the fit looked at: columns, then sums and pairs of columns.
+        All that the fit looked at: columns, then pairs of columns.
     class_counts : float array, shape (n_classes,)
         Training rows (or weight).
     columns : tuple of str

@@ -111,8 +111,6 @@ class Wording:
         if isinstance(level, PairLevels):
             given = pair_name(*(part.name for part in level.parts))
             return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(given)
-        if level.sum_of:
-            return level.name if not self.labels else " + ".join(map(self.name, level.sum_of))
         if isinstance(level, IndicatorLevels):
             return f"{self.name(level.score)} {level.labels[0]}" if level.score in self.labels else level.name
         return self.name(level.name)

@@ -504,14 +504,11 @@ class Table:
     named : bool
         Whether the names came with the data.
     n_rows, n_columns : int
-    sums : int array, shape (n_sums, n_terms)
-        The last columns are sums of those at these positions.
     """
 
     names: tuple[str, ...]
     named: bool
     n_rows: int
-    sums: np.ndarray = np.zeros((0, 2), dtype=np.int64)
 
     def __init__(self, columns: Sequence[Column], n_rows: int, named: bool) -> None:
         self._columns = tuple(columns)

@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.plain_values import Counts, Finite, converted, table
 from bayesieve.table.columns import Column
 from bayesieve.table.labels import cell_labels
-from bayesieve.table.levels import FeatureLevels, columns_of, counts_of, saved_levels
+from bayesieve.table.levels import FeatureLevels, counts_of, saved_levels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,7 +182,6 @@ def features_from_json(data: Sequence[Any]) -> tuple[FeatureLevels, ...]:
     is_pair = [isinstance(one, dict) and "parts" in one for one in data]
     n_columns = len(is_pair) - sum(is_pair)
     columns = tuple(FeatureLevels.from_json(one) for one in data[:n_columns])
-    _check_sums(columns)
     shared: dict[str, Any] = {}  # a part of several pairs is one object, so that its column is coded once
     pairs = tuple(PairLevels.from_json(one, columns, shared) for one in data[n_columns:])
     names = {level.name for level in columns}
@@ -190,18 +189,6 @@ def features_from_json(data: Sequence[Any]) -> tuple[FeatureLevels, ...]:
         if not names.issuperset(part.name for part in pair.parts):
             raise ValueError(f"The pair {pair.name!r} is made of columns that are not there.")
     return (*columns, *pairs)
-
-
-def _check_sums(levels: Sequence[FeatureLevels]) -> None:
-    """ValueError unless sums come after the columns, and are made of some of them that hold numbers."""
-    columns = columns_of(levels)
-    numeric = {level.name for level in columns if level.kind == "numeric" and level.type == "number"}
-    for level in levels[len(columns) :]:
-        parts = level.sum_of
-        if not (level.kind == "numeric" and len(set(parts)) == len(parts) > 1 and numeric.issuperset(parts)):
-            raise ValueError(f"The sum {level.name!r} is made of columns that are not there, or hold no numbers.")
-    if len({len(level.sum_of) for level in levels[len(columns) :]}) > 1:
-        raise ValueError("The sums of the columns do not all have as many terms.")
 
 
 MISSING_LEVEL = 2

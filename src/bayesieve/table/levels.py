@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -45,8 +45,6 @@ class FeatureLevels(ShortRepr):
         Training rows (or weight) per level and class.
     level_score : float
         Share of the null cost that the levels save, in [0, 1).
-    sum_of : tuple of str
-        The columns whose sum the feature is; empty for a column.
     special : tuple of pairs of a name and the values that it stands for
         Numeric: values with a separate level, the first after that of missing values. Columns read them as numbers
         below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
@@ -67,7 +65,6 @@ class FeatureLevels(ShortRepr):
     missing_code: int | None = None
     counts: np.ndarray | None = None
     level_score: float = 0.0
-    sum_of: tuple[str, ...] = ()
     special: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     renamed: tuple[str | None, ...] = ()
 
@@ -397,7 +394,6 @@ class FeatureLevels(ShortRepr):
             "missing_code": self.missing_code,
             "counts": None if self.counts is None else self.counts.tolist(),
             "level_score": self.level_score,
-            **({"sum_of": list(self.sum_of)} if self.sum_of else {}),
             **({"special": [[name, list(values)] for name, values in self.special]} if self.special else {}),
             **self._texts_to_json(),
         }
@@ -413,7 +409,7 @@ class FeatureLevels(ShortRepr):
             counts = counts_of(saved.counts)
         cuts = None if saved.cut_points is None else np.array([number(cut) for cut in saved.cut_points], dtype=float)
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
-        rest = (saved.missing_code, counts, saved.level_score, saved.sum_of, saved.special, saved.renamed)
+        rest = (saved.missing_code, counts, saved.level_score, saved.special, saved.renamed)
         return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest)
 
 
@@ -433,7 +429,6 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     missing_code: int | None
     counts: Counts
     level_score: Finite
-    sum_of: tuple[str, ...] = ()
     special: tuple[tuple[str, tuple[str | int | Finite | bool, ...]], ...] = ()
     renamed: tuple[str | None, ...] = ()
 
@@ -481,8 +476,6 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         The features that are not in ``cuts`` and ``counts``.
     pairs : sequence of PairLevels
         Pairs of these features, which come after them.
-    sums : int array, shape (n_sums, n_terms), or None
-        The last of these features (without pairs) are sums of the columns at these positions.
 
     Attributes
     ----------
@@ -506,7 +499,6 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         counts: np.ndarray | None,
         made: Mapping[int, FeatureLevels],
         pairs: Sequence[PairLevels] = (),
-        sums: np.ndarray | None = None,
     ) -> None:
         self.names = tuple(names)
         self.types = types
@@ -520,8 +512,6 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         self.cut_starts = np.concatenate([[0], np.cumsum(np.maximum(sizes - 1, 0))])
         self._in_arrays = sizes > 0
         self.n_columns, self._pairs = len(self.names), tuple(pairs)
-        self.sums = np.zeros((0, 2), dtype=np.int64) if sums is None else sums
-        self.n_raw = self.n_columns - len(self.sums)
         if pairs:
             self._add_pairs()
 
@@ -541,8 +531,6 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             return levels
         pairs: list[Any] = [level for level in levels if level.kind == "pair"]
         levels = levels[: len(levels) - len(pairs)]
-        positions = {level.name: i for i, level in enumerate(columns_of(levels))}
-        sums = [[positions[name] for name in level.sum_of] for level in levels[len(positions) :]]
         plain = [type(own) is FeatureLevels and own.cut_points is not None and not own.special for own in levels]
         made = {i: level for i, level in enumerate(levels) if not plain[i]}
         cuts = [level.cut_points for level, own in zip(levels, plain, strict=True) if own]
@@ -556,7 +544,6 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             counts=None,
             made=made,
             pairs=pairs,
-            sums=np.array(sums, dtype=np.int64) if sums else None,
         )
         table._made.update(enumerate(levels))
         return table
@@ -584,25 +571,15 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     @property
     def of_columns(self) -> TableLevels:
-        """The features that are columns, without their sums and pairs."""
-        return self._first(self.n_raw, ())
-
-    def sums_with(self, columns: Collection[str]) -> Iterator[str]:
-        """The names of the sums that these columns are terms of."""
-        marked = np.array([name in columns for name in self.names[: self.n_raw]])
-        return (self.names[self.n_raw + k] for k in np.flatnonzero(marked[self.sums].any(axis=1)).tolist())
+        """Return the features that are columns, without the pairs."""
+        return self.with_pairs(())
 
     def with_pairs(self, pairs: Sequence[PairLevels]) -> TableLevels:
-        """The same columns and sums, with these pairs."""
-        return self._first(self.n_columns, pairs)
-
-    def _first(self, n: int, pairs: Sequence[PairLevels]) -> TableLevels:
-        """The first ``n`` of the columns and sums, and these pairs."""
+        """Return the columns with these pairs."""
+        n = self.n_columns
         made = {i: level for i, level in self._made.items() if i < n and not self._in_arrays[i]}
-        cuts, counts = self._cuts[: self.cut_starts[n]], self._counts
-        counts = None if counts is None else counts[: self._starts[n]]
-        arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], cuts, counts)
-        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, self.sums[: n - self.n_raw])
+        arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
+        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs)
         levels._made = {i: level for i, level in self._made.items() if i < n} | levels._made
         levels.n_constant, levels.doubtful = self.n_constant, self.doubtful
         return levels
@@ -640,8 +617,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
     def _make(self, i: int) -> FeatureLevels:
         missing = int(self.missing[i])
         counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
-        sum_of = tuple(self.names[k] for k in self.sums[i - self.n_raw].tolist()) if i >= self.n_raw else ()
-        facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]), sum_of)
+        facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]))
         return FeatureLevels(self.names[i], "numeric", self.types[i], self.cut_points(i, i + 1), None, *facts)
 
     def class_counts(self, i: int) -> np.ndarray | None:
@@ -666,10 +642,10 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
 
 def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
-    """The features that are columns: their sums, and then pairs, come after them."""
-    n_columns = getattr(levels, "n_raw", None)  # of `TableLevels`, which makes its features on access
+    """Return the features that are columns: pairs come after them."""
+    n_columns = getattr(levels, "n_columns", None)  # of `TableLevels`, which makes its features on access
     if n_columns is None:
-        n_columns = next((k for k, level in enumerate(levels) if level.kind == "pair" or level.sum_of), None)
+        n_columns = next((k for k, level in enumerate(levels) if level.kind == "pair"), None)
     return levels if n_columns in (None, len(levels)) else levels[:n_columns]
 
 
@@ -679,5 +655,5 @@ def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.
     if len(columns) == len(levels):
         return features
     parts = {part for k in range(len(columns), len(levels)) if features[k] for part in levels[k].by_column}
-    names = {name for part in parts for name in (part.sum_of or (part.name,))}
+    names = {part.name for part in parts}
     return features[: len(columns)] | np.array([level.name in names for level in columns])

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
 
-from bayesieve import RandomSums, TableEncoder, ThresholdTuner, as_published
+from bayesieve import ThresholdTuner, as_published
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve_lab.boulle2007.figure import times_figure
 from bayesieve_lab.claims import (
@@ -32,6 +31,7 @@ from bayesieve_lab.claims import (
 from bayesieve_lab.comparison.folds import RepeatedFolds
 from bayesieve_lab.comparison.results import Comparison, read_results
 from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.random_sums import RandomSums, SumsNB
 from bayesieve_lab.study import Options, Part, Report, Study, command_line
 from bayesieve_lab.tables import TextTable, document, signed, smoothing_text
 
@@ -165,13 +165,11 @@ class Challenge(Study):
         averaging = {"count": "distinct", "smoothing": self.smoothing, "n_jobs": 1}  # each model counts once
         entry = as_published("SNB(CMA)").set_params(smoothing=self.smoothing, n_jobs=1)
         entry.set_params(**{f"selector__{name}": value for name, value in averaging.items()})
-        encoders: dict[str, Any] = {INITIAL: "modl"} | {
-            name: TableEncoder(sums=RandomSums(n, order=order, distinct=distinct), n_jobs=1)
+        constructed = {
+            name: SumsNB(entry, RandomSums(n, order=order, distinct=distinct, useful=True))
             for name, (n, order, distinct) in CONSTRUCTED.items()
         }
-        return {
-            name: TunedNB(clone(entry).set_params(encoder=encoder), cv="train") for name, encoder in encoders.items()
-        }
+        return {name: TunedNB(model, cv="train") for name, model in {INITIAL: entry, **constructed}.items()}
 
     def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
         if not self.tasks:

@@ -197,7 +197,7 @@ page.ready.then(({ more }) => {
     let asked = 0; // how often changes were looked for: a later question ends the work on an earlier one
     // All readers of a column as one: several indicators may read it, each with a cut.
     const readerOf = (name) => {
-      const own = model.readers.filter((reader) => reader.columns.length === 1 && reader.columns[0] === name);
+      const own = model.readers.filter((reader) => reader.column === name);
       const cuts = [...new Set(own.flatMap((reader) => reader.cuts ?? []))].sort((a, b) => a - b);
       return { kind: own[0]?.kind ?? "number", values: own.flatMap((reader) => reader.values), cuts };
     };

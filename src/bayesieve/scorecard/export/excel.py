@@ -21,7 +21,7 @@ from bayesieve.scorecard.export.point_card import Points
 from bayesieve.scorecard.reasons import DECIMALS
 from bayesieve.scorecard.record import UNSEEN, Scorecard
 from bayesieve.table.values import BLANKS
-from bayesieve.words import cut, named, visible
+from bayesieve.words import cut, quoted, visible
 
 _HELD = [blank for blank in BLANKS if blank in "\t\n\r" or blank.isprintable() or ord(blank) > 0x7F]  # by a cell
 _EPOCH = 25569  # the serial number of 1970-01-01
@@ -170,11 +170,8 @@ class _Sheets:
     def code(self, line: _Line, at: int, cells: Mapping[str, str]) -> str:
         """Write the code + 1 of the values of a reader."""
         reader, (first, keys, codes) = self.plan.readers[at], self.keys[at]
-        own = [cells[name] for name in reader.columns]
-        x, missing, unseen = own[0], reader.missing + 1, str(reader.unseen + 1)
-        if len(own) > 1:
-            found = f"IF(COUNT({','.join(own)})={len(own)},{_interval(reader, '+'.join(own), first)},{missing})"
-        elif reader.type == "boolean":
+        x, missing, unseen = cells[reader.column], reader.missing + 1, str(reader.unseen + 1)
+        if reader.type == "boolean":
             true, false = (reader.keys.get(value, reader.unseen) + 1 for value in (True, False))
             found = f"IF(ISBLANK({x}),{missing},IF(ISLOGICAL({x}),IF({x},{true},{false}),{unseen}))"
         elif reader.is_text:
@@ -289,7 +286,7 @@ class _Sheets:
             sheet.write_string(at, 0, cut(visible(plan.words.name(name)), 1000), self.wrapped)
             sheet.write_blank(at, 1, None, self.inputs[kind])
             cells[name] = f"Score!$B${at + 1}"
-            choices = [key for own in plan.readers if own.columns == (name,) and own.cuts is None for key in own.keys]
+            choices = [key for own in plan.readers if own.column == name and own.cuts is None for key in own.keys]
             if choices and kind not in ("date", "datetime", "time", "duration"):
                 listed = self.column([*dict.fromkeys(choices)])
                 sheet.data_validation(at, 1, at, 1, {"validate": "list", "source": f"={listed}", "show_error": False})
@@ -358,7 +355,7 @@ class _Sheets:
 
 
 def _check(plan: Plan, reader: Reader) -> None:
-    of = f"of column {named(reader.columns)}"
+    of = f"of column {quoted(reader.column)}"
     texts = [key for key in reader.keys if isinstance(key, str)]
     if reader.type == "mixed" or (texts and not reader.is_text):
         raise plan.refuse("Excel", f"values of several types {of}", "turn them into texts, and fit the model again")

@@ -106,7 +106,7 @@ def _check(plan: Plan) -> None:
         raise plan.refuse("ONNX", f"a column named {name!r}", "rename it, and fit the model again")
     for reader in plan.readers:
         if reader.cuts is not None and any(isinstance(key, str) for key in reader.keys):
-            what = f"texts among the numbers of column {reader.columns[0]!r}"
+            what = f"texts among the numbers of column {reader.column!r}"
             raise plan.refuse("ONNX", what, "replace them by numbers, and fit the model again")
 
 
@@ -136,11 +136,10 @@ class _Graph:
 
 def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarray) -> tuple[str, str, str]:
     """The names of label, probabilities and contributions."""
-    numbers = [reader for reader in plan.readers if reader.columns[0] not in texts]
-    others = [reader for reader in plan.readers if reader.columns[0] in texts]
-    values = [graph.add("Sum", *own.columns) if len(own.columns) > 1 else own.columns[0] for own in numbers]
-    codes = [_codes_of_numbers(graph, numbers, values)] if numbers else []
-    codes += [_codes_of_text(graph, reader, texts[reader.columns[0]]) for reader in others]
+    numbers = [reader for reader in plan.readers if reader.column not in texts]
+    others = [reader for reader in plan.readers if reader.column in texts]
+    codes = [_codes_of_numbers(graph, numbers, [reader.column for reader in numbers])] if numbers else []
+    codes += [_codes_of_text(graph, reader, texts[reader.column]) for reader in others]
     every, order = graph.add("Concat", *codes, axis=1), [*numbers, *others]
     readers = [[order.index(plan.readers[term.readers[at]]) for term in plan.terms] for at in (0, -1)]
     first, last = (graph.add("Gather", every, own, axis=1) for own in readers)
@@ -150,9 +149,8 @@ def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarra
     lines = graph.add("Add", graph.add("Add", graph.add("Mul", first, strides), last), starts)
     contributions = graph.add("Gather", np.concatenate([table.reshape(-1, len(labels)) for table in tables]), lines)
     joint = graph.add("Add", graph.add("ReduceSum", contributions, [1], keepdims=0), plan.card.intercept)
-    limited = [(*own.columns, value) for own, value in zip(numbers, values, strict=True) if own.refuses_infinite]
-    if limited:
-        watched = dict.fromkeys(name for names in limited for name in names)
+    watched = dict.fromkeys(reader.column for reader in numbers if reader.refuses_infinite)
+    if watched:
         infinite = graph.add("IsInf", graph.add("Concat", *watched, axis=1))
         joint = graph.add("Add", joint, graph.add("ReduceSum", graph.add("Where", infinite, np.nan, 0.0), [1]))
     best = graph.add("ArgMax", joint, axis=1, keepdims=0)
@@ -198,7 +196,7 @@ def _codes_of_text(graph: _Graph, reader: Reader, missing: str) -> str:
     """(rows, 1) codes: of exactly the text or, if it is unknown, of the text without surrounding blanks."""
     keys = {"": reader.missing, **{canonical_text(key): code for key, code in reader.keys.items()}}
     known = {**keys, missing: reader.missing}
-    text = graph.add("Reshape", reader.columns[0], [-1])
+    text = graph.add("Reshape", reader.column, [-1])
     table = {"keys_strings": [*known], "values_int64s": [*known.values()], "default_int64": reader.unseen}
     codes = graph.add("LabelEncoder", text, domain="ai.onnx.ml", **table)
     rows = graph.add("Reshape", graph.add("NonZero", graph.add("Equal", codes, reader.unseen)), [-1])
@@ -231,7 +229,7 @@ def _missing_texts(plan: Plan) -> dict[str, str]:
     for reader in plan.readers:
         beyond = any(isinstance(key, str) or (type(key) is int and abs(key) >= 2**53) for key in reader.keys)
         if reader.cuts is None and (reader.is_text or reader.type == "mixed" or beyond):
-            known.setdefault(reader.columns[0], set()).update(reader.keys)
+            known.setdefault(reader.column, set()).update(reader.keys)
     return {name: next(own for n in count() if (own := "\u2400" * n) not in keys) for name, keys in known.items()}
 
 

@@ -40,7 +40,7 @@ class Reader:
 
     Parameters
     ----------
-    columns : names of the raw columns; more than one: their sum, missing if one of them is.
+    column : name of the raw column.
     type : of the column in training: "number", "boolean", "text", "category", "mixed", "date", "datetime", "duration"
         or "time".
     cuts : ascending floats; None for categories. Moments are numbers: days since 1970-01-01 for dates, microseconds
@@ -53,7 +53,7 @@ class Reader:
     """
 
     level: FeatureLevels
-    columns: tuple[str, ...]
+    column: str
     type: str
     cuts: tuple[float, ...] | None
     keys: dict[Key, int]
@@ -64,8 +64,8 @@ class Reader:
 
     @classmethod
     def of(cls, level: FeatureLevels) -> Reader:
-        """The reader of the levels of a column, of a sum of columns or of an indicator."""
-        columns = level.sum_of or (level.score if isinstance(level, IndicatorLevels) else level.name,)
+        """The reader of the levels of a column or of an indicator."""
+        column = level.score if isinstance(level, IndicatorLevels) else level.name
         keys: dict[Key, int] = {}
         cuts = None
         if level.cut_points is None:
@@ -76,7 +76,7 @@ class Reader:
                 keys |= {_special(value, level.type): code for value in values}
         bounded = level.cut_points is not None and not isinstance(level, IndicatorLevels)
         codes = level.n_apart, level._code_of_missing, level.unseen_code
-        return cls(level, tuple(columns), level.type, cuts, keys, *codes, bounded)
+        return cls(level, column, level.type, cuts, keys, *codes, bounded)
 
     @property
     def n_codes(self) -> int:
@@ -184,7 +184,7 @@ class Plan:
     @property
     def columns(self) -> dict[str, str]:
         """The type of each raw column that is needed, by name, in the order of the training table."""
-        types = {name: reader.type for reader in self.readers for name in reader.columns}
+        types = {reader.column: reader.type for reader in self.readers}
         return {name: types[name] for name in self.card.columns if name in types}
 
     @cached_property

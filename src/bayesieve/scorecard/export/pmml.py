@@ -182,7 +182,7 @@ class _Document:
 
     def code(self, reader: Reader) -> str:
         """The field of the codes of a reader."""
-        column, *others = reader.columns
+        column = reader.column
         if reader.is_text:
             expression = self.code_of_text(column, reader)
         elif reader.type == "boolean":
@@ -193,10 +193,8 @@ class _Document:
             if lost or reader.type == "mixed":
                 kind = f"values such as {lost[0]!r} of the" if lost else "the mixed"
                 raise self.plan.refuse("PMML", f"{kind} column {column!r}", "fit the model to the column as text")
-            for name in others:
-                column = self.derive(f"{column} + {name}", "double", _apply("+", column, name))
             expression = _discretize(column, _bins(reader), "integer", reader.missing)
-        return self.derive(f"code of {' + '.join(reader.columns)}", "integer", expression)
+        return self.derive(f"code of {column}", "integer", expression)
 
     def code_of_text(self, column: str, reader: Reader) -> ET.Element:
         """By the exact text and, if that is unknown, by the text without blanks around it."""
@@ -285,7 +283,7 @@ class _Document:
         for feature, label, counts in plan.counts_by_cell():
             facts.append((f"rows: {feature}: {label}", " ".join(f"{count:.15g}" for count in counts)))
         extensions = [_element("Extension", extender="bayesieve", name=name, value=text) for name, text in facts]
-        finite = {name for reader in plan.readers if reader.refuses_infinite for name in reader.columns}
+        finite = {reader.column for reader in plan.readers if reader.refuses_infinite}
         fields = [_data_field(name, kind, name in finite) for name, kind in plan.columns.items()]
         values = [_element("Value", value=label) for label in self.labels] * (function == "classification")
         kinds = ("categorical", "string") if values else ("continuous", "double")

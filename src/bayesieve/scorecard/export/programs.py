@@ -173,7 +173,7 @@ def _reader(reader: Reader) -> dict[str, Any]:
     if reader.cuts is None and any(isinstance(value, str) for value in reader.keys):
         kind = "text" if reader.is_text else "mixed"
     return {
-        "columns": list(reader.columns),
+        "column": reader.column,
         "kind": kind,
         "cuts": None if reader.cuts is None else list(reader.cuts),
         "values": values,

@@ -12,7 +12,7 @@ from sqlglot import exp
 from bayesieve.scorecard.export.plan import Key, Plan, Reader
 from bayesieve.scorecard.reasons import DECIMALS
 from bayesieve.table.values import BLANKS, MICROSECONDS_PER_DAY
-from bayesieve.words import named
+from bayesieve.words import quoted
 
 _TYPES: dict[str, dict[str, str]] = {
     "clickhouse": {"timestamp": "Nullable(DateTime64(6))", "time": ""},
@@ -57,7 +57,7 @@ class Query:
                 "blanks at the end of texts": self.dialect == "tsql" and any(key != key.rstrip() for key in texts),
                 f"the type {reader.type}": reader.is_moment and not self.type_of(reader.type),
             }
-            for what in (f"{fault} in column {named(reader.columns)}" for fault in faults if faults[fault]):
+            for what in (f"{fault} in column {quoted(reader.column)}" for fault in faults if faults[fault]):
                 raise self.plan.refuse(self.dialect, what, "convert them to other texts or numbers before the fit")
 
     def column(self, name: str) -> Any:
@@ -157,26 +157,24 @@ class Query:
         return self.case([(known.is_(exp.null()), exp.null())], found)
 
     def values(self, reader: Reader) -> list[Any]:
-        """What the code of a reader is computed from: its value, then a text with its blanks, or the terms of a sum."""
-        columns = [self.column(name) for name in reader.columns]
+        """What the code of a reader is computed from: its value, and a text with its blanks."""
+        column = self.column(reader.column)
         if reader.is_text:
             type_ = _TEXTS.get(self.dialect)  # in which booleans and numbers have their texts
-            text = columns[0] if type_ is None else self.cast(columns[0], type_)
+            text = column if type_ is None else self.cast(column, type_)
             return [self.exact(self.bare(text)), self.exact(text)]
         if reader.is_moment:
-            return [self.moment(columns[0], reader.type)]
+            return [self.moment(column, reader.type)]
         if reader.type == "boolean" or reader.is_large:
-            return [self.cast(columns[0], "int" if reader.type == "boolean" else "bigint")]
-        terms = [*map(self.double, columns)]
-        return [self.total(terms), *terms]
+            return [self.cast(column, "int" if reader.type == "boolean" else "bigint")]
+        return [self.double(column)]
 
     def code(self, reader: Reader, value: Any, *others: Any) -> Any:
         """The code of a reader, from the columns of its `values`; NULL for a number that is infinite."""
         pairs = [(value.is_(exp.null()), self.number(reader.missing))]
         if reader.refuses_infinite and not reader.is_moment:
             most = self.cast(self.text("1.7976931348623157e308"), "double")
-            infinite = [exp.Abs(this=number) > most for number in dict.fromkeys((value, *others))]
-            pairs.insert(0, (exp.or_(*infinite, copy=False), exp.null()))
+            pairs.insert(0, (exp.Abs(this=value) > most, exp.null()))
         groups: dict[tuple[bool, int], list[Any]] = {}
         for key, code in (reader.level.code_of_word if reader.is_text else reader.keys).items():
             is_bare = not isinstance(key, str) or key == key.strip()

@@ -63,30 +63,24 @@
     return near - number * 1e9 === 0.5 && near % 2 !== 0 ? near - 1 : near;
   }
 
-  // The code of the value that a row has in a column, or of the sum of several.
-  function codeOf({ columns, kind, cuts, keys, first, missing, unseen, finite }, row) {
+  // The code of the value that a row has in a column.
+  function codeOf({ column, kind, cuts, keys, first, missing, unseen, finite }, row) {
     if (kind === "text" || kind === "mixed") {
-      const texts = textsOf(row[columns[0]], kind);
+      const texts = textsOf(row[column], kind);
       const known = texts.find((text) => keys.has(text));
       return known !== undefined ? keys.get(known) : texts[texts.length - 1] ? unseen : missing;
     }
-    const read = columns.length === 1 ? numberOf(row[columns[0]], kind, keys) : sumOf(columns.map((name) => row[name]));
+    const read = numberOf(row[column], kind, keys);
     if (Number.isNaN(read)) return missing;
     const number = cuts && typeof read === "bigint" ? Number(read) : read;
     if (keys.has(exact(number))) return keys.get(exact(number));
     if (!cuts || typeof number === "string") return unseen;
     const infinite = finite && Math.abs(number) === Infinity;
-    if (infinite) throw new Error(`Column '${columns.join(" + ")}' contains infinity; give null, or a finite limit.`);
+    if (infinite) throw new Error(`Column '${column}' contains infinity; give null, or a finite limit.`);
     return first + cuts.filter((cut) => cut < number).length;
   }
 
   const isMissing = (value) => value == null || Number.isNaN(value instanceof Date ? +value : value);
-
-  function sumOf(values) {
-    const found = values.map((value) => numberOf(value, "number", new Map()));
-    const numbers = found.map((number) => (typeof number === "string" ? NaN : Number(number)));
-    return numbers.some((number) => Math.abs(number) === Infinity) ? Infinity : numbers.reduce(add);
-  }
 
   // The number that a value stands for: NaN if it is missing, its text if that is a key or cannot be read.
   function numberOf(value, kind, keys) {

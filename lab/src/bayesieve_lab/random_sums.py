@@ -1,22 +1,22 @@
-"""`RandomSums`: sums of randomly chosen columns, which may tell what no column tells alone, and tables with sums."""
+"""Sums of randomly chosen columns: a transformer, and a classifier of tables with sums."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from itertools import combinations
 from math import comb
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+import polars as pl
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from bayesieve import TableEncoder
 from bayesieve.parts import Allowed, check_allowed, with_shared_docs
 from bayesieve.table import Table
-from bayesieve.table.columns import Column, Kind
 from bayesieve.table.frames import fit_table, new_table
 
 _BLOCK_CELLS = 1 << 20
@@ -24,6 +24,7 @@ _ALLOWED = {
     "n_features": Allowed.count(),
     "order": Allowed("be 2 or 3", (), Integral, 2, 3),
     "distinct": Allowed.choice(True, False),
+    "useful": Allowed.choice(True, False),
     "random_state": Allowed(
         "be None, a whole number of at least 0, a RandomState or a Generator",
         *((None,), Integral, 0),
@@ -38,8 +39,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
     """Make sums of two or three different columns of numbers, chosen at random.
 
     Naive Bayes takes features for independent given the class; a sum lets it see two or three of them together. Most
-    sums are of no use: `TableEncoder` takes this object as ``sums=``, and keeps only those whose values it cuts into
-    intervals, however many are tried.
+    sums are of no use: with ``useful=True`` those stay that MODL cuts into intervals, and memory follows them.
 
     Parameters
     ----------
@@ -49,10 +49,12 @@ class RandomSums(TransformerMixin, BaseEstimator):
         Columns in each sum.
     distinct : bool, default=True
         False: every sum is drawn at random, as in the paper, so that small tables have several of the same columns.
+    useful : bool, default=False
+        Keep the sums that `MODLDiscretizer` with the published prior cuts into several intervals; needs the classes.
 
     Attributes
     ----------
-    parts_ : int array, shape (n_features, order)
+    terms_ : int array, shape (n_sums, order)
         Positions of the columns in each sum, ascending.
     n_features_in_, feature_names_in_
         Of the table, as every scikit-learn estimator has them.
@@ -64,7 +66,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import polars as pl
-    >>> from bayesieve import RandomSums
+    >>> from bayesieve_lab import RandomSums
     >>> frame = pl.DataFrame({"a": [1.0, 2.0], "b": [10.0, None], "c": [100.0, 200.0], "sex": ["f", "m"]})
     >>> sums = RandomSums(2).fit(frame)
     >>> sums.get_feature_names_out().tolist(), sums.transform(frame).tolist()
@@ -75,6 +77,7 @@ class RandomSums(TransformerMixin, BaseEstimator):
     _: KW_ONLY
     order: Literal[2, 3] = 2
     distinct: bool = True
+    useful: bool = False
     random_state: Any = None
 
     @with_shared_docs
@@ -85,27 +88,41 @@ class RandomSums(TransformerMixin, BaseEstimator):
         ----------
         X : dataframe, 2-D array or sparse matrix, shape (n_rows, n_columns)
             Columns that do not hold numbers take no part.
-        y : ignored
+        y : class labels, for ``useful=True``; ignored otherwise
 
         Returns
         -------
         self
         """
         table = fit_table(self, X)
-        drawn = self.draw(table)
-        self._names = table.names
-        self.parts_ = drawn[np.arange(self.n_features) % len(drawn)]
+        drawn = self._draw(table)
+        if self.useful:
+            drawn = drawn[self._useful(table, drawn, y)]
+        elif len(drawn) < self.n_features:
+            drawn = drawn[np.arange(self.n_features) % len(drawn)]
+        self._names, self.terms_ = table.names, drawn
         return self
 
-    def draw(self, table: Table, without: Collection[str] = ()) -> np.ndarray:
-        """Positions of the columns of the sums, (n, order): fewer than ``n_features`` if there are no more different
-        ones. Columns ``without`` are in none.
+    def _useful(self, table: Table, drawn: np.ndarray, y: Any) -> np.ndarray:
+        """Return which of the sums have several levels, (n_sums,) bool, from a few sums at a time."""
+        if y is None:
+            raise ValueError("useful=True chooses sums by the classes; pass them as y.")
+        useful = np.zeros(len(drawn), dtype=bool)
+        encoder, step = TableEncoder(prior="published"), max(1, _BLOCK_CELLS // max(1, table.n_rows))
+        for first in range(0, len(drawn), step):
+            encoder.fit(_sums(table, drawn[first : first + step]), y)
+            useful[first : first + step] = [level.n_levels > 1 for level in encoder.levels_]
+        return useful
+
+    def _draw(self, table: Table) -> np.ndarray:
+        """Return the positions of the columns of the sums, (n, order), fewer than ``n_features`` if there are no more
+        different ones.
 
         ValueError if an option is wrong, or the table has too few columns of numbers.
         """
         check_allowed(self.get_params(deep=False), _ALLOWED)
-        known = enumerate(zip(table.kinds(), table.types(), table.names, strict=True))
-        usable = [i for i, own in known if own[:2] == ("numeric", "number") and own[2] not in without]
+        known = enumerate(zip(table.kinds(), table.types(), strict=True))
+        usable = [i for i, of_column in known if of_column == ("numeric", "number")]
         columns = np.array(usable, dtype=np.int64)
         order = int(self.order)
         if columns.size < order:
@@ -134,19 +151,13 @@ class RandomSums(TransformerMixin, BaseEstimator):
         -------
         float64 array, shape (n_rows, n_features)
         """
-        check_is_fitted(self, "parts_")
-        table = SummedTable(new_table(self, X), self.parts_)
-        values = np.empty((table.n_rows, len(self.parts_)), order="F")
-        step, first = max(1, _BLOCK_CELLS // max(1, table.n_rows)), self.n_features_in_
-        for at in range(0, len(self.parts_), step):
-            stop = min(at + step, len(self.parts_))
-            values[:, at:stop] = table.numbers(np.arange(first + at, first + stop)).T
-        return values
+        check_is_fitted(self, "terms_")
+        return _sums(new_table(self, X), self.terms_)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as ``"a + b"``."""
-        check_is_fitted(self, "parts_")
-        return np.asarray(sum_names(self._names, self.parts_), dtype=object)
+        check_is_fitted(self, "terms_")
+        return np.asarray(sum_names(self._names, self.terms_), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -168,86 +179,22 @@ def _combinations(n: int, order: int) -> np.ndarray:
     return np.fromiter(combinations(range(n), order), dtype=np.dtype((np.int64, order)))
 
 
-class SummedTable(Table):
-    """A table with sums of its columns as further columns of numbers; a sum is missing if a term is.
-
-    Parameters
-    ----------
-    base : Table
-    sums : int array, shape (n_sums, n_terms)
-        Positions of the columns that are added up.
-    """
-
-    def __init__(self, base: Table, sums: np.ndarray) -> None:
-        self._base, self.sums = base, sums
-        self.names = (*base.names, *sum_names(base.names, sums))
-        self.named = base.named
-        self.n_rows = base.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        return len(self.names)
-
-    def column(self, i: int) -> Column:
-        i = range(self.n_columns)[i]
-        if i < self._base.n_columns:
-            return self._base.column(i)
-        return Column(self.names[i], self.numbers(np.array([i]))[0])
-
-    def kinds(self) -> list[Kind]:
-        of_sums: list[Kind] = ["numeric"] * len(self.sums)
-        return self._base.kinds() + of_sums
-
-    def types(self) -> list[str]:
-        return self._base.types() + ["number"] * len(self.sums)
-
-    def numbers(self, positions: np.ndarray) -> np.ndarray:
-        n_base = self._base.n_columns
-        own = positions[positions < n_base]
-        if own.size == positions.size:
-            return self._base.numbers(positions)
-        terms, at = self.terms
-        parts = at[self.sums[positions[own.size :] - n_base]]
-        values = terms[parts[:, 0]]
-        with np.errstate(over="ignore"):
-            for k in range(1, parts.shape[1]):
-                values += terms[parts[:, k]]
-        for k in np.flatnonzero(np.isinf(values).any(axis=1)).tolist():
-            Column(self.names[int(positions[own.size + k])], values[k]).refuse_infinite(values[k])
-        return np.concatenate([self._base.numbers(own), values]) if own.size else values
-
-    @cached_property
-    def terms(self) -> tuple[np.ndarray, np.ndarray]:
-        """The columns that sums are made of, (n_terms, n_rows), and where each column of the table is among them."""
-        used = np.unique(self.sums)
-        at = np.zeros(self._base.n_columns, dtype=np.int64)
-        at[used] = np.arange(used.size)
-        terms = np.empty((used.size, self.n_rows))
-        for k, i in enumerate(used.tolist()):
-            column = self._base.column(i)
-            terms[k] = column.read_numbers("number", [])[0]  # text that is no number is missing
-            column.refuse_infinite(terms[k])
-        return terms, at
-
-    def select(self, positions: Sequence[int]) -> Table:
-        if max(positions, default=-1) < self._base.n_columns:
-            return self._base.select(positions)
-        return super().select(positions)
-
-    def take(self, rows: Any) -> Table:
-        return SummedTable(self._base.take(rows), self.sums)
-
-    def read_once(self) -> Table:
-        return SummedTable(self._base.read_once(), self.sums)
-
-
-def with_sums(table: Table, sums: np.ndarray) -> Table:
-    """The table with these sums, if there are any."""
-    return SummedTable(table, sums) if len(sums) else table
+def _sums(table: Table, terms: np.ndarray) -> np.ndarray:
+    """Return the sums of the columns at these positions, (n_rows, n_sums); a sum is missing if a term is."""
+    values = np.zeros((table.n_rows, len(terms)), order="F")
+    known: dict[int, np.ndarray] = {}
+    for k, positions in enumerate(terms.tolist()):
+        for i in positions:
+            if i not in known:
+                column = table.column(i)
+                known[i] = column.read_numbers("number", [])[0]  # text that is no number is missing
+                column.refuse_infinite(known[i])
+            values[:, k] += known[i]
+    return values
 
 
 def sum_names(names: Sequence[str], parts: np.ndarray) -> list[str]:
-    """Names such as ``"a + b"`` of sums of the columns at these positions, different from those of the columns."""
+    """Return names such as ``"a + b"`` for sums of the columns at these positions, all different."""
     taken = set(names)
     made = []
     for positions in parts.tolist():
@@ -258,3 +205,43 @@ def sum_names(names: Sequence[str], parts: np.ndarray) -> list[str]:
         taken.add(name)
         made.append(name)
     return made
+
+
+class SumsNB(ClassifierMixin, BaseEstimator):
+    """A classifier of the columns of a table and of random sums of them.
+
+    Parameters
+    ----------
+    estimator : classifier, such as `SelectiveNB`
+    sums : RandomSums
+
+    Attributes
+    ----------
+    sums_, estimator_ : the fitted sums, and the classifier fitted to the table with them.
+    """
+
+    def __init__(self, estimator: Any, sums: RandomSums) -> None:
+        self.estimator = estimator
+        self.sums = sums
+
+    def fit(self, X: pl.DataFrame, y: Any) -> Self:
+        """Draw the sums, and fit the classifier to the table with them."""
+        self.sums_ = clone(self.sums).fit(X, y)
+        self.estimator_ = clone(self.estimator).fit(self._with_sums(X), y)
+        self.classes_, self.n_features_selected_ = self.estimator_.classes_, self.estimator_.n_features_selected_
+        return self
+
+    def predict_log_proba(self, X: pl.DataFrame) -> np.ndarray:
+        """Log probabilities of the classes, shape (n_rows, n_classes)."""
+        return self.estimator_.predict_log_proba(self._with_sums(X))
+
+    def predict_proba(self, X: pl.DataFrame) -> np.ndarray:
+        """Probabilities of the classes, shape (n_rows, n_classes)."""
+        return self.estimator_.predict_proba(self._with_sums(X))
+
+    def predict(self, X: pl.DataFrame) -> np.ndarray:
+        """The most probable class of each row."""
+        return self.estimator_.predict(self._with_sums(X))
+
+    def _with_sums(self, X: pl.DataFrame) -> pl.DataFrame:
+        return X.hstack(pl.DataFrame(self.sums_.transform(X), schema=list(self.sums_.get_feature_names_out())))
