@@ -156,6 +156,7 @@ EVALUATIONS = ["train", "holdout", "loo", 2, np.int64(3)]
 VALUES: dict[str, list[Any]] = {
     "alpha": [None, 0, 0.25],
     "calibrate": [True, False, "auto", "weights", "levels", "cells", np.str_("cells"), np.True_, np.False_],
+    "constant_columns": FLAGS,
     "count": ["distinct", "evaluations", np.str_("evaluations")],
     "dependence": MEASURES,
     "diagonal": FLAGS,
@@ -212,6 +213,7 @@ VALUES: dict[str, list[Any]] = {
     "tol": [0.0, 1e-3, np.float64(1e-5), math.inf],
     "unseen": ["ignore"],
     "until_best": FLAGS,
+    "until_decay": FLAGS,
     "validation_size": [0.3, 0.55],
     "verbose": [0, False, np.int64(0)],
 }

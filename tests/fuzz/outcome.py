@@ -17,8 +17,9 @@ from types import TracebackType
 import sklearn
 
 import bayesieve
+import bayesieve_lab
 
-OURS = Path(bayesieve.__file__).parent
+OURS = tuple(Path(str(package.__file__)).parent for package in (bayesieve, bayesieve_lab))
 CHECKS = Path(sklearn.__file__).parent
 _FUZZ = Path(__file__).parent
 _RAISE = dis.opmap["RAISE_VARARGS"]
@@ -66,7 +67,7 @@ def _on_purpose(trace: TracebackType | None) -> bool:
     last = _frames(trace)[-1]
     code = last.tb_frame.f_code
     path = Path(code.co_filename)
-    return path.is_relative_to(OURS) | path.is_relative_to(CHECKS) and code.co_code[last.tb_lasti] == _RAISE
+    return any(map(path.is_relative_to, (*OURS, CHECKS))) and code.co_code[last.tb_lasti] == _RAISE
 
 
 def _frames(trace: TracebackType | None) -> list[TracebackType]:
@@ -84,9 +85,9 @@ def place(error: BaseException) -> str:
         code = frame.tb_frame.f_code
         path = Path(code.co_filename)
         if not path.is_relative_to(_FUZZ):
-            ours = path.is_relative_to(OURS)
-            name = path.relative_to(OURS).as_posix() if ours else "/".join(path.parts[-2:])
-            places.append((ours, f"{name}:{code.co_name}"))
+            folder = next(filter(path.is_relative_to, OURS), None)
+            name = "/".join(path.parts[-2:]) if folder is None else path.relative_to(folder).as_posix()
+            places.append((folder is not None, f"{name}:{code.co_name}"))
     ours = [name for is_ours, name in places if is_ours]
     where = ours[-1] if ours else "outside bayesieve"
     return where if not places or places[-1][0] else f"{where} -> {places[-1][1]}"
