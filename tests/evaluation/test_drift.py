@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, drift, evaluate, load
+from bayesieve import IndicatorEncoder, SelectiveNB, drift, evaluate, load
 from bayesieve.evaluation.drift import calibration_p_value, population_stability
 
 
