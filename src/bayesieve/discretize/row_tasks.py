@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ def block_slices(n_rows: int) -> list[slice]:
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Rows of a scan that one task reads; they begin with a block and hold whole blocks, but for the last one.
+    """Rows of a scan that one task reads: a block, or a part of it.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class Reading:
     labels: LabelReader | None = None
     n_jobs: int | None = 1
 
-    def rows(self, chunk: RowChunk) -> tuple[pl.DataFrame, KnownRows, Callable[[int], int]]:
-        """Read the rows of a chunk whose target is known: their columns, their classes and weights, and a function
-        that gives the number in the scan of one of them.
+    def rows(self, chunk: RowChunk) -> tuple[Table, BlockRows, pl.DataFrame]:
+        """Read the rows of a chunk whose target is known: their columns, their classes and weights, and the rows as a
+        dataframe.
         """
         import polars as pl
 
@@ -80,19 +80,15 @@ class Reading:
             _check_visible(chunk.files)
             frame = read_rows(chunk.files, {**self.schema, **self.labels.schema})
             known = self.labels.read(frame)
-        frame, mask = frame[list(self.schema)], known.mask
-        if mask is None:
-            return frame, known, lambda row: chunk.first + row
-        return frame.filter(pl.Series(mask)), known, lambda row: chunk.first + int(np.flatnonzero(mask)[row])
+        frame = frame[list(self.schema)]
+        frame = frame if known.mask is None else frame.filter(pl.Series(known.mask))
+        table = table_of_frame(frame, self.kinds, partial(_row_in_scan, chunk.first, known.mask))
+        return table, BlockRows(known.classes, self.n_classes, known.weights), frame
 
-    def blocks(self, chunk: RowChunk) -> Iterator[tuple[Table, BlockRows, pl.DataFrame]]:
-        """Yield the columns of each block of a chunk, its classes and weights, and its rows as a dataframe."""
-        frame, known, number = self.rows(chunk)
-        for block in block_slices(frame.height):
-            rows = frame[block]
-            table = table_of_frame(rows, self.kinds, partial(_offset, number, block.start))
-            weights = None if known.weights is None else known.weights[block]
-            yield table, BlockRows(known.classes[block], self.n_classes, weights), rows
+
+def _row_in_scan(first: int, mask: np.ndarray | None, row: int) -> int:
+    """Return the number in the scan of a row of a chunk that begins at row ``first``."""
+    return first + (row if mask is None else int(np.flatnonzero(mask)[row]))
 
 
 def _check_visible(files: Sequence[FileRows]) -> None:
@@ -111,17 +107,13 @@ def _check_visible(files: Sequence[FileRows]) -> None:
             )
 
 
-def _offset(number: Callable[[int], int], first: int, row: int) -> int:
-    return number(first + row)
-
-
 @dataclass(frozen=True)
 class CountTask:
-    """Count the values of columns in each block of a chunk, and hash its rows.
+    """Count the values of columns of a chunk, and hash its rows.
 
     Attributes
     ----------
-    count, options : ``count(column, rows, option)`` counts a block of a column.
+    count, options : ``count(column, rows, option)`` counts the values of a column.
     hashes : whether to hash the rows.
     """
 
@@ -132,18 +124,16 @@ class CountTask:
     hashes: bool
 
 
-def count_rows(task: CountTask) -> tuple[list[list[Any]], np.ndarray | None]:
-    """Return the counts of each column of each block, and the hashes of all rows."""
-    counted, hashes = [], []
-    for table, rows, _ in task.reading.blocks(task.chunk):
+def count_rows(task: CountTask) -> tuple[list[Any], np.ndarray | None]:
+    """Return the counts of each column, and the hashes of the rows."""
+    table, rows, _ = task.reading.rows(task.chunk)
+    n_jobs = task.reading.n_jobs
 
-        def count(at: int, table: Table = table, rows: BlockRows = rows) -> Any:
-            return task.count(table.column(at), rows, task.options[at])
+    def count(at: int) -> Any:
+        return task.count(table.column(at), rows, task.options[at])
 
-        counted.append(map_in_threads(count, range(len(task.options)), task.reading.n_jobs))
-        if task.hashes:
-            hashes.append(fingerprints(table, task.reading.n_jobs))
-    return counted, np.concatenate(hashes) if hashes else None
+    counts = map_in_threads(count, range(len(task.options)), n_jobs)
+    return counts, fingerprints(table, n_jobs) if task.hashes else None
 
 
 @dataclass(frozen=True)
@@ -164,18 +154,8 @@ class CodeTask:
 
 def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
     """Return the codes of each column, one, two or four bytes a row, and the rows of the sample as a dataframe."""
-    import polars as pl
-
-    codes: list[list[np.ndarray]] = []
-    sample, begin = [], 0
-    for table, _, rows in task.reading.blocks(task.chunk):
-
-        def code(at: int, table: Table = table) -> np.ndarray:
-            return task.levels[at].code(table.column(at))
-
-        codes.append(map_in_threads(code, range(len(task.levels)), task.reading.n_jobs))
-        if task.sample is not None:
-            first, last = np.searchsorted(task.sample, (begin, begin + rows.height))
-            sample.append(rows[task.sample[first:last] - begin])
-        begin += rows.height
-    return [np.concatenate(own) for own in zip(*codes, strict=True)], pl.concat(sample) if sample else None
+    table, _, rows = task.reading.rows(task.chunk)
+    codes = map_in_threads(
+        lambda at: task.levels[at].code(table.column(at)), range(table.n_columns), task.reading.n_jobs
+    )
+    return codes, None if task.sample is None else rows[task.sample]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,9 +98,8 @@ class ScannedBlocks:
         steps = self._steps(positions, options)
         with self._pass("counts", steps, count_rows, map(task, steps)) as results:
             for step, (counted, hashed) in results:
-                for of_block in counted:
-                    for at, part in zip(step.columns, of_block, strict=True):
-                        sums[at].push(part)
+                for at, part in zip(step.columns, counted, strict=True):
+                    sums[at].push(part)
                 if hashes is not None:  # the hash of a row is a sum over its columns
                     into = RowScatter(self._runs, step.rows)
                     (into.add if step.columns.start else into.put)(hashed, hashes)
@@ -155,14 +155,11 @@ class ScannedBlocks:
                 first = at
         steps = []
         for columns in groups:
-            width = sum(widths[columns.start : columns.stop])
             n_rows = rows_of_part[columns.start]  # of a column of long texts, which is alone, or of a block
             starts = _block_starts(self.table.known, self.table.source.n_rows, n_rows)
-            at_once = max(1, int(cells / (n_rows * width))) if self._executor is not None else 1
-            for begin in range(0, len(starts) - 1, at_once):
-                end = min(begin + at_once, len(starts) - 1)
-                rows = slice(begin * n_rows, min(end * n_rows, self.table.n_rows))
-                steps.append(_Step(columns, rows, int(starts[begin]), int(starts[end] - starts[begin])))
+            for number, (begin, end) in enumerate(pairwise(starts.tolist())):
+                rows = slice(number * n_rows, min((number + 1) * n_rows, self.table.n_rows))
+                steps.append(_Step(columns, rows, begin, end - begin))
         return steps
 
     def _reading(self, step: _Step, positions: Sequence[int]) -> tuple[RowChunk, Reading]:
