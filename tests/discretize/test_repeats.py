@@ -136,6 +136,17 @@ def test_a_table_repeated_is_the_table() -> None:
         np.testing.assert_array_equal(one.cut_points, other.cut_points)
 
 
+@pytest.mark.parametrize("times", TIMES)
+def test_rounded_numbers_show_copies_together(times: str) -> None:
+    rng = np.random.default_rng(8)
+    X, y = np.round(rng.normal(size=(N, 8)), 1), rng.integers(0, 2, N)
+    rows = np.repeat(np.arange(N), TIMES[times])
+    repeats = repeats_of(X[rows], y[rows])
+    assert repeats.n_repeated == rows.size - N
+    assert len(repeats.columns) > 1
+    assert repeats_of(X, y) is None
+
+
 def natural(name: str) -> tuple[Any, np.ndarray]:
     rng, n = np.random.default_rng(3), 3000
     y = rng.integers(0, 2, n)
@@ -146,6 +157,13 @@ def natural(name: str) -> tuple[Any, np.ndarray]:
         "rounded": np.round(rng.normal(size=(n, 1)) + y[:, None], 2),
         "prices": prices[rng.integers(0, 300, n), None],
         "repeated measures": np.repeat(rng.normal(size=(n // 4, 3)), 4, axis=0),
+        "named rows": pl.DataFrame(
+            {
+                "name": [f"row {i}" for i in rng.permutation(n)],
+                "age": rng.poisson(40 + y),
+                "children": rng.poisson(1, n),
+            }
+        ),
         "zeros": np.where(rng.random((n, 1)) < 0.4, 0.0, rng.exponential(size=(n, 1))),
         "categories": pl.DataFrame({"color": rng.choice(["red", "blue"], n), "size": rng.choice(["s", "m", "l"], n)}),
         "numbers": rng.normal(size=(n, 3)),
@@ -155,7 +173,17 @@ def natural(name: str) -> tuple[Any, np.ndarray]:
 
 @pytest.mark.parametrize(
     "name",
-    ["indicators", "whole numbers", "rounded", "prices", "repeated measures", "zeros", "categories", "numbers"],
+    [
+        "indicators",
+        "whole numbers",
+        "rounded",
+        "prices",
+        "repeated measures",
+        "zeros",
+        "categories",
+        "numbers",
+        "named rows",
+    ],
 )
 def test_rows_that_are_equal_by_chance_are_no_copies(name: str) -> None:
     X, y = natural(name)

@@ -30,6 +30,7 @@ _MOST_DIFFERENT = 0.3  # pairs of copies whose classes differ, for each one that
 _MOST_OF_ONE_ROW = 5  # copies that count in these sums
 _DENSE = 0.5  # gaps between neighbouring values that are about the smallest gap, in a column of few possible values
 _GLANCE_COLUMNS, _GLANCE_ROWS = 64, 1000
+_MOST_NEARLY_EQUAL = 0.02  # distinct rows that are equal in all columns but one
 _TOGETHER = 1.05  # distinct pairs of values of two columns that were copied together, for each value of one
 _MOST_OF_ONE_VALUE = 0.1  # rows with one value; a value of more rows, such as 0, is no single measurement
 _HASHED_ROWS = 1 << 18  # of a scan, in which equal rows are looked for
@@ -131,13 +132,13 @@ def find_repeats(
     """
     rows = None if weights is None else np.flatnonzero(weights > 0)
     sample, at = _sample(table, rows)
-    possible, kinds = _possible_identifiers(table, sample), table.kinds()
+    possible = _possible_identifiers(table, sample)
     if row_hashes is not None:
         hashes = _chosen(row_hashes, rows)
         if _n_equal(_without(hashes, table, possible, rows, n_jobs)) >= _FEWEST_COPIED:
             identifiers = _identifiers(table, possible, sample, at)
             hashes = _without(hashes, table, identifiers, rows, n_jobs)
-            others = [i for i, kind in enumerate(kinds) if kind == "numeric" and i not in identifiers]
+            others = [i for i in range(table.n_columns) if i not in identifiers]
             found = _equal_rows(table, target, weights, rows, hashes, others)
             if found is not None:
                 return found
@@ -156,7 +157,7 @@ def _equal_rows(
     hashes: np.ndarray,
     columns: Sequence[int],
 ) -> Repeats | None:
-    """Rows that are equal in all columns, if one of these numeric ``columns`` shows that they are copies."""
+    """Rows that are equal in these columns, all but identifiers, if numbers show that they are copies."""
     if _n_equal(hashes) < _FEWEST_COPIED:
         return None
     classes = _chosen(target.codes, rows)
@@ -164,13 +165,44 @@ def _equal_rows(
     cells = group.astype(np.int64) * target.n_classes + classes
     counts = np.bincount(cells, minlength=first.size * target.n_classes).reshape(first.size, -1)
     first = first if rows is None else rows[first]
-    for i in columns:
-        if are_copies(table.select([i]).take(first).column(0).numbers(), counts):
-            own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows))
-            n_repeated = int(own.size - np.count_nonzero(own))
-            all_weights, groups = _spread(own, rows, table.n_rows), _spread(group, rows, table.n_rows)
-            return Repeats(all_weights, own.size, n_repeated, (table.names[i],), True, groups)
-    return None
+    shown_by = _columns_of_copies(table.select(columns).take(first), counts)
+    if not shown_by:
+        return None
+    own = weights_of_distinct(cells, classes, None if weights is None else _chosen(weights, rows))
+    n_repeated = int(own.size - np.count_nonzero(own))
+    all_weights, groups = _spread(own, rows, table.n_rows), _spread(group, rows, table.n_rows)
+    return Repeats(all_weights, own.size, n_repeated, shown_by, True, groups)
+
+
+def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
+    """Names of numeric columns that show that rows are copies; none if they may be equal by chance.
+
+    Parameters
+    ----------
+    distinct : the distinct rows, without identifiers.
+    counts : (n_distinct, n_classes) number of rows.
+    """
+    together = []
+    for i in (i for i, kind in enumerate(distinct.kinds()) if kind == "numeric"):
+        values = distinct.column(i).numbers()
+        if are_copies(values, counts):
+            return (distinct.names[i],)
+        order = np.argsort(values, kind="stable")
+        ranks = np.full(values.size, np.nan)
+        ranks[order] = np.where(np.isnan(values[order]), np.nan, np.arange(values.size))
+        if np.unique(values).size > _FEWEST_VALUES and are_copies(ranks, counts):
+            together.append(i)
+    # Rounded numbers tell rows apart together: by chance, rows would be equal in all columns but one more often.
+    return tuple(distinct.names[i] for i in together) if together and _stand_apart(distinct) else ()
+
+
+def _stand_apart(distinct: Table) -> bool:
+    """Return whether hardly any distinct rows become equal if one of the columns is left out."""
+    hashes = fingerprints(distinct)
+    for i in range(distinct.n_columns):
+        if _n_equal(hashes - fingerprints(distinct.select([i]))) > _MOST_NEARLY_EQUAL * hashes.size:
+            return False
+    return True
 
 
 def _joined_rows(
