@@ -133,7 +133,7 @@ def test_roles_are_names_of_columns(tmp_path: Path) -> None:
         SelectiveNB().fit(table, "payed")
     with pytest.raises(ValueError, match="sample_weight must be the name of a column of the scanned table, got list"):
         SelectiveNB().fit(table, "paid", sample_weight=[1.0] * 100)
-    with pytest.raises(ValueError, match="y must be the name"):
+    with pytest.raises(ValueError, match="requires y to be passed"):
         SelectiveNB().fit(table)
 
 

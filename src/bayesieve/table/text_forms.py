@@ -54,9 +54,10 @@ def form_of(texts: Sequence[str]) -> TextForm | None:
     order.add(values)
     dates = moments(order.to_iso(values, default=True)).is_not_null()
     for kind, fits in (("number", numbers), ("formatted number", formatted), ("date", dates)):
-        others = values.filter(~fits).to_list()
-        is_odd = bool(others) or kind == "formatted number" or (kind == "date" and not order.is_clear)
-        if is_odd and len(values) >= _FEWEST[kind] and len(others) <= _MOST_OTHERS * len(values):
+        n_others = int((~fits).sum())
+        is_odd = n_others > 0 or kind == "formatted number" or (kind == "date" and not order.is_clear)
+        if is_odd and len(values) >= _FEWEST[kind] and n_others <= _MOST_OTHERS * len(values):
+            others = values.filter(~fits).to_list()
             known = values.filter(fits & ~numbers if kind == "formatted number" else fits)
             is_ordered = kind != "date" or order.is_clear
             return TextForm(kind, known[0], others, len(values), is_ordered)  # type: ignore[arg-type]
