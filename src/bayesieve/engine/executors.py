@@ -36,6 +36,11 @@ class Traffic:
     sent: int = 0
     received: int = 0
 
+    def add(self, *, sent: int = 0, received: int = 0) -> None:
+        """Count more bytes."""
+        self.sent += sent
+        self.received += received
+
 
 def executor_of(engine: Any) -> Executor | None:
     """Return the executor that the option ``engine`` stands for, or None for other values.
@@ -104,11 +109,11 @@ def map_chunks(
             for chunk in islice(chunks, max(0, most - len(pending))):
                 task = pickle.dumps((function, chunk), protocol=5)
                 pending.append(executor.submit(run_task, _versions(), task))
-                traffic.sent += len(task)
+                traffic.add(sent=len(task))
             if not pending:
                 return
             data = _result_of(pending.popleft(), clock)
-            traffic.received += len(data)
+            traffic.add(received=len(data))
             largest = max(largest, len(data))
             yield pickle.loads(data)
     finally:  # an error, Ctrl-C, the end of the time, or a caller that has enough
