@@ -280,3 +280,28 @@ def test_distinct_numbers_of_all_columns_take_no_more_than_the_limit(tmp_path: P
     columns = {f"x{k}": rng.normal(size=60_000).astype(np.float32) + y * (k < 2) for k in range(100)}
     pl.DataFrame({**columns, "y": y}).write_parquet(tmp_path / "rows.parquet")
     assert exit_code(fit_within, "512MiB", tmp_path / "rows.parquet") == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_rows_give_the_same_model_to_the_bit(tmp_path: Path) -> None:
+    """Whatever the source, its files and row groups, and the memory limit; with fractional weights."""
+    frame = claims(700).with_columns(weight=np.random.default_rng(0).random(700).round(3))
+    frame = frame.drop("noise", "day").with_columns(
+        pl.col("paid").replace("yes", "y").replace("no", "n")
+    )  # CSV has no types
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=64)
+    frame.write_csv(tmp_path / "rows.csv")
+    frame.write_ipc(tmp_path / "rows.arrow", record_batch_size=100)
+    (tmp_path / "parts").mkdir()
+    for i, first in enumerate((0, 13, 400)):
+        frame[first : (13, 400, 700)[i]].write_parquet(tmp_path / f"parts/{i}.parquet")
+    duckdb = pytest.importorskip("duckdb")
+    sources = [tmp_path / "rows.parquet", tmp_path / "rows.csv", tmp_path / "rows.arrow", tmp_path / "parts"]
+    X, expected = frame.drop("paid", "weight"), None
+    for source in (*sources, frame, frame.lazy(), duckdb.read_parquet(f"{tmp_path}/rows.parquet")):
+        for limit in (None, "600MiB") if source is sources[0] else (None,):
+            model = SelectiveNB("map", calibrate=False, memory_limit=limit)
+            model.fit(bayesieve.scan(source), "paid", sample_weight="weight")
+            found = model.predict_joint_log_proba(X)
+            expected = found if expected is None else expected
+            np.testing.assert_array_equal(found, expected)
