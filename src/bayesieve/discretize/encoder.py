@@ -199,8 +199,10 @@ class TableEncoder(TableCoder):
             fit.n_kept = max(fit.n_kept, rows_kept(table.n_columns, target.n_classes))
         levels, codes = fit.code()
         self.scan_cautions_ = fit.cautions if repeats is None else [repeats.caution, *fit.cautions]
-        fit.coders = [for_other_rows(own, levels, i, table.names[i] in fit.learnt) for i, own in enumerate(coders)]
-        self.rules_ = None if self.rules_ is None else self.rules_.as_learnt(fit.learnt)
+        if self.rules_ is not None:
+            is_learnt = [name in fit.learnt for name in table.names]
+            fit.coders = [for_other_rows(coder, levels, i, is_learnt[i]) for i, coder in enumerate(coders)]
+            self.rules_ = self.rules_.as_learnt(fit.learnt)
         self.marks_ = fit.marked
         self._remember(levels, target.classes)
         in_order = table.by_class(rows.runs) if isinstance(table, ScannedTable) and rows.runs is not None else table
