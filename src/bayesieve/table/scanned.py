@@ -20,18 +20,16 @@ if TYPE_CHECKING:
 
 _MOST_CLASSES = 1 << 16
 _BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
-_BLOCK_COPIES = 8  # blocks that would fit in the memory for reading: a block, what it is put together of, and sorted
 
 
 @dataclass
 class _Kept:
     """Sample that the views of one scanned table share: the positions of its ``rows``, and the ``frame`` that holds
-    them once it is read; and how many values of the table are read at a time.
+    them once it is read.
     """
 
     rows: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     frame: pl.DataFrame | None = None
-    block_cells: int = _BLOCK_CELLS
 
 
 class ScannedTable(Table):
@@ -73,11 +71,7 @@ class ScannedTable(Table):
     def block_rows(self) -> int:
         """Rows of a block: fewer of wide tables and of long texts."""
         n_cells = self.n_columns + sum(self.source.text_bytes.values()) / 8
-        return max(1 << 12, min(1 << 18, int(self._kept.block_cells / max(1.0, n_cells))))
-
-    def read_within(self, n_bytes: int) -> None:
-        """Read blocks so small that reading takes no more memory than this."""
-        self._kept.block_cells = min(_BLOCK_CELLS, n_bytes // (8 * _BLOCK_COPIES))
+        return max(1 << 12, min(1 << 18, int(_BLOCK_CELLS / max(1.0, n_cells))))
 
     def blocks(self) -> Iterator[tuple[slice, Table]]:
         """Yield the rows of the source, in its order, in blocks: their positions among all, and their values."""
