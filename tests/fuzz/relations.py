@@ -202,7 +202,7 @@ def _lazy_frame(example: Example, rng: Rng) -> Example:
 
 def _in_few_values(example: Example) -> Example:
     """Rows that are often equal by chance."""
-    return _numbers(example, lambda s: s.round())
+    return _numbers(example, lambda s: (s / 4.0).round())
 
 
 def _with_measurement(example: Example) -> Example:
