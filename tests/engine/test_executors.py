@@ -8,7 +8,7 @@ import pickle
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -135,21 +135,38 @@ def test_a_lost_worker_is_one_sentence() -> None:
         list(map_chunks(pool, dies, range(3)))
 
 
-def test_errors_of_a_lost_worker_are_known_by_name() -> None:
-    class KilledWorker(Exception):
-        pass
+class Losing(Executor):
+    """Loses every task, or refuses it."""
 
-    def killed(chunk: int) -> None:
-        raise KilledWorker
+    def __init__(self, error: Exception, *, refuses: bool = False) -> None:
+        self.error, self.refuses = error, refuses
 
-    future: Future[bytes] = Future()
-    future.set_exception(KilledWorker())
-    with pytest.raises(RuntimeError, match="ended before its rows were read"):
-        executors._result_of(future, None)
-    other: Future[bytes] = Future()
-    other.set_exception(ModuleNotFoundError("No module named 'bayesieve'", name="bayesieve"))
-    with pytest.raises(RuntimeError, match="cannot import bayesieve; install bayesieve"):
-        executors._result_of(other, None)
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if self.refuses:
+            raise self.error
+        future: Future[Any] = Future()
+        future.set_exception(self.error)
+        return future
+
+
+class KilledWorker(Exception):
+    """Has the name of the error that Dask raises."""
+
+
+@pytest.mark.parametrize(
+    ("executor", "sentence"),
+    [
+        (Losing(KilledWorker()), "A worker of the executor ended before its rows were read; see its log, give"),
+        (Losing(BrokenExecutor(), refuses=True), "A worker of the executor ended before its rows were read"),
+        (Losing(ModuleNotFoundError("No module", name="bayesieve")), "cannot import bayesieve; install bayesieve"),
+    ],
+)
+def test_lost_workers_are_one_sentence(executor: Executor, sentence: str) -> None:
+    with pytest.raises(RuntimeError, match=sentence):
+        list(map_chunks(executor, text_of, range(3)))
+    other = ModuleNotFoundError("No module named 'mine'", name="mine")
+    with pytest.raises(ModuleNotFoundError):
+        list(map_chunks(Losing(other), text_of, range(3)))
 
 
 def test_engines_that_stand_for_executors() -> None:

@@ -10,8 +10,9 @@ import multiprocessing
 import os
 import pickle
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
@@ -108,11 +109,13 @@ def map_chunks(
             most = max(_FEWEST_PENDING, (room or _ROOM) // largest) if largest else _FEWEST_PENDING
             for chunk in islice(chunks, max(0, most - len(pending))):
                 task = pickle.dumps((function, chunk), protocol=5)
-                pending.append(executor.submit(run_task, _versions(), task))
+                with _lost_workers_in_words():
+                    pending.append(executor.submit(run_task, _versions(), task))
                 traffic.add(sent=len(task))
             if not pending:
                 return
-            data = _result_of(pending.popleft(), clock)
+            with _lost_workers_in_words():
+                data = _result_of(pending.popleft(), clock)
             traffic.add(received=len(data))
             largest = max(largest, len(data))
             yield pickle.loads(data)
@@ -122,11 +125,20 @@ def map_chunks(
 
 
 def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
-    """Wait for the result of a task, with one sentence for workers that are lost."""
+    """Wait for the result of a task."""
     try:
         while not wait([future], timeout=_POLL).done:
             _check_time(clock)
         return future.result()
+    finally:
+        future.cancel()
+
+
+@contextmanager
+def _lost_workers_in_words() -> Iterator[None]:
+    """Turn the errors of executors whose workers are lost, or cannot begin, into a sentence."""
+    try:
+        yield
     except ModuleNotFoundError as error:
         if error.name not in ("bayesieve", "polars"):
             raise
@@ -138,11 +150,9 @@ def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
         if not isinstance(error, (BrokenExecutor, CancelledError)) and type(error).__name__ != "KilledWorker":
             raise
         raise RuntimeError(
-            "A worker of the executor ended before its rows were read; give the workers more memory, or see their logs "
-            "for the reason, and fit again."
+            "A worker of the executor ended before its rows were read; see its log, give the workers more memory, and "
+            "call fit of spawned processes under if __name__ == '__main__' only."
         ) from error
-    finally:
-        future.cancel()
 
 
 def _check_time(clock: Clock | None) -> None:
