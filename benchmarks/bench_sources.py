@@ -38,7 +38,8 @@ def given(source: str, folder: str) -> Any:
 
 def number(table: Any, target: str) -> None:
     """What a fit does before it knows levels: it reads all columns, and counts their values."""
-    from bayesieve.discretize.row_blocks import CountedColumns, ScannedBlocks
+    from bayesieve.discretize.row_blocks import CountedColumns
+    from bayesieve.discretize.scan_passes import ScannedBlocks
     from bayesieve.engine import Mapped
     from bayesieve.table.scanned import scanned_rows
 
