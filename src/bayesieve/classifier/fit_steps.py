@@ -228,7 +228,7 @@ def open_engine(rows: TrainingRows, engine: Any, memory_limit: Any) -> Engine:
 
 def executor_cautions(engine: Any, rows: TrainingRows, encoder: Any) -> list[Caution]:
     """Return a caution if ``engine`` is an executor that the fit has no use for."""
-    if executor_of(engine) is None or (rows.is_scanned and isinstance(encoder, TableEncoder)):
+    if isinstance(engine, str) or (rows.is_scanned and isinstance(encoder, TableEncoder)):
         return []
     sentence = (
         "The executor given as engine is not used: it reads the rows of files that are coded by a TableEncoder. Pass "
@@ -244,7 +244,10 @@ def coding_options_of(model: SelectiveNB, encoder: Any, selector: CodedSelector,
         options |= {"by_class": not selector._rows_in_order, "verbose": model.verbose}
         if model.monotone:
             options["single"] = tuple(model.monotone)
-        options |= {"clock": Clock(model.max_seconds), "executor": executor_of(model.engine)}
+        options |= {
+            "clock": Clock(model.max_seconds),
+            "executor": None if isinstance(model.engine, str) else executor_of(model.engine),
+        }
         options["rows_kept"] = rows_to_keep
         options["copies_once"] = True  # levels, folds and leave-one-out would take copies for further rows
     return options

@@ -320,9 +320,10 @@ class _EncoderFit:
     def __post_init__(self) -> None:
         self.prints = RowPrints(self.table, self.rows, self.encoder.n_jobs, self.engine)
         # Sums of fractions depend on the blocks, which are then the same in memory and in scans.
-        self.blocks = row_tasks.block_slices(self.table.n_rows)
         if self.order.integral:
             self.blocks = [slice(*b.tolist()) for b in self.engine.blocks(np.array([0, self.table.n_rows]))]
+        else:
+            self.blocks = row_tasks.block_slices(self.table.n_rows)
         self.weighing = None if self.weights is None else np.flatnonzero(self.weights > 0)
 
     def code(self) -> tuple[TableLevels, np.ndarray]:
