@@ -114,7 +114,7 @@ def test_benefits_stay_with_the_model_and_can_be_replaced(succeeds: Run) -> None
         (RULE | {"decisions": ["a", "a"]}, "decisions has a name twice"),
         (RULE | {"class_prior": {"bad": 0.1, "good": 0.8}}, "class_prior does not give every class a positive share"),
         (RULE | {"amount": 3}, "got int - at $.amount"),
-        (RULE | {"amount": "credit_amout"}, "the amount of the benefits; it has 'credit_amount'"),
+        (RULE | {"amount": "credit_amout"}, "the amount of the benefits; did you mean 'credit_amount'"),
         (RULE | {"amount": "purpose"}, "does not hold numbers"),
     ],
 )

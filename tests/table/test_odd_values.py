@@ -142,6 +142,9 @@ RARE_TYPES: dict[str, Any] = {
     "runs of dictionaries": pa.table(
         {"a": pa.RunEndEncodedArray.from_arrays(pa.array([N], pa.int32()), pa.array(["x"]).dictionary_encode())}
     ),
+    "runs of far dates": pa.table(
+        {"a": pa.RunEndEncodedArray.from_arrays(pa.array([N // 2, N], pa.int32()), FAR_DATES[:2])}
+    ),
     "lists of views": pa.table({"a": pa.array([[text] for text in EMPTY_AT], pa.list_(pa.string_view()))}),
     "dictionary": pa.table({"a": pa.array(EMPTY_AT).dictionary_encode()}),
     "dictionary of dates": pa.table({"a": pa.array([dt.date(2020, 1, 1)] * N).dictionary_encode()}),

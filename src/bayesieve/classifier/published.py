@@ -104,7 +104,7 @@ def as_published(name: str) -> SelectiveNB:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> as_published("SNB(MAP)").fit(X, y).selected_features_
-    ['petal width (cm)', 'petal length (cm)']
+    ['petal length (cm)', 'petal width (cm)']
     """
     known = {one.casefold(): one for one in PUBLISHED}
     found = known.get(name.casefold()) if isinstance(name, str) else None

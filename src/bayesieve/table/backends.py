@@ -167,12 +167,21 @@ def with_kernels(column: Any) -> Any:
     if pa.types.is_null(column.type):
         return column.cast(pa.float64())
     if pa.types.is_run_end_encoded(column.type):
-        return with_kernels(pa.chunked_array([pa.array(column.to_pylist(), column.type.value_type)]))
+        # Arrow decodes few types of values, and Python has no dates after the year 9999: take each row's run instead.
+        chunks = [with_kernels(pa.chunked_array([chunk.values])).take(_runs(chunk)) for chunk in column.chunks]
+        parts = [part for chunk in chunks for part in chunk.chunks]
+        return pa.chunked_array(parts) if parts else with_kernels(pa.chunked_array([], column.type.value_type))
     if "_view" in str(column.type):
         import polars as pl
 
         return pa.chunked_array([pl.Series(column).to_arrow(compat_level=pl.CompatLevel.oldest())])
     return column
+
+
+def _runs(chunk: Any) -> np.ndarray:
+    """Return the position of each row's run in a run-end encoded array of Arrow, shape (n_rows,)."""
+    rows = np.arange(chunk.offset, chunk.offset + len(chunk))
+    return np.searchsorted(chunk.run_ends.to_numpy(), rows, side="right")
 
 
 def _to_arrow(column: Any) -> Any:
