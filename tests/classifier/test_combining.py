@@ -255,15 +255,6 @@ def test_rows_of_other_kinds_of_tables() -> None:
     np.testing.assert_array_equal(old.update(X.with_columns(y=y), "y").predict_proba(X), expected)
 
 
-def test_lines_through_levels_without_rows() -> None:
-    from bayesieve.evidence.shapes import slanted
-
-    rows, squares = np.array([1645.0, 822.0, 548.0, 0.0, 0.0, 0.0, 0.0]), np.arange(7.0)[:, None] ** 2
-    direction, _ = slanted(np.arange(7), rows, 0, squares * [[0.5, -0.5]])
-    assert np.isfinite(direction).all()
-    assert not direction[3:].any()
-
-
 def test_errors() -> None:
     X, y = rows()
     first = sites()[0]

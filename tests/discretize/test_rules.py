@@ -18,7 +18,6 @@ import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
 from bayesieve.discretize.ruled_coders import _joined_levels
 from bayesieve.discretize.rules import LevelRule, TableRules
-from bayesieve.evidence.shapes import slanted
 from bayesieve.table.columns import WithSpecial
 from bayesieve.table.yaml_files import read_yaml
 
@@ -182,13 +181,6 @@ def test_what_rules_ask_beyond_levels_survives_the_file(pairs: int, tmp_path: Pa
     assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
     again.save(tmp_path / "model.json")
     assert bayesieve.load(tmp_path / "model.json").levels_to_yaml() == text
-
-
-def test_levels_without_rows_side_by_side_have_middles_apart() -> None:
-    counted = np.array([[0.1, -0.1], [0.1, -0.1], [-0.3, 0.3], [0.0, 0.0], [0.2, -0.2]])
-    for n in 2.0 ** np.arange(-3, 20):  # in which the tiniest weight is lost in rounding
-        slant, _ = slanted(np.array([0, 0, 1, 2, 3]), np.array([n / 3, n - n / 3, 0.0, 0.0, 0.0]), 0, counted)
-        assert np.isfinite(slant).all()
 
 
 def test_missing_dates_join_the_level_of_a_date() -> None:

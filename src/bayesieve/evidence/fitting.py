@@ -16,9 +16,10 @@ from bayesieve.discretize.recoding import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.evidence.choosing import CURVATURE_ROWS, Surface, SurfacePart, find_surfaces, worth_keeping
+from bayesieve.evidence.inclusion import inclusion_probabilities, marginal_log_bayes
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
-from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, most_directions, shapes_within
+from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, lines_between_levels, most_directions, shapes_within
 from bayesieve.evidence.solver import FEW_ROWS, EvidenceProblem, Solution, Uncertainty, solve
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import warn_caller
@@ -36,6 +37,7 @@ _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these r
 _SPREAD = 0.84  # of errors: deviations of most features are smaller than their prior expects
 _DIGITS = 4  # of errors that features share, in nats
 _DIGITS_OF_WEIGHTS = 9
+_LEAST_PROBABILITY = 0.5  # of a feature that stays to matter
 _FEWEST_ROWS = 500  # that show which features are worth keeping
 
 
@@ -171,8 +173,9 @@ def fit_evidence(
         fit = _JointFit(_terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor)
         fit, solution = _solved(fit, levels, calibration.every, options, clock)
         weights, factor = fit.weights, fit.factor
-        fitted, moved, intercept_factors = _evidence_of(fit, solution, levels, counts)
-        intercept, levels = intercept + moved, _with_surfaces(levels, fitted)
+        if fit.terms or fit.surfaces:
+            fitted, moved, intercept_factors = _evidence_of(fit, solution, levels, counts)
+            intercept, levels = intercept + moved, _with_surfaces(levels, fitted)
         if not solution.complete:
             _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
     for k, sign in options.signs.items():
@@ -291,14 +294,6 @@ class _Term:
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
         return replace(self, weight=weight, shape=shape)
 
-    def rising(self, sign: int, levels: FeatureLevels, logs: np.ndarray) -> _Term:
-        """The same term with evidence that must not fall from the first of its cells to the last, in the order of
-        ``sign``; ``logs`` : log P(level | class) of its ``levels``.
-        """
-        counted = merged_evidence(logs, rising_cells(levels, sign))[self.of_level]
-        shape = replace(self.shape, rising=rising_cells(self.cells or levels, sign))
-        return replace(self, counted=counted, correction=counted - self.counted, shape=shape).weighted(self.weight)
-
 
 @dataclass(frozen=True, eq=False)
 class _JointFit:
@@ -412,11 +407,20 @@ def _terms(
     for k, own in zip(features.tolist(), codes, strict=True):
         line = coarser_codes(cells[k], levels[k]) if k in cells else np.arange(coded.n_levels[k])
         seen, fixed = _counts(own, line.size, rows).sum(axis=1), Shape.fixed(line.size)
-        counted, again = logs[k][line], k in learnt_again
-        terms.append(_Term(k, float(weights[k]), cells.get(k), line, own, seen, counted, again, fixed))
-    terms = [replace(term, shape=shape) for term, shape in zip(terms, _shapes(terms, coded.n_classes), strict=True)]
-    signs = options.signs
-    return [t.rising(signs[t.feature], levels[t.feature], logs[t.feature]) if t.feature in signs else t for t in terms]
+        sign, again = options.signs.get(k, 0), k in learnt_again
+        logs_of_levels = merged_evidence(logs[k], rising_cells(levels[k], sign)) if sign else logs[k]
+        counted = logs_of_levels[line]
+        if k in cells and cells[k].kind == "numeric":
+            counted = lines_between_levels(line, seen, cells[k].n_apart, counted)
+        correction = counted - logs[k][line] if sign or k in cells else None
+        terms.append(_Term(k, float(weights[k]), cells.get(k), line, own, seen, counted, again, fixed, correction))
+    shapes = _shapes(terms, coded.n_classes)
+    for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        sign = options.signs.get(term.feature, 0)
+        if sign:
+            shape = replace(shape, rising=rising_cells(term.cells or levels[term.feature], sign))
+        terms[i] = replace(term, shape=shape).weighted(term.weight)
+    return terms
 
 
 def _cells(
@@ -450,7 +454,7 @@ def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
         if term.cells is None:
             return Shape.fixed(term.n_cells) if term.learnt_again else Shape.free(term.n_cells)
         if term.cells.kind == "numeric":
-            return Shape.of_curve(term.of_level, term.rows, term.cells.n_apart, term.counted)
+            return Shape.of_curve(term.rows, term.cells.n_apart)
         return Shape.of_values(term.of_level, int(term.of_level.max()) + 1, with_groups=not term.learnt_again)
 
     weights = np.array([term.weight for term in terms])
@@ -499,7 +503,10 @@ def _solved(
         return fit, solution
     kept = _are_worth_keeping(fit, solution)
     kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
-    fit = fit.only(kept).trusted()
+    fit = fit.only(kept)
+    if not kept.any():  # chance does as well as any feature
+        return fit, solution
+    fit = fit.trusted()
     problem, start = problem.without(solution, kept, fit.offset())
     return _on_every_row(fit, solve(problem.shaped(fit.shapes), clock, start), every, options.n_jobs, clock)
 
@@ -516,7 +523,23 @@ def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
     contributions = fit.contributions(solution.tables, some)
     prior = fit.loss.prior if rows.offset is None else fit.loss.prior[some]
     joint = contributions.sum(axis=0) + prior + solution.intercept
-    return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
+    kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
+    kept[: len(fit.terms)] &= _matter(fit, solution)
+    return kept
+
+
+def _matter(fit: _JointFit, solution: Solution) -> np.ndarray:
+    """(n_terms,) bool, the terms that are unlikely to be noise, by themselves or beside all others."""
+    assert solution.log_bayes is not None
+    alone = np.array([_log_bayes_alone(term, fit.loss.rows) for term in fit.terms])
+    both = np.logaddexp(alone, solution.log_bayes[: len(fit.terms)]) - np.log(2.0)
+    return inclusion_probabilities(both, fit.averaged.size) >= _LEAST_PROBABILITY
+
+
+def _log_bayes_alone(term: _Term, rows: CalibrationRows) -> float:
+    """Log Bayes factor of a term by its own counts."""
+    directed = term.shape.groups.size and not term.shape.apart
+    return marginal_log_bayes(_counts(term.codes, term.n_cells, rows), term.shape.basis() if directed else None)
 
 
 def _on_every_row(

@@ -6,16 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
-from scipy.linalg import svd
 
 from bayesieve.table.levels import TableLevels
 
 N_WAVES = 8
 """Cosines that a curve is made of."""
-_MOST_STEPS = 64
 _LEAST_SHARE = 1e-9
-_LEAST_SLANT = 1e-6  # nats
 _MOST_CURVATURES = 3_000_000  # entries of the curvatures of all classes
 _MOST_APART = 1 << 20  # numbers of cells that deviate on their own, of which the descent keeps some 25 copies
 _MOST_IN_COLUMNS = 0.75  # of these directions, if pairs of numbers are left to surfaces
@@ -40,7 +36,6 @@ class Shape:
     apart : whether each cell deviates on its own, too, all with one more variance.
     rising : cells over which evidence must not fall in this order, for the second class of two against the first.
     counted : (n_cells, 2) evidence that deviations are added to, if ``rising`` has cells.
-    onward : (n_numbers,) which way the numbers of the last direction may lead; empty if that is free.
     shares : (n_cells,) shares of the rows of the cells among all that are in a cell, if others are in none: to these
         the feature adds its mean. Empty if all rows are in a cell.
     """
@@ -53,7 +48,6 @@ class Shape:
     apart: bool = False
     rising: np.ndarray = field(default_factory=_none)
     counted: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
-    onward: np.ndarray = field(default_factory=lambda: np.zeros(0))
     shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
@@ -85,28 +79,22 @@ class Shape:
         return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, apart=True)
 
     @classmethod
-    def of_curve(cls, of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.ndarray) -> Shape:
-        """A smooth curve over ordered cells, and steps between the levels that they are nested in.
+    def of_curve(cls, rows: np.ndarray, n_apart: int) -> Shape:
+        """A smooth curve over ordered cells; each cell of missing or special values deviates on its own.
 
         The curve is a sum of cosines of 1/2, 1, 3/2, ... periods over the ranks of the rows, with amplitudes of
-        standard deviation s, s/2, s/3, ...: a random walk over the ranks without its finest detail. One more direction
-        leads from the steps of counted evidence to lines between the middles of the levels, and never away from them:
-        cuts are where these rows make the steps largest, so that sharper teeth would pay in these rows only.
+        standard deviation s, s/2, s/3, ...: a random walk over the ranks without its finest detail. No direction
+        follows the levels: cuts are where these rows make the steps largest, so that steps would be too large.
 
         Parameters
         ----------
-        of_level : (n_cells,), the level of each cell.
         rows : (n_cells,) rows (or weight) of each cell.
-        n_apart : how many cells, of missing and special values, come before those of the curve.
-        counted : (n_cells, n_classes) evidence as counted.
+        n_apart : number of cells of missing and special values, which come before those of the curve.
         """
         waves = waves_over(rows, n_apart, N_WAVES)
-        n_levels = int(of_level.max()) + 1
-        steps = np.eye(n_levels)[of_level] if 1 < n_levels <= _MOST_STEPS else np.zeros((of_level.size, 0))
-        slant, onward = slanted(of_level, rows, n_apart, counted)
-        parts = [part for part in (steps, waves, slant) if part.shape[1]]
-        groups = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
-        return replace(cls.of(np.concatenate([waves[:, :0], *parts], axis=1), groups), onward=onward)
+        special = np.eye(rows.size)[:, np.flatnonzero(rows[:n_apart] > 0)]
+        groups = np.repeat([0, 1] if waves.shape[1] else [1, 0], [waves.shape[1], special.shape[1]])
+        return cls.of(np.concatenate([waves, special], axis=1), groups)
 
     @classmethod
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
@@ -149,8 +137,7 @@ class Shape:
         some, number = kept[self.directions], np.cumsum(kept) - 1
         _, groups = np.unique(self.groups[kept], return_inverse=True)
         entries = (self.cells[some], number[self.directions[some]], self.values[some])
-        onward = self.onward if kept[-1:].any() else np.zeros(0)
-        return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted, onward, self.shares)
+        return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted, self.shares)
 
 
 def waves_over(rows: np.ndarray, n_apart: int, most: int) -> np.ndarray:
@@ -164,37 +151,27 @@ def waves_over(rows: np.ndarray, n_apart: int, most: int) -> np.ndarray:
     return waves
 
 
-def slanted(of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What lines through the middles of ordered levels have beyond the steps of their ``counted`` evidence: one
-    direction, (n_cells, 1), and its numbers, (n_numbers,). Of more than two classes, the direction that has most of it.
-    Nothing, (n_cells, 0) and (0,), of steps that are all alike.
+def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.ndarray) -> np.ndarray:
+    """Replace the steps of counted contributions by lines between the middles of the levels, (n_cells, n_classes).
+
+    Parameters
+    ----------
+    of_level : (n_cells,) level of each cell.
+    rows : (n_cells,) rows (or weight) of each cell.
+    n_apart : number of cells of missing and special values, which come first and keep their contributions.
+    counted : (n_cells, n_classes) contributions, equal in all cells of a level.
     """
-    ordered = np.arange(n_apart, rows.size)
-    firsts = np.flatnonzero(np.diff(of_level[ordered], prepend=-1))
+    firsts = np.flatnonzero(np.diff(of_level[n_apart:], prepend=-1))
     if firsts.size < 2:
-        return np.zeros((rows.size, 0)), np.zeros(0)
-    total = rows.sum()  # cells may be empty, also several levels by hand side by side: no two middles are the same
-    weights = np.maximum(rows[ordered] + np.finfo(float).eps * total, _LEAST_SHARE * total)
+        return counted
+    total = float(rows.sum())  # cells may be empty, also several levels side by side: their middles coincide
+    weights = np.maximum(rows[n_apart:] + np.finfo(float).eps * total, _LEAST_SHARE * total)
     ranks = np.cumsum(weights) - weights / 2
     middles = np.add.reduceat(weights * ranks, firsts) / np.add.reduceat(weights, firsts)
-    steps = counted[ordered[firsts]]
-    steps = steps - steps.mean(axis=1, keepdims=True)
-    lengths = np.diff(np.append(firsts, ordered.size))
-    apart = np.append(True, middles[1:] > np.maximum.accumulate(middles)[:-1])  # levels may be empty, too
-    beyond = make_interp_spline(middles[apart], steps[apart], k=1)(ranks) - np.repeat(steps, lengths, axis=0)
-    beyond[np.repeat(~apart, lengths)] = 0.0
-    onward = np.ones(1)
-    if steps.shape[1] == 2:
-        beyond = np.diff(beyond, axis=1)
-    else:
-        most = svd(np.sqrt(weights)[:, None] * beyond, full_matrices=False)[2][0]
-        onward = most / np.abs(most).max()
-        beyond = (beyond @ onward / (onward @ onward))[:, None]
-    if np.abs(beyond).max() < _LEAST_SLANT:
-        return np.zeros((rows.size, 0)), np.zeros(0)
-    slant = np.zeros((rows.size, 1))
-    slant[ordered] = beyond
-    return slant, onward
+    distinct = np.append(True, middles[1:] > np.maximum.accumulate(middles)[:-1])
+    steps = counted[n_apart:][firsts[distinct]]
+    lines = np.stack([np.interp(ranks, middles[distinct], step) for step in steps.T], axis=1)
+    return np.concatenate([counted[:n_apart], lines])
 
 
 def most_directions(n_classes: int) -> int:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import eigh, qr
 from scipy.linalg.lapack import get_lapack_funcs
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
@@ -19,6 +20,7 @@ from scipy.special import expit, softmax
 from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.base import map_in_threads, one_blas_thread, row_slices
 from bayesieve.engine.progress import Clock
+from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes, log_bayes_by_variance
 from bayesieve.evidence.shapes import Shape
 
 _FIRST_DEVIATION = 0.2
@@ -30,11 +32,15 @@ _STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
 _MOST_CHANGE = 5.0  # factor on a variance in one round, as deviations are not at their optimum yet
 _INTERCEPT_PRECISION = 1.0
-_EXPECTED_VARIANCE, _EXPECTED_NUMBERS = 0.0625, 1.0  # of deviations, of two classes if they are equal; and how many
+_EXPECTED_VARIANCE = 0.0625  # of deviations, of two classes if they are equal: the first that is tried
+_MOST_EXPECTED = 16.0  # times that
+_LEAST_GAIN = 0.5  # nats of left-out rows for which another expected variance is taken
+_FOLDS, _STEPS_OF_FOLD, _ROUNDS_NEARBY = 5, 8, 4
 _STIFFNESS = 10.0  # curvature per row of the price of evidence that falls where it must not
 _CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
 _LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # standard errors that a parameter is from its optimum
 _SETTLING_STEPS = 50  # without a line search
+_LEAST_POSTERIOR = 1e-12  # variance
 _MOST_IN_DOUBLE = 250_000  # entries of the curvatures of all classes
 FEW_ROWS = 20_000
 """Rows up to which weak features together tell more than they cost in time."""
@@ -73,7 +79,8 @@ class Solution:
 
     ``effective``: (n_features,) effective number of deviations of each feature, those that the rows determine.
     ``point``: parameters (n_parameters, n_numbers) at the end. ``loss``: log loss of the rows there, in nats.
-    ``uncertainty``: of the deviations; None after a rough fit or an early end.
+    ``uncertainty``: of the deviations; None after a rough fit or an early end. ``log_bayes``: (n_features,) log Bayes
+    factors of the deviations of each feature against none, after a rough fit.
     """
 
     tables: list[np.ndarray]
@@ -84,6 +91,7 @@ class Solution:
     point: np.ndarray
     loss: float
     uncertainty: Uncertainty | None = None
+    log_bayes: np.ndarray | None = None
 
 
 Start = tuple[np.ndarray, np.ndarray]
@@ -104,8 +112,9 @@ def solve(
     the marginal likelihood in its Laplace approximation, without rows held out: s^2 = sum of squared deviations /
     effective number of deviations, again and again (MacKay 1992, Wood and Fasiolo 2017). In a rough fit, and of
     many rows, groups whose counted evidence is good as it is head for a variance of 0, and are left out as soon as it
-    is negligible. Otherwise variances have a prior themselves, as if one more deviation had been seen: with few rows,
-    many weak features together tell more than the few that stand out.
+    is negligible. Otherwise variances have a prior themselves, as if one more deviation of an expected size had been
+    seen: with few rows, many weak features together tell more than the few that stand out. The expected size is the
+    one that predicts best the rows of each of five folds from the others.
 
     Parameters
     ----------
@@ -118,55 +127,128 @@ def solve(
     n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
     if start is None:
         start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
-    expected = 0.0 if roughly or problem.n_rows > FEW_ROWS else _EXPECTED_NUMBERS
-    rest, groups, parameters = problem, np.arange(problem.n_groups), np.arange(problem.n_parameters)
-    point, variances = start[0], start[1] ** 2
-    effective, slope = np.zeros(problem.n_groups), _SLOPE_NEARBY if nearby else _LAST_SLOPE
-    complete, uncertainty = False, None
-    curvature: Curvature | None = None
-
-    def narrow(worth: np.ndarray) -> None:
-        nonlocal rest, groups, parameters, point, variances, curvature
-        rest, kept = rest.narrowed(worth)
-        curvature = None if curvature is None else curvature.narrowed(kept)
-        point, parameters, groups, variances = point[kept], parameters[kept], groups[worth], variances[worth]
-
+    clock = Clock(None) if clock is None else clock
+    few = not roughly and problem.n_rows <= FEW_ROWS
+    search = _VarianceSearch(problem, start, nearby)
+    uncertainty, log_bayes, complete = None, None, False
     # One thread: matrices are small, and sums come in one order.
     with one_blas_thread():
         try:
-            narrow(variances > 0)
-            for number in range(n_rounds):
-                if curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
-                    curvature = rest.curvature(point)
-                metric = rest.metric(curvature, variances)
-                point = rest.descend(point, variances, metric, _STEPS_NEARBY if nearby else _STEPS_OF_ROUND, slope)
-                of_groups = rest.by_group(metric.effective)
-                following = rest.better_variances(point, variances, of_groups, expected)
-                effective[:] = 0.0
-                effective[groups] = of_groups
-                worth = (following > _NEGLIGIBLE_VARIANCE) | (following > variances)
-                worth &= ~rest.astray(point)
-                change = np.abs(np.log(following[worth] / variances[worth])).max(initial=0.0)
-                variances = following
-                narrow(worth)
-                if change < _SAME_LOGARITHM or (clock is not None and clock.is_up):
-                    break
-            complete = clock is None or not clock.is_up
-            if complete and not roughly:
-                # Rounds stop before their optimum: the order of sums must not be seen in where they stop.
-                variances = np.exp(np.round(np.log(variances), _DIGITS_OF_VARIANCES))
-                curvature = rest.curvature(point) if curvature is None else curvature
-                metric = rest.metric(curvature, variances)
-                point = rest.descend(point, variances, metric, _LAST_STEPS, slope)
-                uncertainty = problem.uncertainty(metric, parameters, rest._variances(variances), rest._design)
+            search.run(n_rounds, problem.expected_variance if few else 0.0, clock)
+            if few and not nearby:
+                search = search.with_best_expectation(clock)
+            complete = not clock.is_up
+            if complete and roughly:
+                log_bayes = search.log_bayes_factors()
+            elif complete:
+                uncertainty = search.finish()
         except KeyboardInterrupt:
             complete = False
     deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
-    deviations[groups], at[parameters] = np.sqrt(variances), point
-    intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(effective)
-    loss, _ = rest.loss(point)
+    deviations[search.groups], at[search.parameters] = np.sqrt(search.variances), search.point
+    intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(search.effective)
+    loss, _ = search.rest.loss(search.point)
     tables = problem.tables(at)
-    return Solution(tables, intercept, deviations, complete, of_features, at, loss, uncertainty)
+    return Solution(tables, intercept, deviations, complete, of_features, at, loss, uncertainty, log_bayes)
+
+
+class _VarianceSearch:
+    """The search for variances and deviations, round by round.
+
+    Parameters
+    ----------
+    problem : rows, offsets and shapes.
+    start : parameters and standard deviations to begin with.
+    nearby : whether the start is close to the optimum.
+
+    Attributes
+    ----------
+    rest : the problem without the groups whose variance became negligible.
+    groups, parameters : positions of its groups and parameters in ``problem``.
+    point : (n_parameters, n_numbers) parameters.
+    variances : (n_groups,) of the priors.
+    effective : (n_groups of ``problem``,) effective numbers of deviations.
+    expected_variance : of deviations, as the prior of variances has it; 0 for no such prior.
+    """
+
+    def __init__(self, problem: EvidenceProblem, start: Start, nearby: bool) -> None:
+        self.problem, self.rest, self.point, self.variances = problem, problem, start[0], start[1] ** 2
+        self.groups, self.parameters = np.arange(problem.n_groups), np.arange(problem.n_parameters)
+        self.effective, self.expected_variance = np.zeros(problem.n_groups), 0.0
+        self._curvature: Curvature | None = None
+        self._steps, self._slope = (_STEPS_NEARBY, _SLOPE_NEARBY) if nearby else (_STEPS_OF_ROUND, _LAST_SLOPE)
+        self._narrow(self.variances > 0)
+
+    def run(self, n_rounds: int, expected_variance: float, clock: Clock) -> None:
+        """Improve variances and deviations in turn until variances settle, for at most ``n_rounds``."""
+        self.expected_variance = expected_variance
+        for number in range(n_rounds):
+            if self._curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
+                self._curvature = self.rest.curvature(self.point)
+            metric = self.rest.metric(self._curvature, self.variances)
+            self.point = self.rest.descend(self.point, self.variances, metric, self._steps, self._slope)
+            effective = self.rest.by_group(metric.effective)
+            following = self.rest.better_variances(self.point, self.variances, effective, expected_variance)
+            self.effective = np.zeros(self.problem.n_groups)
+            self.effective[self.groups] = effective
+            worth = (following > _NEGLIGIBLE_VARIANCE) | (following > self.variances)
+            change = np.abs(np.log(following[worth] / self.variances[worth])).max(initial=0.0)
+            self.variances = following
+            self._narrow(worth)
+            if change < _SAME_LOGARITHM or clock.is_up:
+                break
+
+    def with_best_expectation(self, clock: Clock) -> _VarianceSearch:
+        """The search with the expected variance, among multiples of 4, that predicts left-out rows best."""
+        folds = self.problem.folds()
+        best, loss = self, self._left_out_loss(folds)
+        for factor in (4.0, 0.25):
+            while not clock.is_up and best.expected_variance < _MOST_EXPECTED * self.expected_variance:
+                other = copy(best)
+                other.variances = best.variances * factor
+                other.run(_ROUNDS_NEARBY, best.expected_variance * factor, clock)
+                changed = other._left_out_loss(folds)
+                if changed > loss - _LEAST_GAIN:
+                    break
+                best, loss = other, changed
+                if factor < 1.0:
+                    return best
+            if best is not self:
+                break
+        return best
+
+    def _left_out_loss(self, folds: Sequence[np.ndarray]) -> float:
+        """Log loss of all rows in nats, those of each fold by a fit to the other folds with these variances."""
+        assert self._curvature is not None
+        metric, total = self.rest.metric(self._curvature, self.variances), 0.0
+        for fold in range(_FOLDS):
+            others = self.rest.weighted([own != fold for own in folds])
+            point = others.descend(self.point, self.variances, metric, _STEPS_OF_FOLD, _SLOPE_NEARBY)
+            total += self.rest.weighted([own == fold for own in folds]).loss(point)[0]
+        return total
+
+    def log_bayes_factors(self) -> np.ndarray:
+        """(n_features,) log Bayes factors of deviations against none, given those of all other features."""
+        assert self._curvature is not None
+        metric = self.rest.metric(self._curvature, self.variances)
+        of_groups = np.zeros(self.problem.n_groups)
+        of_groups[self.groups] = self.rest.log_bayes_factors(self.point, self.variances, metric)
+        return self.problem.by_feature(of_groups)
+
+    def finish(self) -> Uncertainty:
+        """Go to the optimum at these variances, and return the uncertainty there."""
+        # Rounds stop before their optimum: the order of sums must not be seen in where they stop.
+        self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
+        curvature = self.rest.curvature(self.point) if self._curvature is None else self._curvature
+        metric = self.rest.metric(curvature, self.variances)
+        self.point = self.rest.descend(self.point, self.variances, metric, _LAST_STEPS, self._slope)
+        return self.problem.uncertainty(metric, self.parameters, self.rest.priors(self.variances), self.rest.design)
+
+    def _narrow(self, worth: np.ndarray) -> None:
+        self.rest, kept = self.rest.narrowed(worth)
+        self._curvature = None if self._curvature is None else self._curvature.narrowed(kept)
+        self.point, self.parameters = self.point[kept], self.parameters[kept]
+        self.groups, self.variances = self.groups[worth], self.variances[worth]
 
 
 @dataclass(frozen=True)
@@ -227,7 +309,7 @@ class EvidenceProblem:
         self.n_jobs, self.n_rows, self._total = n_jobs, classes.size, float(weights.sum())
         shares = np.bincount(classes, weights, self.n_classes) / self._total
         # The rarer one of two classes is, the less its rows tell of weak features.
-        self._expected_variance = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if self.n_numbers == 1 else 1.0)
+        self.expected_variance = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if self.n_numbers == 1 else 1.0)
         offset = np.diff(offset, axis=1) if self.n_numbers == 1 else offset
         self._slices = row_slices(classes.size, self.n_numbers)
         self._blocks = [_Block.of(codes[:, own], offset[own], classes[own], weights[own]) for own in self._slices]
@@ -245,7 +327,7 @@ class EvidenceProblem:
     def _with(self, shapes: Sequence[Shape], codes: Callable[[_Block, int], np.ndarray]) -> EvidenceProblem:
         """The same rows with other features, by the codes of each block, whose number is given, too."""
         other = copy(self)
-        for derived in ("_some", "_design"):
+        for derived in ("_some", "design"):
             vars(other).pop(derived, None)
         other._blocks = [replace(block, codes=codes(block, k)) for k, block in enumerate(self._blocks)]
         other._take_shapes(shapes)
@@ -254,15 +336,12 @@ class EvidenceProblem:
     def _number_groups(self) -> None:
         """Number parameters and the groups that share a variance; the deviation of each cell by each parameter."""
         groups, own_groups, own_cells, n_groups = [], [], [np.zeros(0, dtype=np.int64)], 0
-        self._onward: list[tuple[int, np.ndarray]] = []
         self._first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in self.shapes])]).astype(np.int64)
         self.intercept = int(self._first[-1])
         entries, of_groups, n_own = [], [], 0
         for k, shape in enumerate(self.shapes):
             entries.append((shape.cells + self._first_cell[k], shape.directions + self._first[k], shape.values))
             groups.append(shape.groups + n_groups)
-            if shape.onward.size:
-                self._onward.append((int(self._first[k + 1]) - 1, shape.onward))
             n_groups += int(shape.groups.max(initial=-1)) + 1
             if shape.shares.size:
                 entries += self._mean_entries(k, self.intercept + 1 + n_own)
@@ -327,7 +406,7 @@ class EvidenceProblem:
         return _Block.joined([block.take(own) for block, own in zip(self._blocks, of_block, strict=True)])
 
     @cached_property
-    def _design(self) -> np.ndarray:
+    def design(self) -> np.ndarray:
         """Those rows written out direction by direction."""
         design = np.ones((self._some.classes.size, self.intercept + 1), dtype=self._precision)
         directed = np.flatnonzero(np.diff(self._first))
@@ -369,7 +448,7 @@ class EvidenceProblem:
         else:
             fewer = self._with(shapes, lambda block, _: block.codes[stays])
             fewer._some = replace(self._some, codes=self._some.codes[stays])
-        fewer._design = np.compress(kept[: self.intercept + 1], self._design, axis=1)
+        fewer.design = np.compress(kept[: self.intercept + 1], self.design, axis=1)
         return fewer, kept
 
     def followed_by(
@@ -400,13 +479,6 @@ class EvidenceProblem:
     def shaped(self, shapes: Sequence[Shape], kept: np.ndarray | None = None) -> EvidenceProblem:
         """The same with other shapes, of the features marked in ``kept``."""
         return self._with(shapes, lambda block, _: block.codes if kept is None else block.codes[kept])
-
-    def astray(self, point: np.ndarray) -> np.ndarray:
-        """(n_groups,) bool, those whose numbers lead where they may not."""
-        astray = np.zeros(self.n_groups, dtype=bool)
-        for parameter, onward in self._onward:
-            astray[self._group[parameter]] = point[parameter] @ onward <= 0.0
-        return astray
 
     def by_group(self, of_parameters: np.ndarray) -> np.ndarray:
         """Sums over the parameters of each group."""
@@ -480,11 +552,11 @@ class EvidenceProblem:
 
     def penalty(self, point: np.ndarray, variances: np.ndarray) -> tuple[float, np.ndarray]:
         """Of deviations, -log of their prior in nats without its constant; and its gradient."""
-        gradient = point / self._variances(variances)[:, None]
+        gradient = point / self.priors(variances)[:, None]
         return 0.5 * float((gradient * point).sum()), gradient
 
-    def _variances(self, variances: np.ndarray) -> np.ndarray:
-        """Of the prior of each number."""
+    def priors(self, variances: np.ndarray) -> np.ndarray:
+        """(n_parameters,) variances of the priors of each number."""
         return np.append(variances, 1.0 / _INTERCEPT_PRECISION)[self._group] / self._square
 
     def curvature(self, point: np.ndarray) -> Curvature:
@@ -499,7 +571,7 @@ class EvidenceProblem:
             own = reduce(np.add, of_blocks)[self._own_cells]
         dense = np.empty((self.n_numbers, *[self.intercept + 1] * 2), dtype=self._precision)
         scale = self._total / float(some.weights.sum())
-        design = self._design
+        design = self.design
 
         def fill(number: int) -> None:
             of_class, block = of_rows[:, number], dense[number]
@@ -515,7 +587,7 @@ class EvidenceProblem:
 
     def metric(self, curvature: Curvature, variances: np.ndarray) -> Metric:
         """The curvature of the penalised loss."""
-        return curvature.metric(self._variances(variances), (self.n_classes - 1) / self.n_numbers)
+        return curvature.metric(self.priors(variances), (self.n_classes - 1) / self.n_numbers)
 
     def uncertainty(
         self, metric: Metric, parameters: np.ndarray, priors: np.ndarray, design: np.ndarray
@@ -608,16 +680,68 @@ class EvidenceProblem:
         return point + metric.move(flat.reshape(point.shape))
 
     def better_variances(
-        self, point: np.ndarray, variances: np.ndarray, effective: np.ndarray, expected: float
+        self, point: np.ndarray, variances: np.ndarray, effective: np.ndarray, expected_variance: float
     ) -> np.ndarray:
-        """Sum of squares of the deviations of each group, and of ``expected`` more, over their effective number, and
-        somewhat further.
+        """Sum of squares of the deviations of each group, and of one more of the ``expected_variance`` unless that is
+        0, over their effective number, and somewhat further.
         """
-        squares = self._square * self.by_group((point * point).sum(axis=1)) + expected * self._expected_variance
-        best = np.maximum(squares / np.maximum(effective + expected, 1e-9), 1e-9)
+        squares = self._square * self.by_group((point * point).sum(axis=1)) + expected_variance
+        best = np.maximum(squares / np.maximum(effective + (expected_variance > 0), 1e-9), 1e-9)
         change = np.clip((best / variances) ** _LONGER_STEPS, 1.0 / _MOST_CHANGE, _MOST_CHANGE)
         following = np.minimum(variances * change, _MOST_VARIANCE)
         return np.where(best < _NEGLIGIBLE_VARIANCE, np.minimum(best, following), following)
+
+    def folds(self) -> list[np.ndarray]:
+        """The fold of every row of each block: distinct rows of each class, in an order that follows from what they
+        contain, are dealt out in turn.
+        """
+        salts = self._salts()
+        keys = np.concatenate(self._in_blocks(lambda block: keys_of(block.codes, block.classes, salts=salts)))
+        classes = np.concatenate([block.classes for block in self._blocks])
+        _, first, distinct = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.lexsort((keys[first], classes[first]))
+        fold = np.empty(first.size, dtype=np.int64)
+        fold[order] = np.arange(first.size) % _FOLDS
+        return [fold[distinct[own]] for own in self._slices]
+
+    def weighted(self, factors: Sequence[np.ndarray]) -> EvidenceProblem:
+        """The same problem with the weights of the rows of each block times ``factors``."""
+        other = copy(self)
+        other._last = None
+        blocks = zip(self._blocks, factors, strict=True)
+        other._blocks = [replace(block, weights=block.weights * own) for block, own in blocks]
+        return other
+
+    def log_bayes_factors(self, point: np.ndarray, variances: np.ndarray, metric: Metric) -> np.ndarray:
+        """(n_groups,) log Bayes factors of the deviations of each group against none, all others being uncertain.
+
+        The posterior of a group less its prior is the likelihood of its deviations; see `inclusion.log_bayes_factor`.
+        A Newton step leads from ``point`` to the optimum first.
+        """
+        gradient = self.loss(point)[1] + self.penalty(point, variances)[1]
+        point = point - metric.move(metric.move(gradient, transposed=True))
+        priors, n = self.priors(variances), metric.steps.shape[1]
+        order = np.argsort(self._group[: n - 1], kind="stable")
+        ends = np.searchsorted(self._group[order], np.arange(self.n_groups + 1))
+        logs = np.zeros((self.n_groups, TRIED_VARIANCES.size))
+        for j in range(self.n_numbers):
+            for group, (begin, end) in enumerate(pairwise(ends.tolist())):
+                if end > begin:
+                    own = order[begin:end]
+                    roots = metric.steps[j, own].astype(float)
+                    posterior, axes = eigh(roots @ roots.T)
+                    posterior = np.maximum(posterior, _LEAST_POSTERIOR)
+                    precisions = np.maximum(1.0 / posterior - 1.0 / priors[own[0]], 0.0)
+                    logs[group] += log_bayes_by_variance((axes.T @ point[own, j]) / posterior, precisions, self._square)
+        single = np.arange(n, self.n_parameters)
+        posterior = np.maximum(metric.apart**2, _LEAST_POSTERIOR)
+        precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
+        for group in np.unique(self._group[single]).tolist():
+            own = self._group[single] == group
+            logs[group] += log_bayes_by_variance(
+                (point[single] / posterior)[own].ravel(), precisions[own].ravel(), self._square
+            )
+        return averaged_log_bayes(logs * (self.n_classes - 1) / self.n_numbers)
 
 
 @dataclass(frozen=True)

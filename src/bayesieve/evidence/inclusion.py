@@ -1,0 +1,79 @@
+"""Which features matter: Bayes factors against chance, and the share of features that matter."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.special import expit, logit, logsumexp
+
+TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
+"""Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
+_MOST_ROUNDS = 200
+_SAME_SHARE = 1e-9
+
+
+def log_bayes_by_variance(pulls: np.ndarray, precisions: np.ndarray, square: float) -> np.ndarray:
+    """Log Bayes factors of normal deviations of each of `TRIED_VARIANCES` against no deviation, (n_variances,).
+
+    Parameters
+    ----------
+    pulls, precisions : (n,) gradient at no deviation and curvature of the log likelihood along independent axes.
+    square : factor from a squared number to the squared deviations of all classes.
+    """
+    variances = TRIED_VARIANCES / square
+    spread = 1.0 + variances * precisions[:, None]
+    return np.asarray((0.5 * variances * pulls[:, None] ** 2 / spread - 0.5 * np.log(spread)).sum(axis=0))
+
+
+def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
+    """Log of the mean Bayes factor over the tried variances, (...,), of logarithms (..., n_variances).
+
+    The mean Bayes factor of a feature that does not matter is 1, whatever the number of variances.
+    """
+    return np.asarray(logsumexp(logs, axis=-1) - np.log(TRIED_VARIANCES.size))
+
+
+def marginal_log_bayes(counts: np.ndarray, basis: np.ndarray | None) -> float:
+    """Log Bayes factor of a feature alone against the shares of the classes, by a quadratic approximation.
+
+    Parameters
+    ----------
+    counts : (n_cells, n_classes) rows (or weight).
+    basis : (n_cells, n_directions) in which contributions may change over the cells, or None for cells one by one.
+    """
+    rows, n_classes = counts.sum(axis=1), counts.shape[1]
+    total = float(rows.sum())
+    if total <= 0.0:
+        return 0.0
+    shares = counts.sum(axis=0) / total
+    if basis is not None:
+        basis = basis - rows @ basis / total
+    logs = np.zeros(TRIED_VARIANCES.size)
+    for j in (1,) if n_classes == 2 else range(n_classes):
+        pulls, precisions = counts[:, j] - shares[j] * rows, shares[j] * (1.0 - shares[j]) * rows
+        if basis is not None:
+            precisions, axes = eigh((basis * precisions[:, None]).T @ basis)
+            pulls, precisions = axes.T @ (basis.T @ pulls), np.maximum(precisions, 0.0)
+        logs += log_bayes_by_variance(pulls, precisions, 0.5 if n_classes == 2 else 1.0)
+    return float(averaged_log_bayes(logs if n_classes == 2 else logs * (n_classes - 1) / n_classes))
+
+
+def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarray:
+    """Posterior probabilities that features matter, (n,), in a two-groups model (Efron 2008).
+
+    The share of features that matter is estimated from all of them: where most columns are noise, a column needs more
+    evidence than where most columns tell something.
+
+    Parameters
+    ----------
+    log_bayes : (n,) log Bayes factors of the features that were looked at.
+    n_features : number of features of the table; those that were not looked at count as noise.
+    """
+    share, probabilities = 0.5, np.zeros(log_bayes.size)
+    for _ in range(_MOST_ROUNDS):
+        probabilities = expit(log_bayes + logit(share))
+        following = (probabilities.sum() + 0.5) / (n_features + 1.0)
+        if abs(following - share) < _SAME_SHARE:
+            break
+        share = following
+    return np.asarray(probabilities)

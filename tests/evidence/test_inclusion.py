@@ -1,0 +1,52 @@
+"""Features that matter: Bayes factors against chance and their share among all features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from bayesieve.evidence.inclusion import (
+    TRIED_VARIANCES,
+    inclusion_probabilities,
+    log_bayes_by_variance,
+    marginal_log_bayes,
+)
+
+
+def test_bayes_factors_are_those_of_integrals() -> None:
+    pulls, precisions = np.array([3.0, -1.0]), np.array([10.0, 4.0])
+    for variance, log_bayes in zip(TRIED_VARIANCES, log_bayes_by_variance(pulls, precisions, 1.0), strict=True):
+        factor = 1.0
+        for pull, precision in zip(pulls, precisions, strict=True):
+            prior = norm(scale=np.sqrt(variance))
+            factor *= quad(lambda x, p=pull, h=precision, f=prior: np.exp(p * x - h * x * x / 2) * f.pdf(x), -9, 9)[0]
+        assert_allclose(log_bayes, np.log(factor), rtol=1e-6)
+
+
+def test_the_mean_bayes_factor_of_noise_is_at_most_about_one() -> None:
+    rng = np.random.default_rng(0)
+    factors = []
+    for _ in range(2000):
+        codes, y = rng.integers(0, 5, 400), rng.integers(0, 2, 400)
+        counts = np.bincount(codes * 2 + y, minlength=10).reshape(5, 2).astype(float)
+        factors.append(np.exp(marginal_log_bayes(counts, None)))
+    assert np.mean(factors) < 1.3
+    assert np.mean(np.array(factors) > 20) < 0.05
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_feature_that_decides_the_class_has_a_large_bayes_factor(n_classes: int) -> None:
+    counts = np.full((n_classes, n_classes), 5.0) + 60.0 * np.eye(n_classes)
+    assert marginal_log_bayes(counts, None) > 20
+    assert marginal_log_bayes(np.zeros((n_classes, n_classes)), None) == 0.0
+
+
+def test_a_column_needs_more_evidence_among_noise() -> None:
+    weak = np.log(8.0)
+    among_noise = inclusion_probabilities(np.array([weak, *[-1.0] * 30]), 31)
+    among_signals = inclusion_probabilities(np.array([weak, *[6.0] * 30]), 31)
+    assert among_noise[0] < 0.5 < 0.98 < among_signals[0]
+    assert inclusion_probabilities(np.array([weak]), 5000)[0] < 0.01
