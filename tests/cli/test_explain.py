@@ -13,7 +13,7 @@ from bayesieve import load
 from tests.cli.conftest import GERMAN, Run
 
 
-@pytest.mark.parametrize(("row", "predicted", "other"), [(0, "good", "bad"), (1, "bad", "good")])
+@pytest.mark.parametrize(("row", "predicted", "other"), [(0, "good", "bad"), (3, "bad", "good")])
 @pytest.mark.parametrize("against", [None, "good", "bad"])
 def test_a_row_in_print(
     succeeds: Run, model: Path, german: pl.DataFrame, row: int, predicted: str, other: str, against: str | None

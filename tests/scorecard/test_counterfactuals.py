@@ -189,7 +189,7 @@ def test_options_are_the_best_of_all_changes(name: str, n_classes: int, options:
 def test_indicators_move_between_thresholds() -> None:
     X, y = rows(2)
     X = X.select("a", pl.col("b").fill_null(0.0))
-    model = SelectiveNB(encoder=IndicatorEncoder(7), random_state=0).fit(X, y)
+    model = SelectiveNB(encoder=IndicatorEncoder(7), random_state=0, calibrate="weights").fit(X, y)
     found = model.counterfactuals(X[:100])
     assert found.height > 0
     for (row,), changes in found.group_by("row"):

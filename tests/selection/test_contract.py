@@ -56,6 +56,8 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "n_starts": (0, 2.5, True),
     "max_iter": (0, None),
     "exhaustive": ("yes", 1),
+    "constant_columns": ("yes", 1),
+    "until_decay": ("yes", 1),
     "replacement": ("yes", 1),
     "count": ("all",),
     "direction": ("sideways",),

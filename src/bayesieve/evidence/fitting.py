@@ -168,11 +168,12 @@ def fit_evidence(
     if shrinks and options.fit == "cells":
         logs = [_between_neighbours(*own) for own in zip(logs, counts, levels, strict=True)]
     intercept, fitted = class_log_prior(class_counts), dict[int, FeatureEvidence]()
+    is_fitted = False
     intercept_factors = no_factors(1, class_counts.size)[0]
     if calibration.loss is not None and calibration.every is not None and options.fit != "weights" and weights.any():
         fit = _JointFit(_terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor)
         fit, solution = _solved(fit, levels, calibration.every, options, clock)
-        weights, factor = fit.weights, fit.factor
+        weights, factor, is_fitted = fit.weights, fit.factor, True
         if fit.terms or fit.surfaces:
             fitted, moved, intercept_factors = _evidence_of(fit, solution, levels, counts)
             intercept, levels = intercept + moved, _with_surfaces(levels, fitted)
@@ -194,7 +195,9 @@ def fit_evidence(
             if k in options.signs:
                 features[k] = features[k].monotone(options.signs[k])
     split = any(own.cells is not levels[k] for k, own in fitted.items())
-    kind: Literal["counted", "levels", "cells"] = "cells" if split else "levels" if fitted else "counted"
+    kind: Literal["counted", "levels", "cells"] = (
+        "cells" if split else "levels" if fitted or is_fitted else "counted"
+    )
     facts = class_counts, calibration.smoothing, factor, kind, options.fit is not None
     return Evidence(levels, features, intercept, intercept_factors, *facts)
 
