@@ -188,7 +188,7 @@ def test_figures_and_reports_in_notebooks(tmp_path: Any) -> None:
     np.testing.assert_allclose(figure.data["contribution"], np.diff(cells.contributions, axis=1)[:, 0])
     assert figure.data["from"].is_null().sum() == 0
     assert model.plot("age", "bad").data["contribution"].to_list() == (-figure.data["contribution"]).to_list()
-    assert "bar" in str(model.plot("employed").chart)
+    assert "bar" in str(model.plot("purpose").chart)
     with pytest.raises(ValueError, match="There is no feature 'agee' in the model"):
         model.plot("agee")
     assert model.plot_importance().data["name"].to_list() == model.selected_features_

@@ -37,7 +37,7 @@ _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these r
 _SPREAD = 0.84  # of errors: deviations of most features are smaller than their prior expects
 _DIGITS = 4  # of errors that features share, in nats
 _DIGITS_OF_WEIGHTS = 9
-_LEAST_PROBABILITY = 0.5  # of a feature that stays to matter
+_LEAST_PROBABILITY = 0.6  # that a feature which stays matters (benchmarks/decisions/inclusion.md)
 _FEWEST_ROWS = 500  # that show which features are worth keeping
 
 
@@ -195,9 +195,7 @@ def fit_evidence(
             if k in options.signs:
                 features[k] = features[k].monotone(options.signs[k])
     split = any(own.cells is not levels[k] for k, own in fitted.items())
-    kind: Literal["counted", "levels", "cells"] = (
-        "cells" if split else "levels" if fitted or is_fitted else "counted"
-    )
+    kind: Literal["counted", "levels", "cells"] = "cells" if split else "levels" if fitted or is_fitted else "counted"
     facts = class_counts, calibration.smoothing, factor, kind, options.fit is not None
     return Evidence(levels, features, intercept, intercept_factors, *facts)
 

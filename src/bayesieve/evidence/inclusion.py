@@ -8,6 +8,7 @@ from scipy.special import expit, logit, logsumexp
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
+_MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmarks/decisions/inclusion.md)
 _MOST_ROUNDS = 200
 _SAME_SHARE = 1e-9
 
@@ -62,7 +63,7 @@ def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarra
     """Posterior probabilities that features matter, (n,), in a two-groups model (Efron 2008).
 
     The share of features that matter is estimated from all of them: where most columns are noise, a column needs more
-    evidence than where most columns tell something.
+    evidence than where most columns are informative. The share is at most one half.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarra
     share, probabilities = 0.5, np.zeros(log_bayes.size)
     for _ in range(_MOST_ROUNDS):
         probabilities = expit(log_bayes + logit(share))
-        following = (probabilities.sum() + 0.5) / (n_features + 1.0)
+        following = min((probabilities.sum() + 0.5) / (n_features + 1.0), _MOST_SHARE)
         if abs(following - share) < _SAME_SHARE:
             break
         share = following

@@ -47,6 +47,7 @@ FEW_ROWS = 20_000
 N_FACTORS = 4
 """Directions in which errors of rows are told apart; their spread is within some 3 % of that of all directions."""
 _POWERS = 4
+_DIGITS_OF_SHARES = 9
 _DIGITS_OF_VARIANCES = 2  # of their logarithms
 _NEIGHBOURS = (slice(-1), slice(1, None))
 _SIDES = np.array([-0.5, 0.5])
@@ -391,8 +392,9 @@ class EvidenceProblem:
 
     def _salts(self) -> np.ndarray:
         """(n_features,) numbers by which the rows of its cells tell a feature from others."""
-        rows = self._rows_of_cells() + 0.0  # one zero
-        return np.add.reduceat(mixed(rows.view(np.uint64)), self._first_cell[:-1])
+        # Shares without their last digits: the scale of weights and the order of their sums make no difference.
+        shares = np.round(self._rows_of_cells() / self._total, _DIGITS_OF_SHARES) + 0.0  # one zero
+        return np.add.reduceat(mixed(shares.view(np.uint64)), self._first_cell[:-1])
 
     @cached_property
     def _some(self) -> _Block:

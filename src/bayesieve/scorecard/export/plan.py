@@ -32,7 +32,7 @@ Against = Literal["mean", "best"]
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """How a value of a column, or the sum of several columns of numbers, becomes a code.
+    """How a value of a column becomes a code.
 
     A missing value (null, NaN, a text of blanks only unless "" is a key) has the code ``missing``. A key has its code;
     texts are compared exactly, then without surrounding blanks. Any other number has the code ``first`` + the number of
