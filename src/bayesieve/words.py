@@ -251,16 +251,21 @@ def similar(name: str, names: Sequence[str]) -> list[str]:
     return [folded[other] for other in close]
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Ask whether one of the `names` similar to an unknown `name` was meant; empty if none is similar.
+def did_you_mean(unknown: str | Sequence[str], names: Iterable[str]) -> str:
+    """Ask whether one of the `names` similar to an unknown name was meant, or the closest name to each of several
+    unknown ones; empty if none is similar.
 
     Examples
     --------
     >>> did_you_mean("agee", ["age", "wage", "job"])
     "did you mean 'age' or 'wage'?"
     """
-    meant = similar(name, list(names))
-    return f"did you mean {' or '.join(map(quoted, meant))}?" if meant else ""
+    names, unknown = list(names), [unknown] if isinstance(unknown, str) else unknown
+    if len(unknown) == 1:
+        meant, word = similar(unknown[0], names), " or "
+    else:
+        meant, word = list(dict.fromkeys(name for one in unknown for name in similar(one, names)[:1])), " and "
+    return f"did you mean {word.join(map(quoted, meant))}?" if meant else ""
 
 
 class ShortRepr:

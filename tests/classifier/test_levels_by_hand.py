@@ -183,6 +183,16 @@ def test_names_that_are_nearly_right_get_a_hint(model: SelectiveNB) -> None:
         SelectiveNB(selector="compresion").fit(frame, y)
     with pytest.raises(ValueError, match=r"There is no feature 'Age' in the model; did you mean 'age'\?"):
         model.plot("Age")
+    with pytest.raises(ValueError, match=r"X has no column 'jobs' \(by\); did you mean 'job'\?"):
+        bayesieve.drift(model, frame, y, by="jobs")
+    with pytest.raises(ValueError, match=r"There is no column 'pade'; did you mean 'paid'\?"):
+        SelectiveNB().fit(frame.with_columns(paid=pl.Series(y)), "pade")
+
+
+def test_each_of_several_values_that_no_row_has_gets_its_hint() -> None:
+    frame, y = loans()
+    with pytest.warns(UserWarning, match=r"values 'A' and 'B' that are in groups of .*; did you mean 'a' and 'b'\?"):
+        SelectiveNB(levels={"job": {"groups": [["A"], ["B"]]}}).fit(frame, y)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

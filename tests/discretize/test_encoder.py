@@ -123,7 +123,7 @@ def test_kinds_set_by_hand() -> None:
     as_numbers = TableEncoder(kinds={"visits": "numeric"}).fit(texts, Y)
     assert as_numbers.levels_[-1].labels == fitted().levels_[-1].labels
     np.testing.assert_array_equal(as_numbers.transform(texts), fitted().transform(FRAME))
-    with pytest.raises(ValueError, match=r"kinds names column 'agee', which X does not have\."):
+    with pytest.raises(ValueError, match=r"kinds names column 'agee', which X does not have; did you mean 'age'\?"):
         fitted(kinds={"agee": "numeric"})
     with pytest.raises(ValueError, match="must be 'numeric' or 'categorical'"):
         fitted(kinds={"age": "ordinal"})

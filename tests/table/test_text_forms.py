@@ -28,7 +28,11 @@ AMOUNTS = [f"{i + 0.25:.2f}" for i in range(200)]
         (["03/04/2024", "04/05/2024", "05/06/2024"], "date", []),
         (["13/04/2024", "04/13/2024", "05/06/2024"], "date", []),
         ([*(f"{i:02}.11.2024 10:00" for i in range(1, 29)), "soon"], "date", ["soon"]),
+        ([f"{i:02}.11.2024" for i in range(1, 29)], "date", []),
+        ([f"2024-11-{i:02}" for i in range(1, 29)], "date", []),
         (AMOUNTS, None, []),
+        ([*AMOUNTS, "n/a", ""], "number", []),
+        ([*AMOUNTS, " "], None, []),
         ([*AMOUNTS[:8], "x"], None, []),
         ([*AMOUNTS, *(f"A{i}" for i in range(30))], None, []),
         (["a", "b", "2024-01-01"], None, []),
@@ -70,3 +74,19 @@ def test_remedies_of_numbers_read_as_text(tmp_path: Path) -> None:
         by_kind.fit(X, y)
     corrected = X.with_columns(pl.col("amount").replace("unknown", "NA"))
     assert by_kind.fit(corrected, y).encoder_.levels_[0].kind == "numeric"
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        ([*AMOUNTS, "n/a"], "is read as text, but its values are numbers, except marks of missing ones"),
+        (
+            [f"{1 + i % 12}/{1 + i % 28}/2024" for i in range(201)],
+            "is read as text, but it holds dates such as '1/1/2024'",
+        ),
+    ],
+)
+def test_text_in_frames_that_a_file_would_give_as_numbers_or_dates(texts: list[str], sentence: str) -> None:
+    with pytest.warns(UserWarning, match=sentence):
+        model = SelectiveNB().fit(pl.DataFrame({"x": texts}), np.arange(len(texts)) % 2)
+    assert not any("Leave it out" in caution.sentence for caution in model.cautions_)

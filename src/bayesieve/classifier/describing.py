@@ -386,14 +386,15 @@ def table_cautions(table: Any, coded: CodedTable, encoder: Any) -> list[Caution]
     """Cautions about raw columns; ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say."""
     if not isinstance(encoder, TableEncoder):
         return []
-    table = as_table(table, kinds=encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds))
+    kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
+    table = as_table(table, kinds=kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
     if coded.rows.runs is not None and isinstance(table, ScannedTable):
         table = table.by_class(coded.rows.runs)
     columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).of_columns)
     target = _copies_of_target(columns)
-    as_categories = {name for name, kind in (encoder.kinds or {}).items() if kind == "categorical"}
+    as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
     texts = _numbers_as_text(columns.levels, as_categories)
     return [
         *getattr(encoder, "scan_cautions_", ()),
@@ -479,15 +480,22 @@ def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> lis
 
 
 def _form_sentence(name: str, form: TextForm) -> str:
-    others = listed([*map(quoted_text, form.others)], _MOST_OTHERS)
+    others, numeric = (
+        listed([*map(quoted_text, form.others)], _MOST_OTHERS),
+        f"TableEncoder(kinds={{{name!r}: 'numeric'}})",
+    )
+    if form.kind == "number" and not form.others:
+        return (
+            f"Column {name!r} is read as text, but its values are numbers, except marks of missing ones. Read it as "
+            f"numbers: --numeric {name} ({numeric})."
+        )
     if form.kind == "number":
         none = "is no number" if len(form.others) == 1 else "are no numbers"
         them = "it" if len(form.others) == 1 else "them"
         return (
             f"Column {name!r} is read as text: {len(form.others):,} of its {form.n_texts:,} different values {none}, "
             f"{others}. Give {them} a level, special: {form.others[:_MOST_OTHERS]} in levels= or --levels, which reads "
-            f"the rest as numbers; or correct {them}: --numeric {name} (TableEncoder(kinds={{{name!r}: 'numeric'}})) "
-            "names the line of what is left."
+            f"the rest as numbers; or correct {them}: --numeric {name} ({numeric}) names the line of what is left."
         )
     reasons = [f"{others} {'is' if len(form.others) == 1 else 'are'} no {form.kind.split()[-1]}"] if form.others else []
     if form.kind == "formatted number":
@@ -495,6 +503,11 @@ def _form_sentence(name: str, form: TextForm) -> str:
             f"Column {name!r} is read as text: its numbers have thousands separators, decimal commas, or signs of "
             f"percent or currency, such as {form.example!r}{', and ' + reasons[0] if reasons else ''}. Write them as "
             "1234.5, or read the column as categorical."
+        )
+    if form.is_ordered and not reasons:
+        return (
+            f"Column {name!r} is read as text, but it holds dates such as {form.example!r}. Convert it to dates before "
+            "the fit, or fit the file, where dates of this form are recognised."
         )
     if not form.is_ordered:
         reasons.insert(0, "the values do not prove one order of day and month")

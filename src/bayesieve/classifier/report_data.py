@@ -37,7 +37,7 @@ from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of
 from bayesieve.table.target import side_of
-from bayesieve.words import local_now, named, shorten
+from bayesieve.words import did_you_mean, local_now, named, shorten
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -229,7 +229,8 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
         if isinstance(values, str):
             table = as_table(X)
             if values not in table.names:
-                raise ValueError(f"There is no column {values!r} to tell segments by; there are {named(table.names)}.")
+                hint = did_you_mean(values, table.names) or f"there are {named(table.names)}."
+                raise ValueError(f"There is no column {values!r} to tell segments by; {hint}")
             column = table.column(table.names.index(values))
         else:
             column = column_of(values, name, as_table(X).n_rows)

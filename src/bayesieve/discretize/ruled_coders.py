@@ -73,8 +73,8 @@ def rule_cautions(
             absent, others, where = *_absent_special(table, i, levels[i]), "special in"
         if absent:
             few = len(absent) <= _MOST_TYPING_ERRORS  # a list of all codes has more than the rows
-            hints = (did_you_mean(text, others[:_MOST_COMPARED]) for text in absent if few)
-            hint = next(filter(None, hints), agreeing(absent, "check how the column writes [it|them]."))
+            hint = did_you_mean(absent if few else (), others[:_MOST_COMPARED])
+            hint = hint or agreeing(absent, "check how the column writes [it|them].")
             values = agreeing(absent, "No row has the [value|values] {} that [is|are]")
             sentence = f"{values} {where} column {coder.name!r}; {hint}"
             cautions.append(Caution("no such value", (coder.name,), sentence, warns=few))

@@ -20,7 +20,7 @@ from bayesieve.table import Column, Table, as_sample_weight
 from bayesieve.table.derived_levels import PairLevels, scores_of
 from bayesieve.table.frames import as_table, whole_frame
 from bayesieve.table.values import MICROSECONDS_PER_DAY, canonical_text
-from bayesieve.words import format_count, named
+from bayesieve.words import did_you_mean, format_count, named
 
 _PERIODS: dict[str, Callable[[dt.date], str]] = {
     "day": dt.date.isoformat,
@@ -99,7 +99,8 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
         return None
     if isinstance(value, str):
         if not table.named or value not in table.names:
-            raise ValueError(f"X has no column {value!r} ({role}); its columns are {named(table.names)}.")
+            hint = did_you_mean(value, table.names) or f"its columns are {named(table.names)}."
+            raise ValueError(f"X has no column {value!r} ({role}); {hint}")
         return table.column(table.names.index(value))
     return column_of(value, role, table.n_rows)
 

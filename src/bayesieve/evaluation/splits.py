@@ -15,7 +15,7 @@ from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import Column
 from bayesieve.table.frames import apart_by_name, take_rows
 from bayesieve.table.target import Target
-from bayesieve.words import named
+from bayesieve.words import did_you_mean, named
 
 
 def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -45,7 +45,8 @@ def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.n
         return X, read_moments(as_table(series.to_frame()).column(0))[0]
     table = as_table(X)
     if time not in table.names:
-        raise ValueError(f"There is no column {time!r} to order the rows by; there are {named(table.names)}.")
+        hint = did_you_mean(time, table.names) or f"there are {named(table.names)}."
+        raise ValueError(f"There is no column {time!r} to order the rows by; {hint}")
     moments, _ = read_moments(table.select([table.names.index(time)]).column(0))
     return X if time in needed else apart_by_name(X, time)[0], moments
 

@@ -17,6 +17,7 @@ from bayesieve.table.columns import KINDS, Column, MatrixTable, Table
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.scans import Scan
 from bayesieve.table.values import spelt_out
+from bayesieve.words import did_you_mean
 
 _LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
 
@@ -105,7 +106,8 @@ def apart_by_name(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
     names = [role for role in roles if isinstance(role, str)]
     for name in names:
         if name not in frame.columns:
-            raise ValueError(f"There is no column {name!r}; the columns are {', '.join(map(repr, frame.columns))}.")
+            hint = did_you_mean(name, frame.columns) or f"the columns are {', '.join(map(repr, frame.columns))}."
+            raise ValueError(f"There is no column {name!r}; {hint}")
     rest = frame[:, [name for name in frame.columns if name not in names]]  # `drop` takes some names for patterns
     return rest.to_native(), *(frame[role].to_native() if isinstance(role, str) else role for role in roles)
 
@@ -161,7 +163,8 @@ def _check_kinds(kinds: Mapping[str, str] | None, names: Sequence[str]) -> None:
         raise ValueError(f"kinds must map names of columns to 'numeric' or 'categorical', got {kinds!r:.80}.")
     for name, kind in (kinds or {}).items():
         if name not in names:
-            raise ValueError(f"kinds names column {name!r}, which X does not have.")
+            hint = did_you_mean(str(name), names) or "name its columns only."
+            raise ValueError(f"kinds names column {name!r}, which X does not have; {hint}")
         if not isinstance(kind, str) or kind not in KINDS:
             raise ValueError(f"kinds[{name!r}] is {kind!r}; it must be 'numeric' or 'categorical'.")
 

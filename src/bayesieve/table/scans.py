@@ -15,7 +15,7 @@ import narwhals as nw
 
 from bayesieve.forking import refuse_fork
 from bayesieve.table.reading import checked_path, database_in
-from bayesieve.words import listed
+from bayesieve.words import did_you_mean, listed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -211,9 +211,8 @@ class Scan:
         columns = [names] if isinstance(names, str) else list(names)
         for i, name in enumerate(columns):
             if name not in self.schema:
-                raise ValueError(
-                    f"There is no column {name!r}; the columns are {listed([*map(repr, self.names)], 10)}."
-                )
+                hint = did_you_mean(name, self.names) or f"the columns are {listed([*map(repr, self.names)], 10)}."
+                raise ValueError(f"There is no column {name!r}; {hint}")
             if name in columns[:i]:
                 raise ValueError(f"Column {name!r} is named twice; name every column once.")
         return pl.Schema({name: self.schema[name] for name in columns})

@@ -1,4 +1,4 @@
-"""Numbers and dates in columns that are read as text, because of some of their values or the form of all."""
+"""Numbers and dates in columns that are read as text because of some values, the form of all, or the type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TextForm:
     example : str
         A text of this form.
     others : list of str
-        Texts of other forms.
+        Texts of other forms; none if all are numbers, except marks of missing ones.
     n_texts : int
         Number of different texts, without blanks and marks of missing numbers.
     is_ordered : bool
@@ -42,20 +42,29 @@ class TextForm:
 
 
 def form_of(texts: Sequence[str]) -> TextForm | None:
-    """Return the form of the different texts of a column if it is not read as what they are; None for plain text."""
+    """Return the form of the different texts of a column of numbers or dates that is read as text; None for plain text.
+
+    Columns of whole codes, such as 007, are plain text if no mark of a missing number is among them.
+    """
     import polars as pl
 
-    values = trimmed_values(pl.Series(spelt_out(list(texts)), dtype=pl.String)).unique(maintain_order=True)
+    column = pl.Series(spelt_out(list(texts)), dtype=pl.String)
+    values = trimmed_values(column).unique(maintain_order=True)
     numbers = values.cast(pl.Float64, strict=False).is_not_null()
     if numbers.all():  # of no values, too
-        return None
+        is_marked = (
+            len(values) >= _FEWEST["number"] and len(trimmed_values(column)) < (column.str.strip_chars() != "").sum()
+        )
+        return TextForm("number", values[0], [], len(values)) if is_marked else None
     formatted = numbers | values.str.contains(_FORMATTED)
     order = DayMonthOrder()
     order.add(values)
     dates = moments(order.to_iso(values, default=True)).is_not_null()
     for kind, fits in (("number", numbers), ("formatted number", formatted), ("date", dates)):
         n_others = int((~fits).sum())
-        is_odd = n_others > 0 or kind == "formatted number" or (kind == "date" and not order.is_clear)
+        is_odd = (
+            n_others > 0 or kind != "number"
+        )  # readers of files take dates of a clear order for dates, frames do not
         if is_odd and len(values) >= _FEWEST[kind] and n_others <= _MOST_OTHERS * len(values):
             others = values.filter(~fits).to_list()
             known = values.filter(fits & ~numbers if kind == "formatted number" else fits)
