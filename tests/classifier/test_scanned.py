@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from bayesieve import (
     TableEncoder,
     ThresholdTuner,
     WrapperSelector,
+    scan,
 )
 from bayesieve.criteria import Benefit
 from bayesieve.discretize import row_tasks
@@ -305,3 +308,28 @@ def test_the_same_rows_give_the_same_model_to_the_bit(tmp_path: Path) -> None:
             found = model.predict_joint_log_proba(X)
             expected = found if expected is None else expected
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "db"])
+def test_texts_of_a_model_stay_texts_in_scans_whose_types_are_inferred(tmp_path: Path, ending: str) -> None:
+    codes = ["007", "7", "1e5", "nan", "2024-05-03 00:00:00", "yes"]
+    frame = pl.DataFrame({"code": codes * 50})
+    model = SelectiveNB("all", calibrate="levels", encoder=TableEncoder(categorical="values"))
+    model.fit(frame, np.arange(300) % 6 % 4 > 1)
+
+    def scores(rows: pl.DataFrame, name: str) -> np.ndarray:
+        path = tmp_path / f"{name}.{ending}"
+        if ending == "db":
+            with closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute("CREATE TABLE t (code)")
+                connection.executemany("INSERT INTO t VALUES (?)", rows.rows())
+        else:
+            rows.write_csv(path) if ending == "csv" else rows.write_excel(path)
+        return np.asarray(model.predict_proba(scan(path)))
+
+    chosen = [0, 1, 2, 3, 5] if ending == "xlsx" else range(6)  # cells of Excel hold no time of midnight
+    expected, among = model.predict_proba(frame[:6]), scores(frame[:6], "among")
+    for i in chosen:
+        np.testing.assert_array_equal(among[i], expected[i])
+        np.testing.assert_array_equal(scores(frame[i : i + 1], f"alone{i}")[0], expected[i])

@@ -129,3 +129,11 @@ def test_a_cell_far_from_the_table_is_refused(tmp_path: Path, ending: str, write
     assert read_table(path).rows() == [(1, 0), (2, 1)]
     write(path, 100, 3, 5)
     assert read_table(path).height >= 3
+
+
+def test_times_of_day_are_times(tmp_path: Path) -> None:
+    times = pl.DataFrame(
+        {"t": [dt.time(0, 0), dt.time(7, 30), dt.time(23, 59, 59)], "m": [dt.datetime(1900, 3, 1, 6)] * 3}
+    )
+    times.write_excel(path := tmp_path / "times.xlsx")
+    assert read_table(path).equals(times)

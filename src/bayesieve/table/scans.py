@@ -112,11 +112,14 @@ class Scan:
         Names and types of the columns; they hold the values of all files.
     folder : object or None
         The folder of copies, which is deleted with the last scan that holds it; None if files are read in place.
+    untyped : tuple of paths
+        The files as they were given, if types of columns were inferred from their values; otherwise empty.
     """
 
     files: tuple[DataFile, ...]
     schema: pl.Schema
     folder: Any = None
+    untyped: tuple[str | os.PathLike[str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -332,8 +335,25 @@ def scan(
 
 
 def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels]) -> Scan:
-    """Scan rows whose values are read by the levels of a model: no types are inferred from the rows."""
-    return source if isinstance(source, Scan) else _scanned(source, None, None, None, levels)
+    """Scan rows whose values are read by the levels of a model: no types are inferred from the rows.
+
+    A scan of files whose types were inferred reads the files again if texts of the model were taken for something else:
+    the number 7 does not say whether it was written as 007.
+    """
+    if not isinstance(source, Scan):
+        return _scanned(source, None, None, None, levels)
+    import polars as pl
+
+    is_text = (
+        dtype == pl.String or name not in levels or levels[name].type not in ("text", "mixed")
+        for name, dtype in source.schema.items()
+    )
+    if not source.untyped or all(is_text):
+        return source
+    for file in source.files:
+        if file.origin is not None:
+            file.origin.check_unchanged()
+    return _scanned(list(source.untyped), None, None, None, levels).select(source.names)
 
 
 def _scanned(
@@ -375,7 +395,8 @@ def _scanned_paths(
     if len(paths) == 1 and (database := database_in(paths[0])):
         from bayesieve.table.databases import scan_database
 
-        return scan_database(*database, copies, levels)
+        table = scan_database(*database, copies, levels)
+        return replace(table, untyped=tuple(paths))
     files: list[Path] = files_of(paths)
     formats = [scannable_format(path) for path in files]
     for path, name in zip(files, formats, strict=True):
@@ -383,7 +404,8 @@ def _scanned_paths(
             raise ValueError(f"{files[0]} is {formats[0]} and {path} is {name}; scan files of one format.")
     if formats[0] == "Parquet":
         return scan_parquet_files(files, levels)
-    return to_parquet.copy_files(files, str(formats[0]), copies, levels)
+    table = to_parquet.copy_files(files, str(formats[0]), copies, levels)
+    return table if formats[0] == "Arrow" else replace(table, untyped=tuple(paths))
 
 
 def refuse_removed(source: Any) -> None:

@@ -19,6 +19,9 @@ _MOST_CELLS = 10_000_000  # of a sheet of any shape
 _MOST_PER_CELL = 100  # cells of the rectangle for each cell with a value, beyond that
 _MOST_BYTES = 1 << 31  # of a sheet that is looked at as a whole
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+# Excel stores a time of day as a moment of day 0, and a date as its midnight.
+_TIME = r"^1899-12-3[01] (\d\d:\d\d:\d\d(?:\.\d+)?)$"
+_DATE = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 _MAX_ROW, _MAX_COLUMN = 1 << 20, 1 << 14
 
 
@@ -47,8 +50,8 @@ def first_sheet(path: Path) -> pl.DataFrame:
         raise ValueError(
             f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension."
         ) from error
-    texts = frame.get_columns()
-    return pl.DataFrame([column.cast(pl.String).str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "$1") for column in texts])
+    texts = (column.cast(pl.String) for column in frame.get_columns())
+    return pl.DataFrame([text.str.replace(_TIME, "$1").str.replace(_DATE, "$1") for text in texts])
 
 
 class FarCell(ValueError):
