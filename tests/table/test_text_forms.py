@@ -30,6 +30,9 @@ AMOUNTS = [f"{i + 0.25:.2f}" for i in range(200)]
         ([*(f"{i:02}.11.2024 10:00" for i in range(1, 29)), "soon"], "date", ["soon"]),
         ([f"{i:02}.11.2024" for i in range(1, 29)], "date", []),
         ([f"2024-11-{i:02}" for i in range(1, 29)], "date", []),
+        ([f"{i:02}.11.24" for i in range(1, 29)], "short date", []),
+        ([f"{i % 12 + 1}/{i}/24" for i in range(1, 29)], "short date", []),
+        ([f"{i}.{i}.24" for i in range(29)], None, []),
         (AMOUNTS, None, []),
         ([*AMOUNTS, "n/a", ""], "number", []),
         ([*AMOUNTS, " "], None, []),
@@ -79,6 +82,7 @@ def test_remedies_of_numbers_read_as_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "sentence"),
     [
+        ([f"{1 + i % 28}.{1 + i % 12}.24" for i in range(201)], "such as '1.1.24', but their years have two digits"),
         ([*AMOUNTS, "n/a"], "is read as text, but its values are numbers, except marks of missing ones"),
         (
             [f"{1 + i % 12}/{1 + i % 28}/2024" for i in range(201)],

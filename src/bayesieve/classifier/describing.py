@@ -504,11 +504,13 @@ def _form_sentence(name: str, form: TextForm) -> str:
             f"percent or currency, such as {form.example!r}{', and ' + reasons[0] if reasons else ''}. Write them as "
             "1234.5, or read the column as categorical."
         )
-    if form.is_ordered and not reasons:
+    if form.kind == "date" and form.is_ordered and not reasons:
         return (
             f"Column {name!r} is read as text, but it holds dates such as {form.example!r}. Convert it to dates before "
             "the fit, or fit the file, where dates of this form are recognised."
         )
+    if form.kind == "short date":
+        reasons.insert(0, "their years have two digits")
     if not form.is_ordered:
         reasons.insert(0, "the values do not prove one order of day and month")
     return (

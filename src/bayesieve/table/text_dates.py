@@ -11,7 +11,17 @@ _TIME = r"(?:[T ,]\s*(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2}(?:\.\d
 _NUMBERS = r"(?<first_number>\d{1,2})(?<mark>[./-])(?<second_number>\d{1,2})"
 _YEAR_LAST = rf"^{_NUMBERS}(?<mark_again>[./-])(?<year>\d{{4}}){_TIME}"
 _YEAR_FIRST = rf"^(?<year>\d{{4}})(?<mark_again>[./-]){_NUMBERS}{_TIME}"
-_OTHER_FORM = r"^(\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}([./]\d{1,2}[./]\d{1,2}|-\d-\d{1,2}|-\d{2}-\d))([T ,]|$)"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    "(?<month>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    "oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))"
+)
+_DAY_AND_NAME = rf"^(?<day>\d{{1,2}})\.?[ -]?{_MONTH}\.?,?[ -](?<year>\d{{4}}){_TIME}"
+_NAME_AND_DAY = rf"^{_MONTH}\.? (?<day>\d{{1,2}}),? (?<year>\d{{4}}){_TIME}"
+_OTHER_FORM = (
+    r"^(\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}([./]\d{1,2}[./]\d{1,2}|-\d-\d{1,2}|-\d{2}-\d)|"
+    r"\d{1,2}\.?[ -]?[A-Za-z]{3,9}\.?,?[ -]\d{4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})([T ,]|$)"
+)
 
 
 class DayMonthOrder:
@@ -19,6 +29,7 @@ class DayMonthOrder:
 
     A number above 12 is a day: each value that has one proves the order for all values with the same separator. The
     year comes first or last; if it comes first, the month follows. Points separate day, month and year, in this order.
+    English names of months need no proof.
     """
 
     def __init__(self) -> None:
@@ -74,6 +85,8 @@ class DayMonthOrder:
         iso = iso.fill_null(
             _parts(others, _YEAR_FIRST).select(_iso(pl.col("first_number"), pl.col("second_number"))).to_series()
         )
+        if iso.has_nulls():
+            iso = iso.fill_null(_named_iso(others, _DAY_AND_NAME)).fill_null(_named_iso(others, _NAME_AND_DAY))
         return texts.clone().scatter(rows, iso.fill_null(others))
 
 
@@ -82,10 +95,29 @@ def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
     import polars as pl
 
     parts = texts.str.extract_groups(pattern).struct.unnest()
-    return parts.with_columns(pl.col("first_number", "second_number", "hour").cast(pl.Int32))
+    return parts.with_columns(pl.col("first_number", "second_number").cast(pl.Int32))
+
+
+def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
+    """Dates with the name of a month in ISO 8601; null for other texts."""
+    import polars as pl
+
+    parts = texts.str.extract_groups(pattern).struct.unnest()
+    numbers = {name: number for number, name in enumerate(_MONTHS, 1)}
+    month = (
+        pl.col("month").str.slice(0, 3).str.to_lowercase().replace_strict(numbers, default=None, return_dtype=pl.Int32)
+    )
+    return parts.select(_iso_text(month, pl.col("day")).alias("iso")).to_series()
 
 
 def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
+    """Dates of numbers between two equal marks in ISO 8601; null for other texts."""
+    import polars as pl
+
+    return pl.when(pl.col("mark") == pl.col("mark_again")).then(_iso_text(month, day)).alias("iso")
+
+
+def _iso_text(month: pl.Expr, day: pl.Expr) -> pl.Expr:
     """The text of a date and, unless it has none, its time in ISO 8601; null if a part is."""
     import polars as pl
 
@@ -93,13 +125,10 @@ def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
         return number.cast(pl.String).str.zfill(2)
 
     half = pl.col("half").str.to_lowercase()
-    hour = pl.when(half.is_null()).then(pl.col("hour")).otherwise(pl.col("hour") % 12 + 12 * (half == "pm"))
+    hour = pl.col("hour").cast(pl.Int32)
+    hour = pl.when(half.is_null()).then(hour).otherwise(hour % 12 + 12 * (half == "pm"))
     time = pl.format(" {}:{}:{}", padded(hour), pl.col("minute"), pl.col("second").fill_null("00")).fill_null("")
-    return (
-        pl.when(pl.col("mark") == pl.col("mark_again"))
-        .then(pl.format("{}-{}-{}{}", pl.col("year"), padded(month), padded(day), time))
-        .alias("iso")
-    )
+    return pl.format("{}-{}-{}{}", pl.col("year"), padded(month), padded(day), time)
 
 
 def dates(column: pl.Series) -> pl.Series:

@@ -11,7 +11,9 @@ from bayesieve.table.text_types import trimmed_values
 from bayesieve.table.values import spelt_out
 
 _MOST_OTHERS = 0.1  # share of the different texts that have another form
-_FEWEST = {"number": 10, "formatted number": 10, "date": 3}  # different texts
+_FEWEST = {"number": 10, "formatted number": 10, "date": 3, "short date": 10}  # different texts
+_DAY, _MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
+_SHORT_DATE = rf"^({_DAY}[./-]{_MONTH}|{_MONTH}[./-]{_DAY})[./-]\d\d$"
 # Such as 1,234.5 or 1.234,5 or 12 %.
 _FORMATTED = r"^[€$£]?\s?[+-]?(\d{1,3}([,.'’ \x{a0}\x{202f}]\d{3})+|\d+)([.,]\d+)?\s?[%€$£]?$"
 
@@ -22,8 +24,8 @@ class TextForm:
 
     Attributes
     ----------
-    kind : "number", "formatted number" (with thousands separators, decimal commas, signs of percent or currencies) or
-        "date"
+    kind : "number", "formatted number" (with thousands separators, decimal commas, signs of percent or currencies),
+        "date" or "short date" (with years of two digits)
     example : str
         A text of this form.
     others : list of str
@@ -34,7 +36,7 @@ class TextForm:
         Whether values prove one order of day and month; True for numbers.
     """
 
-    kind: Literal["number", "formatted number", "date"]
+    kind: Literal["number", "formatted number", "date", "short date"]
     example: str
     others: list[str]
     n_texts: int
@@ -60,12 +62,10 @@ def form_of(texts: Sequence[str]) -> TextForm | None:
     order = DayMonthOrder()
     order.add(values)
     dates = moments(order.to_iso(values, default=True)).is_not_null()
-    for kind, fits in (("number", numbers), ("formatted number", formatted), ("date", dates)):
+    short = values.str.contains(_SHORT_DATE)
+    for kind, fits in (("number", numbers), ("formatted number", formatted), ("date", dates), ("short date", short)):
         n_others = int((~fits).sum())
-        is_odd = (
-            n_others > 0 or kind != "number"
-        )  # readers of files take dates of a clear order for dates, frames do not
-        if is_odd and len(values) >= _FEWEST[kind] and n_others <= _MOST_OTHERS * len(values):
+        if len(values) >= _FEWEST[kind] and n_others <= _MOST_OTHERS * len(values):
             others = values.filter(~fits).to_list()
             known = values.filter(fits & ~numbers if kind == "formatted number" else fits)
             is_ordered = kind != "date" or order.is_clear
