@@ -56,9 +56,10 @@ class Sql(Export):
     -----
     NULL and NaN are missing values. A number that is infinite makes all new columns of its row NULL.
     Texts are compared to the letter and without surrounding blanks, whatever the collation of the column; a boolean may
-    also be 0 or 1. Columns of moments hold dates or timestamps without time zone, in UTC. SQLite has no such types: it
-    reads texts ``2021-03-01``, ``2021-03-01 12:00:00`` or ``2021-03-01T12:00:00``, and ``12:00:00``, all with
-    up to six decimals of seconds. Whole numbers beyond 2**53 that are categories need a column of whole numbers.
+    also be 0 or 1 and, in DuckDB, MySQL, PostgreSQL and SQLite, a word such as true, yes or no. Columns of moments hold
+    dates or timestamps without time zone, in UTC. SQLite has no such types: it reads texts ``2021-03-01``,
+    ``2021-03-01 12:00:00`` or ``2021-03-01T12:00:00``, and ``12:00:00``, all with up to six decimals of seconds. Whole
+    numbers beyond 2**53 that are categories need a column of whole numbers.
 
     PostgreSQL, SQLite, MySQL and MariaDB score the whole table even if a query of the view asks for one row, as they
     would otherwise compute sums again for each use; to score some rows, make them a view and name it as ``table``.

@@ -23,6 +23,7 @@ _TYPES: dict[str, dict[str, str]] = {
 }
 """Types that are not what sqlglot makes of the usual name; "" if there is none."""
 _TEXTS = {"mysql": "char", "duckdb": "varchar", "postgres": "varchar"}
+_UNTYPED_TRUTH = {*_TEXTS, "sqlite"}  # in which booleans can be read as texts, among other words for true and false
 _REGEXP_REPLACE = {"clickhouse": "replaceRegexpAll", "mysql": "REGEXP_REPLACE", "oracle": "REGEXP_REPLACE"}
 _table: Any = exp.table_  # whose signature knows no names of unknown length
 
@@ -159,7 +160,7 @@ class Query:
     def values(self, reader: Reader) -> list[Any]:
         """What the code of a reader is computed from: its value, and a text with its blanks."""
         column = self.column(reader.column)
-        if reader.is_text:
+        if self.reads_texts(reader):
             type_ = _TEXTS.get(self.dialect)  # in which booleans and numbers have their texts
             text = column if type_ is None else self.cast(column, type_)
             return [self.exact(self.bare(text)), self.exact(text)]
@@ -169,6 +170,10 @@ class Query:
             return [self.cast(column, "int" if reader.type == "boolean" else "bigint")]
         return [self.double(column)]
 
+    def reads_texts(self, reader: Reader) -> bool:
+        """Return whether the values of a reader are texts in this dialect."""
+        return reader.is_text or (reader.type == "boolean" and self.dialect in _UNTYPED_TRUTH)
+
     def code(self, reader: Reader, value: Any, *others: Any) -> Any:
         """The code of a reader, from the columns of its `values`; NULL for a number that is infinite."""
         pairs = [(value.is_(exp.null()), self.number(reader.missing))]
@@ -176,12 +181,13 @@ class Query:
             most = self.cast(self.text("1.7976931348623157e308"), "double")
             pairs.insert(0, (exp.Abs(this=value) > most, exp.null()))
         groups: dict[tuple[bool, int], list[Any]] = {}
-        for key, code in (reader.level.code_of_word if reader.is_text else reader.keys).items():
+        is_text = self.reads_texts(reader)
+        for key, code in (reader.level.code_of_word if is_text else reader.keys).items():
             is_bare = not isinstance(key, str) or key == key.strip()
             groups.setdefault((is_bare, code), []).append(self.key(key, reader))
         for (is_bare, code), keys in sorted(groups.items()):
             pairs.append((exp.In(this=value if is_bare else others[0], expressions=keys), self.number(code)))
-        if reader.is_text and "" not in reader.keys:
+        if is_text and "" not in reader.keys:
             pairs.append((value.eq(self.text("")), self.number(reader.missing)))
         cuts = reader.cuts or ()
         at_most = (exp.LTE(this=value, expression=self.key(own, reader)) for own in cuts)  # operators copy the tree
