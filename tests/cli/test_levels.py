@@ -77,3 +77,5 @@ def test_models_are_merged_and_updated(succeeds: Run, fails: Run, model: Path) -
     assert "Merged from models of 1,000 and 1,000 rows." in bayesieve.load("both.json").describe()
     assert "Updated with further rows: 1,000 on 2" in bayesieve.load("new.json").describe()
     assert "has no column 'nope' (--target)" in fails("update", model, GERMAN, "-t", "nope", "-o", "x.json")
+    hint = "has no column 'housin' (--by); did you mean 'housing'?"
+    assert hint in fails("evaluate", model, GERMAN, "--by", "housin")

@@ -237,7 +237,8 @@ def require_columns(path: Path, frame: pl.DataFrame, **columns: str | None) -> N
     """CommandError for a column that an option names, by the option, and that the table lacks."""
     for option, name in columns.items():
         if name is not None and name not in frame.columns:
-            raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option})")
+            hint = did_you_mean(name, frame.columns) or f"it has {named(frame.columns)}"
+            raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
 
 
 def shown(path: Path) -> str:
