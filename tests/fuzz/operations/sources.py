@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 
 import bayesieve
-from bayesieve import SelectiveNB, TableEncoder
+from bayesieve import SelectiveNB, TableEncoder, scan
 from bayesieve.classifier.predicting import levels_of_columns
 from bayesieve.table.reading import read_table
 from tests.fuzz.case import Case, operation
@@ -185,6 +185,10 @@ def sources(case: Case) -> None:
                     found = model.predict_proba(str(path))
                     again = model.predict_proba(read_table(path, levels_of_columns(model))[:, list(training)])
                     case.check(np.array_equal(found, again), f"read and scanned {name}", (found, again))
+                    again = model.predict_proba(scan(str(path)))
+                    case.check(
+                        np.array_equal(found, again), f"scanned before the model is known, {name}", (found, again)
+                    )
                 case.check(_are_close(found, wanted), f"the same rows in {name}", (found, wanted))
         with case.step("predict a row", must=True):
             if is_ordered:
