@@ -488,9 +488,11 @@ def _solved(
     """The surfaces that the rows pay for, the terms that stay, and the solution, fitted to ``every`` row in the end.
     Unless ``options.drop``, all terms stay and there are no surfaces.
     """
+    followed = every.positions.size > fit.loss.rows.positions.size
     if not options.drop or len(fit.terms) == 1:
         fit = fit.trusted()
-        return _on_every_row(fit, solve(fit.problem(options.n_jobs), clock), every, options.n_jobs, clock)
+        solution = solve(fit.problem(options.n_jobs), clock, followed=followed)
+        return _on_every_row(fit, solution, every, options.n_jobs, clock)
     problem = fit.problem(options.n_jobs)
     solution = solve(problem, clock, roughly=True)
     if solution.complete:
@@ -509,7 +511,8 @@ def _solved(
         return fit, solution
     fit = fit.trusted()
     problem, start = problem.without(solution, kept, fit.offset())
-    return _on_every_row(fit, solve(problem.shaped(fit.shapes), clock, start), every, options.n_jobs, clock)
+    solution = solve(problem.shaped(fit.shapes), clock, start, followed=followed)
+    return _on_every_row(fit, solution, every, options.n_jobs, clock)
 
 
 def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
@@ -558,7 +561,7 @@ def _on_every_row(
     loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
     start = solution.point, np.maximum(solution.deviations, _LEAST_DEVIATION)
-    following = solve(more.problem(n_jobs), clock, start, nearby=True)
+    following = solve(more.problem(n_jobs), clock, start, nearby=solution)
     return (more, following) if following.complete else (fit, solution)
 
 

@@ -80,7 +80,7 @@ class Solution:
 
     ``effective``: (n_features,) effective number of deviations of each feature, those that the rows determine.
     ``point``: parameters (n_parameters, n_numbers) at the end. ``loss``: log loss of the rows there, in nats.
-    ``uncertainty``: of the deviations; None after a rough fit or an early end. ``log_bayes``: (n_features,) log Bayes
+    ``expected_variance``: of deviations, in the prior of variances; 0 without such a prior. ``uncertainty``: of the deviations; None after a rough fit or an early end. ``log_bayes``: (n_features,) log Bayes
     factors of the deviations of each feature against none, after a rough fit.
     """
 
@@ -91,6 +91,7 @@ class Solution:
     effective: np.ndarray
     point: np.ndarray
     loss: float
+    expected_variance: float
     uncertainty: Uncertainty | None = None
     log_bayes: np.ndarray | None = None
 
@@ -105,7 +106,8 @@ def solve(
     start: Start | None = None,
     *,
     roughly: bool = False,
-    nearby: bool = False,
+    nearby: Solution | None = None,
+    followed: bool = False,
 ) -> Solution:
     """Deviations with the highest posterior probability, under priors with the highest evidence.
 
@@ -123,25 +125,27 @@ def solve(
     clock : time limit; when it is over, as after Ctrl-C, the deviations so far are returned.
     start : from `EvidenceProblem.without` or `followed_by`.
     roughly : a few of the rounds, enough to see which features matter; a fit with a ``start`` has the others left.
-    nearby : the ``start`` is where a fit to some of the rows ended: fewer steps lead from there.
+    nearby : the solution for some of the rows, where the ``start`` comes from: fewer steps lead from there.
+    followed : whether a fit to more rows starts from this one, which then need not settle.
     """
     n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
     if start is None:
         start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
     clock = Clock(None) if clock is None else clock
     few = not roughly and problem.n_rows <= FEW_ROWS
-    search = _VarianceSearch(problem, start, nearby)
+    expected_variance = 0.0 if not few else problem.expected_variance if nearby is None else nearby.expected_variance
+    search = _VarianceSearch(problem, start, nearby is not None)
     uncertainty, log_bayes, complete = None, None, False
     # One thread: matrices are small, and sums come in one order.
     with one_blas_thread():
         try:
-            search.run(n_rounds, problem.expected_variance if few else 0.0, clock)
-            if few and not nearby:
+            search.run(n_rounds, expected_variance, clock)
+            if few and nearby is None:
                 search = search.with_best_expectation(clock)
             complete = not clock.is_up
             if complete and roughly:
                 log_bayes = search.log_bayes_factors()
-            elif complete:
+            elif complete and not followed:
                 uncertainty = search.finish()
         except KeyboardInterrupt:
             complete = False
@@ -149,8 +153,8 @@ def solve(
     deviations[search.groups], at[search.parameters] = np.sqrt(search.variances), search.point
     intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(search.effective)
     loss, _ = search.rest.loss(search.point)
-    tables = problem.tables(at)
-    return Solution(tables, intercept, deviations, complete, of_features, at, loss, uncertainty, log_bayes)
+    tables, expected = problem.tables(at), search.expected_variance
+    return Solution(tables, intercept, deviations, complete, of_features, at, loss, expected, uncertainty, log_bayes)
 
 
 class _VarianceSearch:
