@@ -189,9 +189,13 @@ def test_views_of_a_file_read_nothing_else(tmp_path: Path) -> None:
 def test_an_interrupt_stops_a_query_of_sqlite() -> None:
     sqlite("one.db", t=pl.DataFrame({"a": [1]}))
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) AS n FROM c"
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        scan(f"one.db::{endless}")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background ignores
+    try:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            scan(f"one.db::{endless}")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_files_that_are_no_databases(monkeypatch: pytest.MonkeyPatch) -> None:
