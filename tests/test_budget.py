@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
 MOST_IMPORTS = 0.085  # share of lines
 LONGEST_FUNCTION = 60
-MOST_VISITED = {"fit": 40, "predict_proba": 10}
+MOST_VISITED = {"fit": 48, "predict_proba": 10}
 """Files of the library that a call visits, those of compiled code not counted."""
 
 

@@ -80,7 +80,7 @@ def test_probabilities_beyond_doubles() -> None:
     codes, names = np.tile(one.codes, (100, 1)), [f"x{k}" for k in range(1100)]
     coded = CodedTable(codes, [4] * 1100, names, class_codes=one.class_codes, classes=one.classes)
     state = check(coded, set(range(1095)), (0, 1099))
-    assert 0 < state._guide._state.states[0].scan().is_wide.sum() < 600
+    assert 0 < state._guide._state.scan().is_wide.sum() < 600
 
 
 def test_equal_products_of_different_factors_tie() -> None:
@@ -91,7 +91,7 @@ def test_equal_products_of_different_factors_tie() -> None:
     codes, y = np.concatenate([ones, ones]).repeat(times, axis=0).T, np.repeat([0, 1], 64).repeat(times)
     coded = CodedTable(codes.astype(np.uint8), [2] * 6, list("abcdef"), class_codes=y, classes=np.arange(2))
     state = check(coded, set(range(6)), range(6))
-    assert np.unique(state._guide._state.states[0].scan().logs).size == 7
+    assert np.unique(state._guide._state.scan().logs).size == 7
 
 
 def test_thresholds_on_one_column() -> None:

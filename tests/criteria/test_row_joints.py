@@ -28,7 +28,7 @@ def costs_of_a_walk(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, many: in
     monkeypatch.setattr(scored_rows, "MANY_CLASSES", many)
     problem = SubsetProblem.of(coded)
     state, random = SearchState(problem), np.random.default_rng(0)
-    rows = state._guide._state.states[0]
+    rows = state._guide._state
     assert isinstance(rows, RowJoints if coded.n_classes >= many else RowRatios)
     costs = [state.cost, problem.rows.tables.log_reach, *problem.rows.tables.bounds]
     for _ in range(100):  # more than before probabilities are taken from logarithms again

@@ -141,7 +141,7 @@ class SelectiveNB(Predicting):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = SelectiveNB().fit(X, y)
     >>> model.selected_features_[:2]
-    ['petal length (cm)', 'petal width (cm)']
+    ['petal width (cm)', 'petal length (cm)']
     >>> model.predict(X[:1]).tolist()
     [0]
     """

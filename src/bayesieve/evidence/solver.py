@@ -80,7 +80,8 @@ class Solution:
 
     ``effective``: (n_features,) effective number of deviations of each feature, those that the rows determine.
     ``point``: parameters (n_parameters, n_numbers) at the end. ``loss``: log loss of the rows there, in nats.
-    ``expected_variance``: of deviations, in the prior of variances; 0 without such a prior. ``uncertainty``: of the deviations; None after a rough fit or an early end. ``log_bayes``: (n_features,) log Bayes
+    ``expected_variance``: of deviations, in the prior of variances; 0 without such a prior.
+    ``uncertainty``: of the deviations; None after a rough fit or an early end. ``log_bayes``: (n_features,) log Bayes
     factors of the deviations of each feature against none, after a rough fit.
     """
 
@@ -701,13 +702,16 @@ class EvidenceProblem:
         """The fold of every row of each block: distinct rows of each class, in an order that follows from what they
         contain, are dealt out in turn.
         """
-        salts = self._salts()
-        keys = np.concatenate(self._in_blocks(lambda block: keys_of(block.codes, block.classes, salts=salts)))
+        salts, zeros = self._salts(), np.zeros(self.n_rows)  # the numbers of the classes make no difference
+        keys = np.concatenate(
+            self._in_blocks(lambda block: keys_of(block.codes, zeros[: block.classes.size], salts=salts))
+        )
         classes = np.concatenate([block.classes for block in self._blocks])
-        _, first, distinct = np.unique(keys, return_index=True, return_inverse=True)
-        order = np.lexsort((keys[first], classes[first]))
-        fold = np.empty(first.size, dtype=np.int64)
-        fold[order] = np.arange(first.size) % _FOLDS
+        pairs = np.stack([classes.astype(np.uint64), keys])
+        ordered, distinct = np.unique(pairs, axis=1, return_inverse=True)
+        firsts = np.searchsorted(ordered[0], ordered[0])
+        fold = (np.arange(ordered.shape[1]) - firsts) % _FOLDS
+        distinct = distinct.ravel()
         return [fold[distinct[own]] for own in self._slices]
 
     def weighted(self, factors: Sequence[np.ndarray]) -> EvidenceProblem:

@@ -205,7 +205,7 @@ class Scorecard(ShortRepr):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> card = SelectiveNB().fit(X, y).scorecard_
     >>> card.predict_proba(X[:1]).round(2).tolist()
-    [[0.99, 0.01, 0.0]]
+    [[1.0, 0.0, 0.0]]
     """
 
     classes: np.ndarray
@@ -544,7 +544,7 @@ class Explanation(ShortRepr):
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> explanation = SelectiveNB().fit(X, y).explanation(X[:5])
         >>> explanation.plot(0).data["feature"].to_list()[:2]
-        ['Every row', 'petal length (cm)']
+        ['Every row', 'petal width (cm)']
         """
         from bayesieve import explanation_figure
 

@@ -297,7 +297,7 @@ class PointTable(Export):
     >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
     >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
     >>> model.export(to="points", max_points=5).splitlines()[-2]
-    '"age","> 32.5",32.5,inf,,"false",,,,"false","false",1'
+    '"age","> 50",50.0,inf,,"false",,,,"false","false",2'
     """
 
     name = "points"
