@@ -141,7 +141,7 @@ CASES: list[tuple[str, int, dict[str, Any], Any]] = [
     ("levels", 2, {"probability": 0.3}, wanted_class([1], 0.3)),
     ("levels", 3, {"max_changes": 2}, None),
     ("cells", 3, {"max_changes": 2, "costs": {"c": 3.0}}, None),
-    ("levels", 3, {"target": "middle", "probability": 0.4, "max_changes": 2}, wanted_class([1], 0.4)),
+    ("levels", 3, {"target": "middle", "probability": 0.34, "max_changes": 2}, wanted_class([1], 0.34)),
     ("levels", 3, {"target": "top", "max_changes": 2}, wanted_class([2])),
 ]
 
