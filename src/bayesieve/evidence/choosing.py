@@ -15,6 +15,7 @@ from scipy.special import softmax
 
 from bayesieve.discretize.recoding import merged_cells
 from bayesieve.engine.base import map_in_threads, one_blas_thread
+from bayesieve.evidence.inclusion import log_bayes_factors
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over
 from bayesieve.evidence.solver import FEW_ROWS, EvidenceProblem
 from bayesieve.table import FeatureLevels
@@ -223,7 +224,7 @@ def surface_gains(
             gradient = (design.T @ (design * slope[:, None].astype(np.float32))).astype(np.float64) * largest
             steepness = (squares.T @ (squares * steep[:, None].astype(np.float32))).astype(np.float64) * largest
             for gain, variance in zip(gains, _VARIANCES, strict=True):
-                nats = _nats(gradient, steepness, variance)
+                nats = log_bayes_factors(gradient, steepness, variance)
                 gain += np.add.reduceat(np.add.reduceat(nats, starts[:-1], axis=0), starts[:-1], axis=1)
     return gains.max(axis=0)
 
@@ -247,15 +248,9 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
         sums = np.zeros((starts[-1] + 1, 2 * n_numbers))
         sum_by_level(codes, 0, n_cells, starts[:-1] * 2 * n_numbers, slopes, sums.ravel())
         gradient, steepness = sums[:-1, :n_numbers], sums[:-1, n_numbers:]
-        nats = [np.add.reduceat(_nats(gradient, steepness, v).sum(axis=1), starts[:-1]) for v in _VARIANCES]
+        nats = [np.add.reduceat(log_bayes_factors(gradient, steepness, v).sum(axis=1), starts[:-1]) for v in _VARIANCES]
         gains[i, i + 1 :] = np.max(nats, axis=0)
     return gains + gains.T
-
-
-def _nats(gradient: np.ndarray, steepness: np.ndarray, variance: float) -> np.ndarray:
-    """Gained by directions with this gradient and curvature of the loss, and a prior of this variance."""
-    spread = 1.0 + variance * steepness
-    return 0.5 * (variance * gradient**2 / spread - np.log(spread))
 
 
 def worth_keeping(

@@ -410,10 +410,10 @@ def _terms(
         seen, fixed = _counts(own, line.size, rows).sum(axis=1), Shape.fixed(line.size)
         sign, again = options.signs.get(k, 0), k in learnt_again
         logs_of_levels = merged_evidence(logs[k], rising_cells(levels[k], sign)) if sign else logs[k]
-        counted = logs_of_levels[line]
-        if k in cells and cells[k].kind == "numeric":
+        counted, is_curve = logs_of_levels[line], k in cells and cells[k].kind == "numeric"
+        if is_curve:
             counted = lines_between_levels(line, seen, cells[k].n_apart, counted)
-        correction = counted - logs[k][line] if sign or k in cells else None
+        correction = counted - logs[k][line] if sign or is_curve else None
         terms.append(_Term(k, float(weights[k]), cells.get(k), line, own, seen, counted, again, fixed, correction))
     shapes = _shapes(terms, coded.n_classes)
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):

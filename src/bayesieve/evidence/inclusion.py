@@ -13,6 +13,17 @@ _MOST_ROUNDS = 200
 _SAME_SHARE = 1e-9
 
 
+def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray | float) -> np.ndarray:
+    """Log Bayes factors, in nats, of normal deviations of these variances against no deviation.
+
+    Parameters
+    ----------
+    pulls, precisions : gradient at no deviation and curvature of the log likelihood along independent axes.
+    """
+    spread = 1.0 + variances * precisions
+    return np.asarray(0.5 * (variances * pulls**2 / spread - np.log(spread)))
+
+
 def log_bayes_by_variance(pulls: np.ndarray, precisions: np.ndarray, square: float) -> np.ndarray:
     """Log Bayes factors of normal deviations of each of `TRIED_VARIANCES` against no deviation, (n_variances,).
 
@@ -21,9 +32,7 @@ def log_bayes_by_variance(pulls: np.ndarray, precisions: np.ndarray, square: flo
     pulls, precisions : (n,) gradient at no deviation and curvature of the log likelihood along independent axes.
     square : factor from a squared number to the squared deviations of all classes.
     """
-    variances = TRIED_VARIANCES / square
-    spread = 1.0 + variances * precisions[:, None]
-    return np.asarray((0.5 * variances * pulls[:, None] ** 2 / spread - 0.5 * np.log(spread)).sum(axis=0))
+    return np.asarray(log_bayes_factors(pulls[:, None], precisions[:, None], TRIED_VARIANCES / square).sum(axis=0))
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:

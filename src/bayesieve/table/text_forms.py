@@ -14,6 +14,7 @@ _MOST_OTHERS = 0.1  # share of the different texts that have another form
 _FEWEST = {"number": 10, "formatted number": 10, "date": 3, "short date": 10}  # different texts
 _DAY, _MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 _SHORT_DATE = rf"^({_DAY}[./-]{_MONTH}|{_MONTH}[./-]{_DAY})[./-]\d\d$"
+_BEGINNING = r"^([\d\s€$£+.-]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|inf|nan))"  # of numbers and dates
 # Such as 1,234.5 or 1.234,5 or 12 %.
 _FORMATTED = r"^[€$£]?\s?[+-]?(\d{1,3}([,.'’ \x{a0}\x{202f}]\d{3})+|\d+)([.,]\d+)?\s?[%€$£]?$"
 
@@ -58,6 +59,9 @@ def form_of(texts: Sequence[str]) -> TextForm | None:
             len(values) >= _FEWEST["number"] and len(trimmed_values(column)) < (column.str.strip_chars() != "").sum()
         )
         return TextForm("number", values[0], [], len(values)) if is_marked else None
+    # Patterns and calendars take long, and columns of words need none of them.
+    if int((~values.str.contains(_BEGINNING)).sum()) > _MOST_OTHERS * len(values):
+        return None
     formatted = numbers | values.str.contains(_FORMATTED)
     order = DayMonthOrder()
     order.add(values)
