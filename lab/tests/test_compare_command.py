@@ -129,7 +129,7 @@ def test_methods_that_fail(run: Run, succeeds: Run, toy: Path, monkeypatch: pyte
         ("--repeats 0", "--repeats must be a whole number from 1 up, got 0"),
         ("--seed -1", "--seed must be"),
         ("--jobs 0", "--jobs must be"),
-        ("--measure acuracy", "did you mean 'accuracy'?"),
+        ("--measure acuracy", "did you mean 'accuracy' or 'auc'?"),
         ("--prior none", "choose from 'sizes' and 'published'"),
         ("-t zeil", "zeil"),
         ("-o toy.csv", "is a file, not a folder"),

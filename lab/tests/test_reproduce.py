@@ -84,7 +84,7 @@ def test_all_tables_are_shown_and_files_stand_beside_the_document(
     ("arguments", "message"),
     [
         ("boole1854", "choose from 'rabenoro2015', 'boulle2007', 'abellan2017', 'blanquero2021', 'gidofalvi' and "),
-        ("rabenoro2014", "did you mean 'rabenoro2015'?"),
+        ("rabenoro2014", "did you mean 'rabenoro2015' or 'abellan2017'?"),
         ("rabenoro2015 --grid deciles", "'levels', 'quantiles'"),
         ("rabenoro2015 --repetitions 0", "--repetitions must be at least 1, got 0"),
         ("rabenoro2015 --seed -1", "--seed must be at least 0, got -1"),

@@ -112,7 +112,7 @@ class SelectiveNB(Predicting):
         Names of the features in the model, those whose contributions are not all zero, most important first.
     n_features_selected_, n_rows_ : int
         Their number, and that of the training rows.
-    feature_importances_ : float array, shape (n_features_in_,)
+    feature_importances_ : float array, shape (n_columns,)
         Share of the contributions that comes from each input column: mean absolute contributions over the training
         rows. A pair counts half to each of its columns; ``summary`` lists the importance of every feature.
     scorecard_ : Scorecard
