@@ -32,6 +32,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     ("page", "n_shown"),
     [
         ("as-published.md", 1),
+        ("options.md", 1),
         ("filters.md", 2),
         ("filters-pairs.md", 4),
         ("working-on-a-model.md", 8),
