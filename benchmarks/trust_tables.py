@@ -1,0 +1,161 @@
+"""Generated tables of two classes whose probabilities are known: noise, weak effects, straight lines, interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.special import expit
+
+Columns = dict[str, np.ndarray]
+Generator = Callable[[np.random.Generator, int], tuple[Columns, np.ndarray]]
+"""Generator of columns and log odds of the second class, (n_rows,), from a random generator and a number of rows."""
+
+TRUE_COLUMNS = ("x", "w")
+"""Columns of `two_true_columns` that matter."""
+
+
+class Sample(NamedTuple):
+    """Rows of a generated table: features, classes 0 and 1, and probabilities of class 1."""
+
+    X: pl.DataFrame
+    y: np.ndarray
+    probabilities: np.ndarray
+
+
+def samples(generator: Generator, n_rows: int, n_new: int, seed: int) -> tuple[Sample, Sample]:
+    """Return training rows and new rows of one generated table."""
+    random = np.random.default_rng(seed)
+    columns, log_odds = generator(random, n_rows + n_new)
+    X, probabilities = pl.DataFrame(columns), expit(log_odds)
+    y = (random.random(n_rows + n_new) < probabilities).astype(int)
+    return (
+        Sample(X[:n_rows], y[:n_rows], probabilities[:n_rows]),
+        Sample(X[n_rows:], y[n_rows:], probabilities[n_rows:]),
+    )
+
+
+def normal_columns(random: np.random.Generator, n_rows: int, n_columns: int) -> tuple[Columns, np.ndarray]:
+    """Draw independent standard normal columns, as columns by name and as one array (n_rows, n_columns)."""
+    x = random.normal(size=(n_rows, n_columns))
+    return {f"x{k}": column for k, column in enumerate(x.T)}, x
+
+
+def two_true_columns(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Two numeric columns with straight effects, and ten numeric and five categorical columns of noise."""
+    columns = {name: random.normal(size=n_rows) for name in TRUE_COLUMNS}
+    columns |= {f"number_{k}": random.normal(size=n_rows) for k in range(10)}
+    columns |= {f"word_{k}": random.choice(["a", "b", "c", "d"], n_rows) for k in range(5)}
+    return columns, 1.2 * columns["x"] + 0.6 * columns["w"]
+
+
+def weak_effects(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Twenty columns, each with a straight effect of .2."""
+    columns, x = normal_columns(random, n_rows, 20)
+    return columns, 0.2 * x.sum(axis=1)
+
+
+def wide_noise(n_columns: int) -> Generator:
+    """Return a generator of numeric columns that are independent of the classes."""
+
+    def generator(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+        return normal_columns(random, n_rows, n_columns)[0], np.zeros(n_rows)
+
+    return generator
+
+
+def wide_binary(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Eight hundred indicators: half are weak signs of twenty hidden causes, of which four matter; half are noise."""
+    causes = random.normal(size=(n_rows, 20))
+    cuts = random.uniform(-1.0, 1.0, 800)
+    strengths = np.where(np.arange(800) < 400, 0.4, 0.0)
+    columns = {
+        f"i{k}": strength * causes[:, k % 20] + random.normal(size=n_rows) > cut
+        for k, (strength, cut) in enumerate(zip(strengths, cuts, strict=True))
+    }
+    return columns, 0.9 * causes[:, :4].sum(axis=1) - 1.0
+
+
+def straight_effect(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """A numeric column whose effect is a straight line, and four others."""
+    columns, x = normal_columns(random, n_rows, 5)
+    return columns, 1.0 - 0.7 * x[:, 0] + 0.25 * x[:, 1:].sum(axis=1)
+
+
+def jump(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """A numeric column whose effect jumps by 2 at .3, and one with a straight effect."""
+    columns, x = normal_columns(random, n_rows, 2)
+    return columns, 2.0 * (x[:, 0] > 0.3) - 1.0 + 0.5 * x[:, 1]
+
+
+def product_of_signs(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Class 1 in nine of ten rows if the signs of two columns differ, otherwise in one of ten; two columns of noise."""
+    columns, x = normal_columns(random, n_rows, 4)
+    return columns, -np.log(9.0) * np.sign(x[:, 0] * x[:, 1])
+
+
+def product(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Twice the product of two columns; two columns of noise."""
+    columns, x = normal_columns(random, n_rows, 4)
+    return columns, 2.0 * x[:, 0] * x[:, 1]
+
+
+def steps(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Three columns with a step each, and two of noise."""
+    columns, x = normal_columns(random, n_rows, 5)
+    return columns, 1.2 * (x[:, 0] > 0.3) - 1.0 * (x[:, 1] < -0.5) + 0.7 * (x[:, 2] > 1.0)
+
+
+def smooth(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """A straight line, a wave, and three columns of noise."""
+    columns, x = normal_columns(random, n_rows, 5)
+    return columns, x[:, 0] + 0.7 * np.sin(2.0 * x[:, 1])
+
+
+def forty_categories(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Three columns of forty categories, two of which have normal effects."""
+    codes = random.integers(0, 40, (n_rows, 3))
+    effects = np.random.default_rng(99).normal(size=(2, 40)) * [[1.0], [0.5]]
+    names = np.array([f"v{v}" for v in range(40)])
+    columns = {f"c{k}": names[column] for k, column in enumerate(codes.T)}
+    return columns, effects[0, codes[:, 0]] + effects[1, codes[:, 1]]
+
+
+def noisy_copies(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Five noisy copies of the hidden number that matters."""
+    hidden = random.normal(size=n_rows)
+    x = hidden[:, None] + 0.5 * random.normal(size=(n_rows, 5))
+    return {f"x{k}": column for k, column in enumerate(x.T)}, 1.5 * hidden
+
+
+def rare_class(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """A class of about 4 % of the rows, and one straight effect among five columns."""
+    columns, x = normal_columns(random, n_rows, 5)
+    return columns, x[:, 0] - 3.5
+
+
+def product_and_line(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """The product of two columns, a straight line, and two columns of noise."""
+    columns, x = normal_columns(random, n_rows, 5)
+    return columns, x[:, 0] * x[:, 1] + 0.5 * x[:, 2]
+
+
+def no_effect(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Five columns of noise and classes of equal probability."""
+    return normal_columns(random, n_rows, 5)[0], np.zeros(n_rows)
+
+
+def two_categorical_columns(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Categorical columns of four and three values, the effects of which are additive."""
+    a, c = random.integers(0, 4, n_rows), random.integers(0, 3, n_rows)
+    log_odds = np.array([-1.0, -0.3, 0.3, 1.0])[a] + np.array([-0.8, 0.0, 0.8])[c]
+    return {"a": np.array(["a0", "a1", "a2", "a3"])[a], "c": np.array(["c0", "c1", "c2"])[c]}, log_odds
+
+
+def with_shuffled_copies(X: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Add a shuffled copy of each column, which has the same values and no relation to any other column."""
+    random = np.random.default_rng(seed)
+    copies = [X[name].gather(random.permutation(X.height)).alias(f"shuffled_{name}") for name in X.columns]
+    return X.with_columns(copies)
