@@ -36,13 +36,14 @@ OURS: dict[str, dict[str, Any]] = {
 }
 """Options of `SelectiveNB`: the default now, and before pairs and fitted evidence."""
 TWO_CLASS_PEERS = ("scorecard", "ebm")
-MULTI_CLASS_PEERS = ("hist-gradient-boosting", "l1-logistic", "khiops", "khiops-trees-pairs")
+MULTI_CLASS_PEERS = ("hist-gradient-boosting", "catboost", "l1-logistic", "khiops", "khiops-trees-pairs")
 METHODS = (*OURS, *MULTI_CLASS_PEERS, *TWO_CLASS_PEERS)
 FOLDS = RepeatedFolds(n_folds=5)
 OFFICIAL = "adult by official rows"
 _OFFICIAL_SPLIT = FixedSplit(32561)
 _LEAKS = {"pva97nk": ("TargetD",)}  # known only once the target is
-_PACKAGES = {"khiops": "khiops", "khiops-trees-pairs": "khiops", "scorecard": "optbinning", "ebm": "interpret-core"}
+_PACKAGES = {"catboost": "catboost", "khiops": "khiops", "khiops-trees-pairs": "khiops"}
+_PACKAGES |= {"scorecard": "optbinning", "ebm": "interpret-core"}
 _FIRST_FOLD_ONLY = (("l1-logistic", "letter"),)
 _MEASURES = {"accuracy": "accuracy", "auc": "AUC", "compression_rate": "compression rate", "log_loss": "log loss"}
 

@@ -58,7 +58,7 @@ def test_a_peer_that_is_not_installed_is_told_before_any_work(
     fails: Run, three: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("bayesieve_lab.peers.installed.find_spec", lambda package: None)
-    for peer in ("khiops", "khiops-trees-pairs", "ebm", "scorecard", "figs", "fasterrisk"):
+    for peer in ("khiops", "khiops-trees-pairs", "catboost", "ebm", "scorecard", "figs", "fasterrisk"):
         line = fails("compare", *three, "-t", "y", "--peers", f"gaussian-nb,{peer}")
         assert "not installed; run pip install './lab[peers]' in the repository" in line
     assert not (tmp_path / "bayesieve-comparison").exists()

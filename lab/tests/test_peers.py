@@ -281,6 +281,7 @@ def test_logistic_drops_noise() -> None:
         ("khiops", "khiops"),
         ("khiops-trees-pairs", "khiops"),
         ("ebm", "interpret"),
+        ("catboost", "catboost"),
         ("scorecard", "optbinning"),
         ("figs", "imodels"),
         ("fasterrisk", "fasterrisk"),

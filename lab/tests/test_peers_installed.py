@@ -20,9 +20,16 @@ from bayesieve_lab.peers.khiops_nb import khiops_classifier, start_khiops
 
 GERMAN = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
 PACKAGES = {"khiops": "khiops", "khiops-trees-pairs": "khiops", "ebm": "interpret", "scorecard": "optbinning"}
-PACKAGES |= {"figs": "imodels", "fasterrisk": "fasterrisk"}
+PACKAGES |= {"figs": "imodels", "fasterrisk": "fasterrisk", "catboost": "catboost"}
 peers = pytest.mark.parametrize("name", list(PACKAGES))
-any_classes = pytest.mark.parametrize("name", [name for name in PACKAGES if name not in ("scorecard", "fasterrisk")])
+any_classes = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "catboost" else ())  # a thousand trees for each class
+        for name in PACKAGES
+        if name not in ("scorecard", "fasterrisk")
+    ],
+)
 
 
 def peer(name: str, **options: Any) -> Any:
@@ -150,7 +157,7 @@ def test_khiops_leaves_no_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["ebm", "scorecard", "figs"])
+@pytest.mark.parametrize("name", ["ebm", "scorecard", "figs", "catboost"])
 def test_those_that_take_weights(name: str) -> None:
     X, y = awkward()
     noise = X.select("whole")

@@ -8,7 +8,7 @@ from bayesieve.cli.commands import COLUMNS, JOBS, QUIET, TABLES, Option, command
 
 _PEERS = (
     "hist-gradient-boosting, categorical-nb, gaussian-nb, l1-logistic (scikit-learn's), khiops, khiops-trees-pairs, "
-    "ebm, scorecard, figs, fasterrisk, weka-aode, weka-waode, weka-hnb (if installed)"
+    "catboost, ebm, scorecard, figs, fasterrisk, weka-aode, weka-waode, weka-hnb (if installed)"
 )
 
 COMPARE = {

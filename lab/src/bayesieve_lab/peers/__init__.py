@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bayesieve_lab.peers.boosted_trees import BoostedTrees
+from bayesieve_lab.peers.cat_boost import OrderedBoosting
 from bayesieve_lab.peers.categorical_nb import QuantileNB
 from bayesieve_lab.peers.ebm import BoostingMachine
 from bayesieve_lab.peers.faster_risk import RiskScore
@@ -24,6 +25,7 @@ __all__ = [
     "KhiopsNB",
     "L1Logistic",
     "OneHotGaussianNB",
+    "OrderedBoosting",
     "QuantileNB",
     "RiskScore",
     "Scorecard",
@@ -49,6 +51,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "l1-logistic": L1Logistic,
     "khiops": _installed(KhiopsNB),
     "khiops-trees-pairs": _installed(KhiopsNB, n_trees=10, n_pairs=100),
+    "catboost": _installed(OrderedBoosting),
     "ebm": _installed(BoostingMachine),
     "scorecard": _installed(Scorecard),
     "figs": _installed(TreeSums),
