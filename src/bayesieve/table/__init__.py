@@ -6,7 +6,7 @@ from bayesieve.table.columns import Categories, Column, Table
 from bayesieve.table.frames import as_table
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.reading import read_table
-from bayesieve.table.target import Rows, Target, as_sample_weight, as_target
+from bayesieve.table.target import Rows, Target, as_sample_weight, as_target, normalized_weights
 from bayesieve.table.writing import write_atomically
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "as_sample_weight",
     "as_table",
     "as_target",
+    "normalized_weights",
     "read_table",
     "write_atomically",
 ]

@@ -22,10 +22,11 @@ from bayesieve.cli.commands import (
     require_choice,
 )
 from bayesieve.cli.files import shown
-from bayesieve.cli.fit import Columns, TrainingTable
+from bayesieve.cli.training import Columns, TrainingTable
 from bayesieve.report.search import Measure
 from bayesieve.selection import SELECTORS
 from bayesieve.statistics.metrics import MEASURES
+from bayesieve.table import normalized_weights
 from bayesieve.table.reading import is_stream, read_table
 from bayesieve.words import format_count, named, p_text, plural, quoted, visible
 from bayesieve_lab.comparison.comparing import compare_many
@@ -126,7 +127,8 @@ class ComparedTable:
         if lacking := data.too_few_classes():
             raise CommandError(f"Cross-validation needs {lacking}")
         time = [] if self.columns.time is None else [self.columns.time]  # which the folds take out
-        return data.frame[[*data.names, *time]], data.y, data.weights
+        weights = normalized_weights(data.weights) if self.columns.normalize else data.weights
+        return data.frame[[*data.names, *time]], data.y, weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
         """As `read`, with messages that name the file, because other tables may be processed at the time."""

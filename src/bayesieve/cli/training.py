@@ -1,0 +1,317 @@
+"""Rows that a command learns from, in memory or in files, and the roles of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bayesieve.cli.commands import CommandError, Screen
+from bayesieve.cli.files import amounts_of, shown
+from bayesieve.decision.benefit_classifier import BenefitRule
+from bayesieve.discretize.recoding import drawn_from_scan
+from bayesieve.evaluation.splits import read_moments
+from bayesieve.table import as_table, as_target
+from bayesieve.table.cautions import Caution, silenced
+from bayesieve.table.columns import ValueInRow
+from bayesieve.table.scanned import ScannedTable, scanned_rows
+from bayesieve.table.scans import Scan
+from bayesieve.table.target import Target
+from bayesieve.words import did_you_mean, format_count, named, plural, quoted
+
+_MOST_NUMERIC_CLASSES = 100
+_FEWEST_ROWS_PER_CLASS = 2  # on average; a text column with fewer is an identifier
+_SMALL = 20  # classes up to which any number of rows is accepted
+_MEASURED_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Roles of the columns: target, row weights, ignored columns, and explicit kinds."""
+
+    target: str
+    weight: str | None
+    ignored: tuple[str, ...]
+    kinds: dict[str, str]
+    normalize: bool
+    time: str | None = None
+    ids: tuple[str, ...] = ()
+
+    @classmethod
+    def given(cls, given: Any, target: str) -> Columns:
+        """The options that name columns, checked against each other."""
+        kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
+        roles = {"--target": [target], "--weight": [given.weight], "--time": [given.time]} | kinds
+        roles |= {"--id": (ids := list(dict.fromkeys(getattr(given, "id", [])))), "--ignore": given.ignore}
+        for (option, names), (other, others) in combinations(roles.items(), 2):
+            both = [name for name in names if name is not None and name in others]
+            if both and not (other == "--ignore" and option in (*kinds, "--time", "--id")):
+                raise CommandError(f"Column {quoted(both[0])} cannot be both {option} and {other}; choose one")
+        if given.normalize and given.weight is None:
+            raise CommandError("--normalize scales row weights; name their column by --weight")
+        of_kind = {name: option[2:] for option, names in kinds.items() for name in names if name not in given.ignore}
+        return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize, given.time, tuple(ids))
+
+    def within(self, names: Sequence[str]) -> Columns:
+        """Without ignored columns and identifiers that a table lacks."""
+        ignored, ids = (tuple(name for name in role if name in names) for role in (self.ignored, self.ids))
+        return replace(self, ignored=ignored, ids=ids)
+
+    def require_in(self, path: Path, names: Sequence[str], everywhere: bool = True) -> None:
+        """Raise CommandError if a table lacks a column, and suggest columns with similar names.
+
+        Ignored columns are required only if ``everywhere``.
+        """
+        roles = [(self.target, "target"), (self.weight, "weight"), (self.time, "time"), *self.kinds.items()]
+        roles += [(name, "ignore") for name in self.ignored if everywhere]
+        roles += [(name, "id") for name in self.ids]
+        for name, option in roles:
+            if name is not None and name not in names:
+                hint = did_you_mean(name, names) or f"it has {named(names)}"
+                raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
+
+    def features(self, path: Path, names: Sequence[str]) -> list[str]:
+        """The columns to learn from; CommandError unless there are some, and all that the options name."""
+        self.require_in(path, names)
+        others = {self.target, self.weight, self.time, *self.ids, *self.ignored}
+        left = [name for name in names if name not in others]
+        if not left:
+            besides = named(sorted(filter(None, others)))
+            raise CommandError(f"{shown(path)} has no column left to learn from besides {besides}")
+        return left
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Rows whose target is known, in memory or in files.
+
+    Attributes
+    ----------
+    path : where the table comes from.
+    columns : roles of its columns.
+    names : columns to learn from.
+    rows : all columns, as a dataframe of the rows whose target is known, or as a scan of all rows.
+    target : classes of the rows whose target is known.
+    known : (n,) which rows of the table have a known target; None for all.
+    """
+
+    path: Path
+    columns: Columns
+    names: list[str]
+    rows: pl.DataFrame | Scan
+    target: Target
+    known: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls, rows: pl.DataFrame | Scan, columns: Columns, path: Path, screen: Screen, new: bool = False
+    ) -> TrainingTable:
+        """Return the rows of a table.
+
+        Raises
+        ------
+        CommandError
+            If the target does not hold classes; of ``new`` rows, it may hold one class.
+        """
+        names, target = columns.features(path, rows.names if isinstance(rows, Scan) else rows.columns), columns.target
+        if isinstance(rows, Scan):
+            with screen.working(f"Reading {quoted(target)} ..."), silenced():
+                labels = scanned_rows(rows.select([target]), target)
+            table = cls(path, columns, names, rows, labels.target, labels.table.known)
+        else:
+            known = _known(rows[target].alias(""), quoted(target), screen)
+            rows = rows if known is None else rows.filter(pl.Series(known))
+            table = cls(path, columns, names, rows, _classes(rows[target].alias(""), quoted(target)), known)
+            _ = table.moments  # refused before the fit
+        if not new:
+            refuse_other_than_classes(table.target, quoted(target))
+        return table
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in memory."""
+        return isinstance(self.rows, pl.DataFrame)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows whose target is known."""
+        return self.target.codes.size
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All columns of rows in memory."""
+        assert isinstance(self.rows, pl.DataFrame)
+        return self.rows
+
+    @property
+    def X(self) -> pl.DataFrame:
+        """The columns to learn from, of rows in memory."""
+        return self.frame[self.names]
+
+    @property
+    def y(self) -> pl.Series:
+        """The labels of rows in memory."""
+        return self.frame[self.columns.target].alias("")
+
+    @property
+    def weights(self) -> pl.Series | None:
+        """The weights of rows in memory, as they are in the table."""
+        return None if self.columns.weight is None else self.frame[self.columns.weight].alias("")
+
+    @property
+    def moments(self) -> Any:
+        """Numbers that order rows in memory, or None; ValueError, which names the column, if it is no time."""
+        time = self.columns.time
+        return None if time is None else read_moments(as_table(self.frame[[time]]).column(0))[0]
+
+    @property
+    def to_learn(self) -> pl.DataFrame | Scan:
+        """The columns to learn from, with the target and the weights."""
+        names = list(dict.fromkeys(filter(None, [*self.names, self.columns.target, self.columns.weight])))
+        return self.rows.select(names) if isinstance(self.rows, Scan) else self.rows[names]
+
+    def blocks(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield columns of the rows whose target is known, a block at a time."""
+        if isinstance(self.rows, Scan):
+            yield from self._scanned(names).frames()
+        else:
+            yield self.rows[list(names)]
+
+    def _scanned(self, names: Sequence[str]) -> ScannedTable:
+        assert isinstance(self.rows, Scan)
+        return ScannedTable(self.rows.select(names), self.known)
+
+    def fit(self, model: Any) -> None:
+        """Fit the model to all rows."""
+        model.set_params(normalize=self.columns.normalize)
+        with _numbered(self.known if self.in_memory else None):  # rows of scans are numbered already
+            model.fit(self.to_learn, self.columns.target, self.columns.weight)
+
+    def parted(self, start: str) -> tuple[TrainingTable, TrainingTable]:
+        """Return the rows before a moment, and those from it on; CommandError if there are none."""
+        name = str(self.columns.time)
+        column, given = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
+        moments, type_ = read_moments(column)
+        try:
+            later = np.asarray(moments >= (float(start) if type_ == "number" else given.numbers_as(type_)[0]))
+        except ValueError as error:
+            kind = "a number" if type_ == "number" else f"a {type_} such as 2024-01-31"
+            raise CommandError(f"--test-from must be {kind}, as {quoted(name)} holds, got {quoted(start)}") from error
+        if not later.any() or later.all():
+            which = "All" if later.any() else "No"
+            raise CommandError(f"{which} rows have {quoted(name)} from {start} on; choose another --test-from")
+        before, after = self._where(~later), self._where(later)
+        refuse_other_than_classes(before.target, f"{quoted(self.columns.target)} before {start}")
+        return before, after
+
+    def _where(self, mask: np.ndarray) -> TrainingTable:
+        """Return some of the rows in memory."""
+        known = np.ones(self.n_rows, dtype=bool) if self.known is None else self.known.copy()
+        known[known] = mask
+        rows = self.frame.filter(pl.Series(mask))
+        return replace(self, rows=rows, target=as_target(rows[self.columns.target].alias("")), known=known)
+
+    def check_kinds(self) -> None:
+        """Raise ValueInRow if a column in memory that is to be read as numbers holds something else."""
+        with _numbered(self.known):
+            for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
+                as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
+
+    def measured(self, model: Any) -> TrainingTable:
+        """Return the rows that a report measures: all rows in memory, or a sample of those in files, with a caution."""
+        if not isinstance(self.rows, Scan):
+            return self
+        columns = self.columns
+        amount = getattr(model.benefit_rule_, "amount", None)
+        names = list(dict.fromkeys(filter(None, [*self.names, amount, columns.weight, columns.time, columns.target])))
+        weights = None
+        if columns.weight is not None:
+            weights = pl.concat(list(self.blocks([columns.weight]))).to_series().to_numpy()
+        drawn = drawn_from_scan(self._scanned(self.names), self.target, weights, _MEASURED_ROWS)
+        if drawn.size < self.n_rows:
+            sentence = (
+                f"Performance is that of models of {format_count(drawn.size)} rows drawn at random from "
+                f"{format_count(self.n_rows)}; the model itself is learnt from all of them."
+            )
+            model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
+        frame = self._scanned(names).frame(drawn)
+        target = replace(self.target, codes=self.target.codes[drawn])
+        return TrainingTable(self.path, columns, self.names, frame, target)
+
+    def rule_in(self, file: Path | None) -> BenefitRule | None:
+        """Return the benefits in a file; CommandError unless every row has an amount."""
+        rule = None if file is None else BenefitRule.read(file, self.target.classes)
+        if rule is None or rule.amount is None:
+            return rule
+        amounts_of(rule, pl.DataFrame(schema=self.rows.schema), self.path)
+        first = 0
+        with _numbered(self.known):
+            for frame in self.blocks([rule.amount]):
+                amounts_of(rule, frame, self.path, first)
+                first += frame.height
+        return rule
+
+    def too_few_classes(self) -> str:
+        """Say why a fold of rows in memory may have only one class; empty if two classes have several rows."""
+        rows = self.y.value_counts(sort=True)
+        lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
+        if not lone or rows.height - len(lone) >= 2:
+            return ""
+        have = "has" if len(lone) == 1 else "have"
+        return f"at least two classes with two rows each; {named(lone)} {have} only one"
+
+
+@contextmanager
+def _numbered(known: np.ndarray | None) -> Iterator[None]:
+    """Number the rows in errors as in a table of which the ``known`` rows are read."""
+    try:
+        yield
+    except ValueInRow as error:
+        if known is None:
+            raise
+        raise error.in_row(int(np.flatnonzero(known)[error.row])) from error
+
+
+def _known(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
+    """Return which labels are known, or None if all are; a warning counts the others."""
+    known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
+    if not known.any():
+        raise CommandError(f"The target {name} is missing in all rows")
+    if known.all():
+        return None
+    rows = f"{plural(known.len() - int(known.sum()), 'row')} of {format_count(known.len())}"
+    screen.warn(f"The target {name} is missing in {rows}, which are left out")
+    return known.to_numpy()
+
+
+def _classes(labels: pl.Series, name: str) -> Target:
+    try:
+        return as_target(labels)
+    except ValueError as error:
+        raise CommandError(f"The target {name} does not hold classes: {error}") from error
+
+
+def refuse_other_than_classes(target: Target, name: str) -> None:
+    """CommandError if there is one class only, or if labels are rather numbers or an identifier."""
+    classes, n_classes, n_rows = target.classes, target.n_classes, target.codes.size
+    wrong = ""
+    if n_classes == 1:
+        wrong = f"has only one class ({quoted(classes[0])}); at least two are needed"
+    elif classes.dtype.kind in "iuf" and n_classes > _MOST_NUMERIC_CLASSES:
+        wrong = (
+            f"holds {format_count(n_classes)} different numbers, more than the {_MOST_NUMERIC_CLASSES} that may be "
+            "classes; cut it into classes first"
+        )
+    elif n_classes > _SMALL and n_classes * _FEWEST_ROWS_PER_CLASS > n_rows:
+        wrong = (
+            f"has {format_count(n_classes)} different values in {plural(n_rows, 'row')}: it is an identifier, not a "
+            "class; choose another column"
+        )
+    if wrong:
+        raise CommandError(f"The target {name} {wrong}")
