@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from bayesieve import load
 from bayesieve.cli.commands import Column, Screen, table_of
+from bayesieve.cli.files import open_source
 from bayesieve.words import named, quoted, sentence, similar, visible
 from tests.cli.conftest import GERMAN, Run
 
@@ -74,3 +78,23 @@ def test_texts_are_lines_that_people_can_read() -> None:
     assert [sentence("one\n  two"), sentence("Done.")] == ["one two.", "Done."]
     assert named("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
     assert [similar("CLAS", ["class", "age"]), similar("x", ["class"])] == [["class"], []]
+
+
+@pytest.mark.parametrize("has_model", [False, True])
+def test_copies_to_parquet_show_their_rows(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, has_model: bool
+) -> None:
+    shown: list[str] = []
+
+    @contextmanager
+    def working(self: Screen, text: str) -> Iterator[Callable[[str], None]]:
+        shown.append(text)
+        yield shown.append
+
+    monkeypatch.setattr(Screen, "working", working)
+    path = tmp_path / "rows.csv"
+    path.write_text("age,paid\n" + "31,no\n54,yes\n" * 50)
+    screen = Screen()
+    open_source(path, screen, load(model) if has_model else None)
+    assert shown[0] == f"Looking at {path} ..."
+    assert shown[1].startswith(f"Copying {path} to Parquet: 100 rows, 0 MB")

@@ -56,6 +56,14 @@ def test_a_long_stage_shows_a_clock(capsys: pytest.CaptureFixture[str], monkeypa
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_stage_changes_its_title(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.02)
+    with stage("Looking", 1) as rename:
+        rename("Copying: 10 rows")
+        time.sleep(0.1)
+    assert capsys.readouterr().err.startswith("Copying: 10 rows: 0:00:00\n")
+
+
 def test_a_stage_is_silent_while_a_search_shows_its_progress(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,7 +43,7 @@ from bayesieve.table.derived_levels import scores_of
 from bayesieve.table.frames import in_library_of, is_scan, new_table, whole_frame
 from bayesieve.table.levels import columns_of
 from bayesieve.table.scanned import scanned_rows
-from bayesieve.table.scans import Scan, scan, scan_to_score
+from bayesieve.table.scans import CopyProgress, Scan, scan, scan_to_score
 from bayesieve.table.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -548,9 +548,9 @@ def levels_of_columns(model: SelectiveNB) -> dict[str, FeatureLevels]:
     return dict(zip(scores_of(levels), levels, strict=True))
 
 
-def scan_for(model: SelectiveNB, source: Any) -> Scan:
+def scan_for(model: SelectiveNB, source: Any, progress: CopyProgress | None = None) -> Scan:
     """A source whose text, in files without types, is read by the levels of a model."""
-    return scan_to_score(source, levels_of_columns(model))
+    return scan_to_score(source, levels_of_columns(model), progress)
 
 
 def columns_to_read(model: SelectiveNB, source: Scan) -> list[str]:

@@ -347,12 +347,12 @@ class Screen:
             _show(self.err, (text, "dim"))
 
     @contextmanager
-    def working(self, text: str) -> Iterator[None]:
-        """Show a running clock on a terminal while the block runs."""
+    def working(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Show a running clock on a terminal while the block runs, which is given a function that changes the text."""
         from bayesieve.engine.progress import stage
 
-        with stage(visible(text), verbose=int(self.shows_progress)):
-            yield
+        with stage(visible(text), verbose=int(self.shows_progress)) as rename:
+            yield lambda text: rename(visible(text))
 
 
 def _show(console: Console, *parts: tuple[str, str]) -> None:

@@ -110,8 +110,12 @@ def open_source(path: Path, screen: Screen, model: Any = None) -> Scan:
     from bayesieve.classifier.predicting import scan_for
     from bayesieve.table.scans import scan
 
-    with screen.working(f"Looking at {shown(path)} ..."):
-        return scan(path) if model is None else scan_for(model, path)
+    with screen.working(f"Looking at {shown(path)} ...") as rename:
+
+        def show(n_rows: int, n_bytes: int) -> None:
+            rename(f"Copying {shown(path)} to Parquet: {format_count(n_rows)} rows, {n_bytes / 1e6:,.0f} MB ...")
+
+        return scan(path, progress=show) if model is None else scan_for(model, path, show)
 
 
 def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Scan:

@@ -26,17 +26,17 @@ _line_of_cell: tuple[int, Any] = 0, None
 
 
 @contextmanager
-def stage(title: str, verbose: int) -> Iterator[None]:
+def stage(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
     """Show a running clock on the error stream while the block runs, unless it shows a progress itself: on a
-    terminal in one line, elsewhere in a line now and then.
+    terminal in one line, elsewhere in a line now and then. The block is given a function that changes the title.
     """
     if not verbose:
-        yield
+        yield lambda title: None
         return
     clock = _RunningClock(title)
     _clocks.append(clock)
     try:
-        yield
+        yield clock.rename
     finally:
         _clocks.remove(clock)
         clock.stop()
@@ -72,6 +72,13 @@ class _RunningClock:
             task = self._bar.add_task(self._title, total=None)
             self._bar.tasks[0].start_time = self._bar.get_time() - (time.perf_counter() - self._began)
             self._bar.update(task)
+
+    def rename(self, title: str) -> None:
+        """Change the title, from the next line on if there is no bar."""
+        with self._lock:
+            self._title = title
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], description=title)
 
     def hide(self) -> None:
         with self._lock:

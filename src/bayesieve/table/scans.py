@@ -334,14 +334,14 @@ def scan(
     return table if columns is None else table.select(columns)
 
 
-def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels]) -> Scan:
+def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels], progress: CopyProgress | None = None) -> Scan:
     """Scan rows whose values are read by the levels of a model: no types are inferred from the rows.
 
     A scan of files whose types were inferred reads the files again if texts of the model were taken for something else:
     the number 7 does not say whether it was written as 007.
     """
     if not isinstance(source, Scan):
-        return _scanned(source, None, None, None, levels)
+        return _scanned(source, None, None, progress, levels)
     import polars as pl
 
     is_text = (
@@ -353,7 +353,7 @@ def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels]) -> Scan:
     for file in source.files:
         if file.origin is not None:
             file.origin.check_unchanged()
-    return _scanned(list(source.untyped), None, None, None, levels).select(source.names)
+    return _scanned(list(source.untyped), None, None, progress, levels).select(source.names)
 
 
 def _scanned(
