@@ -13,7 +13,8 @@ from bayesieve.parts import _PARAGRAPHS, _entries, with_shared_docs
 from bayesieve.selection import FilterSelector
 
 METHODS = ("fit", "partial_fit")
-PUBLIC = {name: getattr(bayesieve, name) for name in bayesieve.__all__ if callable(getattr(bayesieve, name))}
+PUBLIC = {name: getattr(bayesieve, name) for name in bayesieve.__all__ if name != "CautionWarning"}
+PUBLIC = {name: public for name, public in PUBLIC.items() if callable(public)}
 PUBLIC |= {
     f"{name}.{method}": getattr(part, method)
     for name, part in list(PUBLIC.items())

@@ -59,6 +59,9 @@ from .selection import (
 from .table import (
     FeatureLevels as FeatureLevels,
 )
+from .table.cautions import (
+    CautionWarning as CautionWarning,
+)
 from .table.scans import (
     scan as scan,
 )

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from bayesieve import IndicatorEncoder, MAPSelector, SelectiveNB, TableEncoder
+from bayesieve import CautionWarning, IndicatorEncoder, MAPSelector, SelectiveNB, TableEncoder
 
 N = 600
 RNG = np.random.default_rng(7)
@@ -31,7 +31,7 @@ def said(function: Callable[[], Any]) -> list[str]:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         function()
-    assert all(warning.category is UserWarning and warning.filename == __file__ for warning in seen)
+    assert all(warning.category is CautionWarning and warning.filename == __file__ for warning in seen)
     return [str(warning.message) for warning in seen]
 
 

@@ -217,7 +217,8 @@ def test_pairs_of_a_model_read_rows_without_names() -> None:
     model = SelectiveNB(pairs=[("left", "right")]).fit(frame.drop("paid"), frame["paid"])
     rows = np.array(frame.drop("paid").rows(), dtype=object)
     assert "left × right" in model.selected_features_
-    explained = model.explanation(rows).joint_log_proba()
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        explained = model.explanation(rows).joint_log_proba()
     np.testing.assert_allclose(explained, model.predict_joint_log_proba(frame.drop("paid")), rtol=0, atol=1e-12)
 
 

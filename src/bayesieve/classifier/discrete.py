@@ -118,10 +118,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         if empty:
             codes = f"Code {empty[0]} has" if len(empty) == 1 else f"Codes {listed(empty)} have"
             warn_caller(
-                [
-                    f"{codes} no training rows: with smoothing={self.smoothing!r}, rows with such codes are predicted "
-                    "in favour of the rare classes. Codes beyond those of training and min_categories add nothing."
-                ]
+                f"{codes} no training rows: with smoothing={self.smoothing!r}, rows with such codes are predicted "
+                "in favour of the rare classes. Codes beyond those of training and min_categories add nothing."
             )
 
     @with_shared_docs

@@ -93,7 +93,7 @@ class ModelEditor:
         self._without("drop", feature)
         used = [own for own in self._card.features if own.is_used and feature in own.columns]
         if others := [own.name for own in used if own.name != feature]:
-            warn_caller([f"The model still reads {feature!r}, through {named(others)}; drop these, too."])
+            warn_caller(f"The model still reads {feature!r}, through {named(others)}; drop these, too.")
         return self
 
     def monotone(self, feature: str, sign: int) -> ModelEditor:

@@ -300,7 +300,7 @@ def groups_for(selector: CodedSelector, groups: Any) -> dict[str, Any]:
         f"groups are ignored: {type(selector).__name__} splits no rows by them; leave them out, or use "
         "WrapperSelector(evaluation=GroupKFold())."
     )
-    warn_caller([sentence])
+    warn_caller(sentence)
     return {}
 
 

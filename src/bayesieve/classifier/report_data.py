@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -32,7 +31,7 @@ from bayesieve.scorecard.record import bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
 from bayesieve.table import Column
-from bayesieve.table.cautions import silenced
+from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of
@@ -78,8 +77,7 @@ def report_data(
         parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
         if min_count > 1 and parts["performance"] is not None:  # segments and cells tell numbers of rows
             parts |= {"performance": replace(parts["performance"], segments=()), "others": None}
-        for text in parts["warnings"]:
-            warnings.warn(text, UserWarning, stacklevel=3)
+        warn_caller(*parts["warnings"])
     data, told = of_features(model, positive, min_count, parts.pop("others", None)), facts_of(model)
     own = _facts(model, place, told) | dict(facts or {})
     parts["facts"] = (*own.items(), *parts.get("facts", ()))

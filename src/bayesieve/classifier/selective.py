@@ -128,7 +128,7 @@ class SelectiveNB(Predicting):
         Columns that identify rows, which `bayesieve fit --id` keeps with the model for the command line to write.
     cautions_ : tuple of Caution
         Suspicious properties of the data or the model, each with its ``kind``, ``columns`` and ``sentence``. ``fit``
-        warns (`UserWarning`) about the graver ones. ``fit_coded`` lists those that follow from the model, unwarned.
+        warns (`CautionWarning`) about the graver ones. ``fit_coded`` lists those that follow from the model, unwarned.
 
     References
     ----------
@@ -223,7 +223,7 @@ class SelectiveNB(Predicting):
 
         Warns
         -----
-        UserWarning
+        CautionWarning
             If the model may be of no use: no feature is kept, row weights are far from 1, or columns
             are copies of the target or of each other, identifiers or dates, or the order of the rows is informative;
             see ``cautions_``.

@@ -122,7 +122,7 @@ def _warn_of_fractions(codes: np.ndarray) -> None:
     if fractions.any():
         row, column = (int(at[0]) for at in np.nonzero(fractions))
         code = codes[row, column]
-        warn_caller([f"Column {column} holds the code {code}, which is rounded down to {int(code)}; {_REMEDY}"])
+        warn_caller(f"Column {column} holds the code {code}, which is rounded down to {int(code)}; {_REMEDY}")
 
 
 def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:

@@ -244,7 +244,7 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS
     map_in_threads(code, _runs(together, table.n_rows), n_jobs if pays else None)
-    warn_caller(sorted(complaints))  # in one order, whichever thread met them
+    warn_caller(*sorted(complaints))  # in one order, whichever thread met them
     levels.code_pairs(codes.__getitem__, table.column, codes.__setitem__)
     pairs = slice(table.n_columns, None)
     unseen[pairs] = np.count_nonzero(codes[pairs] == of_unseen[pairs], axis=1)

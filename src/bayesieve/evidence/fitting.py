@@ -254,7 +254,7 @@ def _calibrated(
 
 def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
     reason = "ran out of time (max_seconds)" if clock.is_up and not clock.interrupted else "was interrupted"
-    warn_caller([f"{fit} {reason}: {consequence}."])
+    warn_caller(f"{fit} {reason}: {consequence}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -161,7 +160,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
             reason = "the search ended early; allow more time"
             if self.trace_.complete:
                 reason = "the others have a single level, or add nothing; ask for fewer"
-            warn_caller([f"{type(self).__name__} selects {found} of n_features_to_select={wanted} features: {reason}."])
+            warn_caller(f"{type(self).__name__} selects {found} of n_features_to_select={wanted} features: {reason}.")
 
     @property
     def learns_from_part(self) -> bool:
@@ -206,11 +205,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
 
     def _warn_if_interrupted(self, trace: SearchTrace, max_seconds: float | None, advice: str = "") -> None:
         if trace.was_interrupted(max_seconds):
-            warnings.warn(
+            warn_caller(
                 f"The search was interrupted after {trace.n_models} models: {type(self).__name__} keeps the best so far"
-                f"{advice}.",
-                UserWarning,
-                stacklevel=3,
+                f"{advice}."
             )
 
     def _get_support_mask(self) -> np.ndarray:
@@ -341,11 +338,7 @@ def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> Co
     criteria = [*options.values(), *(options.get("constraints") or {})]
     if not any("benefit" in part.row_columns for part in criteria if isinstance(part, Criterion)):
         name = type(selector).__name__
-        warnings.warn(
-            f"benefit is ignored: no criterion of {name} reads it; use WrapperSelector(Benefit(...)).",
-            UserWarning,
-            stacklevel=3,
-        )
+        warn_caller(f"benefit is ignored: no criterion of {name} reads it; use WrapperSelector(Benefit(...)).")
     try:
         column = np.asarray(benefit, dtype=np.float64)
     except (TypeError, ValueError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY
@@ -36,6 +35,7 @@ from bayesieve.selection.row_splits import (
     takes_groups,
     validation_criterion,
 )
+from bayesieve.table.cautions import warn_caller
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -83,11 +83,9 @@ class SubsetSelector(CodedSelector):
         if groups is not None:
             check_consistent_length(np.empty(coded.n_rows), groups)
             if not self.takes_groups:
-                warnings.warn(
+                warn_caller(
                     f"groups are ignored with evaluation={self.evaluation!r}; pass a number of folds, or a splitter "
-                    "that keeps groups together, such as GroupKFold().",
-                    UserWarning,
-                    stacklevel=3,
+                    "that keeps groups together, such as GroupKFold()."
                 )
         options: dict[str, Any] = {"validation_size": self.validation_size, "recode": self.recode}
         return evaluation_rows(coded, evaluation, self.smoothing, seed=seed, groups=groups, **options)
@@ -483,10 +481,8 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
         if constraint.violation(evaluated.measures[constraint.name])[0] > 0
     ]
     if missed:
-        warnings.warn(
-            f"No subset that the search met satisfies the constraints; the nearest one misses {', '.join(missed)}.",
-            UserWarning,
-            stacklevel=4,
+        warn_caller(
+            f"No subset that the search met satisfies the constraints; the nearest one misses {', '.join(missed)}."
         )
     return not missed
 

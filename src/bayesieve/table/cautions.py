@@ -25,6 +25,17 @@ _OURS = ("bayesieve", "sklearn")
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
 
+class CautionWarning(UserWarning):
+    """Warning about the data, the options or the model; ignore the category to silence all of them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from bayesieve import CautionWarning
+    >>> warnings.simplefilter("ignore", CautionWarning)
+    """
+
+
 @dataclass(frozen=True)
 class Caution:
     """A suspicious property of the data or of a fit.
@@ -48,15 +59,15 @@ class Caution:
 
 
 def issue(cautions: Iterable[Caution | None]) -> None:
-    """Issue a `UserWarning` for each caution with ``warns``, at the line that called the library."""
+    """Issue a `CautionWarning` for each caution with ``warns``, at the line that called the library."""
     if not _silent.get():
-        warn_caller([caution.sentence for caution in cautions if caution is not None and caution.warns])
+        warn_caller(*(caution.sentence for caution in cautions if caution is not None and caution.warns))
 
 
-def warn_caller(sentences: Iterable[str]) -> None:
-    """Issue a `UserWarning` for each sentence, at the line that called the library."""
+def warn_caller(*sentences: str) -> None:
+    """Issue a `CautionWarning` for each sentence, at the line that called the library."""
     for sentence in sentences:
-        warnings.warn(sentence, UserWarning, stacklevel=_callers_level())
+        warnings.warn(sentence, CautionWarning, stacklevel=_callers_level())
 
 
 @contextmanager

@@ -219,7 +219,7 @@ class Column:
 
         Warns
         -----
-        UserWarning
+        CautionWarning
             If different whole numbers become one float, which has 15 to 17 digits.
         """
         return self.numbers_as(self.type if self.type in TEMPORAL else "number")
@@ -413,10 +413,8 @@ class Column:
         distinct = np.unique(values).size if whole else len(self.distinct())
         if distinct > np.unique(numbers[~np.isnan(numbers)]).size:
             warn_caller(
-                [
-                    f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
-                    f"floats; if they are identifiers, read it as categorical: kinds={{{self.name!r}: 'categorical'}}."
-                ]
+                f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
+                f"floats; if they are identifiers, read it as categorical: kinds={{{self.name!r}: 'categorical'}}."
             )
 
     @property

@@ -260,7 +260,7 @@ def _labels(
     n_missing = every.size - int(np.count_nonzero(every))
     if n_missing:
         rows = f"{n_missing:,} row{'s' if n_missing > 1 else ''} of {every.size:,}"
-        warn_caller([f"The target {name!r} is missing in {rows}, which {'are' if n_missing > 1 else 'is'} left out."])
+        warn_caller(f"The target {name!r} is missing in {rows}, which {'are' if n_missing > 1 else 'is'} left out.")
     columns: dict[Any, Any] = {other: pl.concat([part[other] for part in parts]).to_numpy() for other in others}
     schema = source.select([name] if weight is None else list(dict.fromkeys([name, weight]))).schema
     reader = LabelReader(name, weight, schema, distinct, of_labels.codes)

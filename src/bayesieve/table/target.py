@@ -165,10 +165,8 @@ def refuse_identifiers(target: Target) -> None:
         )
     if n_classes > _MANY_CLASSES and n_rows < _FEW_ROWS * n_classes:
         warn_caller(
-            [
-                f"The target has {n_classes:,} classes in {n_rows:,} rows; is it an identifier? Classes of so few rows "
-                "are hardly learnt, and the fit may take long."
-            ]
+            f"The target has {n_classes:,} classes in {n_rows:,} rows; is it an identifier? Classes of so few rows "
+            "are hardly learnt, and the fit may take long."
         )
 
 
