@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from bayesieve import SelectiveNB, evaluate, pair_statistics
 from bayesieve.classifier.report_data import report_data
 from bayesieve.report import ReportData, render_card, render_report
-from bayesieve.report.report import column_lines
+from bayesieve.report.report import column_lines, curve_ends, density_frame
 from tests.report.markup import payload, read, texts
 from tests.report.sample import synthetic
 
@@ -314,3 +315,63 @@ def test_importances_of_columns_and_dependence() -> None:
     codes = np.asarray(codes)[:, [model.encoder_.feature_names_in_.tolist().index(name) for name in names]]
     expected = pair_statistics(codes, encoder=None, statistic="symmetrical_uncertainty")
     np.testing.assert_allclose(matrix, expected, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def measured() -> tuple[SelectiveNB, ReportData]:
+    model = finished({}, TWO)
+    return model, report_data(model, X, TWO)
+
+
+def test_gains_are_the_loss_without_the_feature(measured: tuple[SelectiveNB, ReportData]) -> None:
+    """Of models of folds on training rows, of the model itself on other rows; none without rows."""
+    model, of_folds = measured
+    gains = {feature.name: feature.gain for feature in of_folds.features}
+    assert gains["age"] == max(gains.values(), key=lambda gain: gain or 0.0)
+    assert gains["age"] is not None
+    assert gains["age"] > 0.05
+    other = SelectiveNB(random_state=0).fit(X[:500], TWO[:500])
+    rows, y = X[500:], TWO[500:]
+    explanation = other.explanation(rows)
+    joint = other.predict_joint_log_proba(rows)
+    for feature in report_data(other, rows, y).features:
+        if not feature.selected:
+            assert feature.gain == 0.0
+            continue
+        without = joint - explanation.contributions[:, explanation.features.index(feature.name)]
+        losses = [log_loss(y, softmax(one, axis=1)) for one in (without, joint)]
+        assert feature.gain == pytest.approx(losses[0] - losses[1], abs=1e-12)
+    assert {feature.gain for feature in report_data(model).features} == {None}
+
+
+def test_chance_comes_from_the_bayes_factors_of_the_scorecard(measured: tuple[SelectiveNB, ReportData]) -> None:
+    model, data = measured
+    for feature in data.features:
+        tested = model.scorecard_.features[feature.position].log_bayes
+        assert feature.log_bayes == (None if math.isnan(tested) else tested)
+        assert (feature.by_chance == "") == math.isnan(tested)
+    assert next(f for f in data.features if f.name == "age").by_chance == "over 1,000,000"
+    for log_bayes, words in (
+        (-1.0, "under 2"),
+        (math.log(318.0), "320"),
+        (math.log(2.4e5), "240,000"),
+        (1e4, "over 1,000,000"),
+    ):
+        assert replace(data.features[0], log_bayes=log_bayes).by_chance == words
+    page = render_report(data)
+    assert "By chance, 1 in" in page
+    assert "Held-out gain" in page
+    untested = report_data(finished({"calibrate": False}, TWO))
+    assert "By chance, 1 in</th>" not in render_report(untested)
+
+
+def test_density_holds_the_rows_of_the_curve(measured: tuple[SelectiveNB, ReportData]) -> None:
+    age = next(feature for feature in measured[1].features if feature.name == "age")
+    ends = curve_ends(age)
+    assert ends is not None
+    frame = density_frame(age, *ends)
+    assert sum(frame["rows"]) == pytest.approx(N, rel=1e-3)
+    assert max(frame["height"]) == 1.0
+    assert (frame["from"][0], frame["to"][-1]) == ends
+    huge = replace(age.cells[0], low=-1.7e308, high=1.7e308)
+    assert curve_ends(replace(age, cells=(huge,))) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,8 @@ class JudgedRows:
 @dataclass(frozen=True)
 class MeasuredRows:
     """Rows, their predicted probabilities, and the figures that follow; ``columns`` are those in use by the models of
-    each fold.
+    each fold, ``gains`` the mean nats by which each feature lowers the log loss of rows that its model did not learn
+    from, by name.
     """
 
     rows: JudgedRows
@@ -93,6 +95,7 @@ class MeasuredRows:
     performance: plain.Performance
     samples: tuple[plain.Sample, ...]
     columns: tuple[frozenset[str], ...] = ()
+    gains: Mapping[str, float] | None = None
     trained_on: bool = False
 
 
@@ -218,7 +221,12 @@ def _by_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_
     name = "Training rows" if trained_on else "Test rows" if held_out else "These rows"
     words = _of_this_model(model, rows, trained_on, held_out)
     log_proba, probability = log_softmax(rows.joint, axis=1), softmax(rows.joint, axis=1)
-    return _performance(model, rows, log_proba, probability, *words, name)
+    figures = _performance(model, rows, log_proba, probability, *words, name)
+    if trained_on:
+        return figures
+    total = rows.n_rows if rows.weights is None else rows.weights.sum()
+    gains = loss_without_features(model, rows.X, rows.labels, rows.weights)
+    return replace(figures, gains={name: gain / total for name, gain in gains.items()})
 
 
 def _of_this_model(model: SelectiveNB, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
@@ -265,7 +273,7 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, l
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
     words, measured = _in_words(cv, splits, what, rows.n_rows)
     try:
-        parts, columns = _predicted_by_others(model, rows, splits)
+        parts, columns, gains = _predicted_by_others(model, rows, splits)
     except (ValueError, ArithmeticError, IndexError) as error:
         raise Unmeasured(f"a model of the other folds fails ({str(error).rstrip('.')})") from error
     tested = np.concatenate([test for _, test in splits])
@@ -277,7 +285,8 @@ def _of_folds(model: SelectiveNB, rows: JudgedRows, cv: Any, trained_on: bool, l
     words += " and without the edits made by hand." if model.edits_ else "."
     name = "Later rows" if in_time else "Folds"
     figures = _performance(model, rows, log_proba, np.exp(log_proba), words, measured, name)
-    return replace(figures, performance=replace(figures.performance, n_rows=n_tested), columns=columns)
+    performance = replace(figures.performance, n_rows=n_tested)
+    return replace(figures, performance=performance, columns=columns, gains=gains)
 
 
 def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
@@ -308,9 +317,10 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
 
 def _predicted_by_others(
     model: SelectiveNB, rows: JudgedRows, splits: RowSplits
-) -> tuple[list[np.ndarray], tuple[frozenset[str], ...]]:
+) -> tuple[list[np.ndarray], tuple[frozenset[str], ...], dict[str, float]]:
     """Log probabilities of the test rows of each split, by a model that is trained as this one on its training rows,
-    and the columns that each of these models uses.
+    the columns that each of these models uses, and the mean gain of each feature in the test rows, by name: 0 in those
+    of models without the feature.
     """
     encoder = clone(model.encoder_)
     if isinstance(encoder, TableEncoder):
@@ -321,15 +331,45 @@ def _predicted_by_others(
         # The model itself has given the same warnings.
         warnings.simplefilter("ignore", UserWarning)
         used: list[frozenset[str]] = []
-        parts = log_proba_of_splits(
-            quiet,
-            rows.X,
-            as_target(rows.labels),
-            splits,
-            rows.weights,
-            lambda own: used.append(frozenset(columns_in_use(own.scorecard_))),
-        )
-        return list(parts), tuple(used)
+        sums: dict[str, float] = {}
+
+        def look_at(fold_model: SelectiveNB, X: Any, test: np.ndarray) -> None:
+            used.append(frozenset(columns_in_use(fold_model.scorecard_)))
+            weights = None if rows.weights is None else rows.weights[test]
+            for name, gain in loss_without_features(fold_model, X, rows.labels[test], weights).items():
+                sums[name] = sums.get(name, 0.0) + gain
+
+        parts = list(log_proba_of_splits(quiet, rows.X, as_target(rows.labels), splits, rows.weights, fitted=look_at))
+    tested = np.concatenate([test for _, test in splits])
+    total = tested.size if rows.weights is None else rows.weights[tested].sum()
+    return parts, tuple(used), {name: gain / total for name, gain in sums.items()}
+
+
+def loss_without_features(
+    model: SelectiveNB, X: Any, labels: np.ndarray, weights: np.ndarray | None
+) -> dict[str, float]:
+    """Nats by which the log loss of rows rises without each feature of the model, by name.
+
+    The other features stay as they are, and the contribution of the feature is replaced by its mean over the training
+    rows, 0. Rows of classes that the model does not know are left out.
+    """
+    card = model.scorecard_
+    cells = card.cells(model.encoder_.read(X, owner=model))
+    classes = np.full(labels.size, -1)
+    for j, label in enumerate(card.classes):
+        classes[labels == label] = j
+    known = np.flatnonzero(classes >= 0)
+    counted = np.ones(known.size) if weights is None else weights[known]
+    joint = card.tables.joint(cells)[known]
+
+    def loss(joint: np.ndarray) -> float:
+        return float(-counted @ log_softmax(joint, axis=1)[np.arange(known.size), classes[known]])
+
+    whole = loss(joint)
+    return {
+        feature.name: loss(joint - feature.table[np.minimum(codes[known], feature.cells.n_levels)]) - whole
+        for feature, codes in zip(card.used_features, cells, strict=True)
+    }
 
 
 def _performance(

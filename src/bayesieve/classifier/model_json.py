@@ -120,6 +120,7 @@ class _Feature(msgspec.Struct):
     counts: Any = None
     cells: Any = None
     sign: Literal[-1, 0, 1] | None = None
+    log_bayes: float | None = None
 
 
 class _Feature2(msgspec.Struct):
@@ -134,6 +135,7 @@ class _Feature2(msgspec.Struct):
     factors: None = None
     counts: None = None
     sign: None = None
+    log_bayes: None = None
 
 
 class _Content(msgspec.Struct, kw_only=True):
@@ -236,6 +238,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
                 **({"counts": feature.counts.tolist()} if np.any(feature.counts != feature.cells.counts) else {}),
                 **({} if feature.cells is feature.levels else {"cells": feature.cells.to_json()}),
                 **({} if card.side * feature.sign == signs.get(feature.name, 0) else {"sign": feature.sign}),
+                **({} if math.isnan(feature.log_bayes) else {"log_bayes": feature.log_bayes}),
             }
             for feature, levels in zip(card.features, features_to_json([f.levels for f in card.features]), strict=True)
         ],
@@ -379,7 +382,8 @@ def _feature(feature: _Feature | _Feature2, level: FeatureLevels, sizes: tuple[i
     sign = sign if feature.sign is None else feature.sign
     if sign and (level.cut_points is None or n_classes != 2):
         raise Damaged(f"the sign of {name} is of no number, or of several classes")
-    return Feature(level, cells, contributions, unseen, own, errors, factors, *weights, sign)
+    log_bayes = math.nan if feature.log_bayes is None else feature.log_bayes
+    return Feature(level, cells, contributions, unseen, own, errors, factors, *weights, sign, log_bayes=log_bayes)
 
 
 def _factors(written: Any, n_numbers: tuple[int, ...], n_factors: int, name: str) -> np.ndarray:

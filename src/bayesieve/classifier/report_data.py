@@ -27,7 +27,8 @@ from bayesieve.report import data as plain
 from bayesieve.report.page import in_five_digits
 from bayesieve.report.search import summarise_trace
 from bayesieve.scorecard.export import export
-from bayesieve.scorecard.record import bounds_of
+from bayesieve.scorecard.record import Feature, bounds_of
+from bayesieve.scorecard.support import FEW_ROWS, weakly_supported
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
 from bayesieve.table import Column
@@ -36,7 +37,7 @@ from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of
 from bayesieve.table.target import side_of
-from bayesieve.words import did_you_mean, local_now, named, shorten
+from bayesieve.words import did_you_mean, local_now, named, plural, shorten
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -78,7 +79,8 @@ def report_data(
         if min_count > 1 and parts["performance"] is not None:  # segments and cells tell numbers of rows
             parts |= {"performance": replace(parts["performance"], segments=()), "others": None}
         warn_caller(*parts["warnings"])
-    data, told = of_features(model, positive, min_count, parts.pop("others", None)), facts_of(model)
+    by_rows = {name: parts.pop(name, None) for name in ("others", "gains")}
+    data, told = of_features(model, positive, min_count, **by_rows), facts_of(model)
     own = _facts(model, place, told) | dict(facts or {})
     parts["facts"] = (*own.items(), *parts.get("facts", ()))
     parts["warnings"] = (*parts.get("warnings", ()), *data.warnings)
@@ -201,6 +203,7 @@ def _on_rows(
         if measured is not None:
             parts |= {"performance": measured.performance, "samples": measured.samples}
             parts["decisions"] = None if deciding is None else deciding.summary(measured)
+            parts["gains"] = measured.gains
             if folds := measured.columns:
                 parts["stability"] = {name: sum(name in used for used in folds) / len(folds) for name in needed}
             parts["others"] = None if measured.trained_on else _cells_of_rows(model, judged)
@@ -318,11 +321,15 @@ def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str,
 
 
 def of_features(
-    model: SelectiveNB, positive: Any = None, min_count: int = 1, others: Mapping[int, np.ndarray] | None = None
+    model: SelectiveNB,
+    positive: Any = None,
+    min_count: int = 1,
+    others: Mapping[int, np.ndarray] | None = None,
+    gains: Mapping[str, float] | None = None,
 ) -> plain.ReportData:
     """The data of the training table and all features, the most important first: without rows, search and program.
 
-    ``others`` are rows by cell and class, by position of a feature.
+    ``others`` are rows by cell and class, by position of a feature; ``gains`` nats per held-out row, by name.
     """
     place, card = _place(model, positive), model.scorecard_
     weights, words = model.feature_weights_, Wording.of(card)
@@ -344,6 +351,9 @@ def of_features(
             columns=tuple(card.features[k].columns),
             position=k,
             others=None if others is None or k not in others else tuple(map(tuple, others[k].tolist())),
+            gain=None if gains is None else gains.get(levels[k].name, 0.0),
+            log_bayes=_finite(card.features[k].log_bayes),
+            caution=_support_caution(card.features[k], words, min_count),
         )
         for k in order.tolist()
     )
@@ -406,6 +416,17 @@ def _cells(model: SelectiveNB, k: int, min_count: int) -> dict[str, Any]:
     whole = len(rows) == cells.n_levels
     variances = tuple(in_five_digits(own.tolist()) for own in feature.errors) if whole else None
     return {"cells": rows, "unseen": tuple(feature.unseen.tolist()), "grid": grid, "variances": variances}
+
+
+def _support_caution(feature: Feature, words: Wording, min_count: int) -> str | None:
+    """Return a caution about cells whose large contributions few rows support; it names them unless they are joined."""
+    weak = weakly_supported(feature)
+    if not weak:
+        return None
+    labels = words.levels(feature.cells)
+    names = [labels[first] if first == last else f"{labels[first]} to {labels[last]}" for first, last in weak]
+    cells = plural(len(weak), "cell") if min_count > 1 else named(names, most=3)
+    return f"Contributions above 1 rest on fewer than {FEW_ROWS} training rows: {cells}. Check them by what you know."
 
 
 def _finite(value: Any) -> float | None:

@@ -64,10 +64,17 @@ def read_moments(column: Column) -> tuple[np.ndarray, str]:
 
 
 def log_proba_of_splits(
-    estimator: Any, X: Any, target: Target, splits: Any, weights: Any, fitted: Callable[[Any], None] | None = None
+    estimator: Any,
+    X: Any,
+    target: Target,
+    splits: Any,
+    weights: Any,
+    fitted: Callable[[Any, Any, np.ndarray], None] | None = None,
 ) -> Iterator[np.ndarray]:
-    """Log probabilities (n_test, n_classes) of the test rows of each split in turn, by a clone trained on the others;
-    ``fitted`` is called with each model. A class missing from training rows gets the probability of half a row.
+    """Log probabilities (n_test, n_classes) of the test rows of each split in turn, by a clone trained on the others.
+
+    ``fitted`` is called with each model, its test rows and their positions. A class missing from training rows gets the
+    probability of half a row.
     """
     codes = target.codes.astype(np.int64)
     for train, test in splits:
@@ -79,9 +86,10 @@ def log_proba_of_splits(
         if present.size > 1:
             with silenced():
                 model.fit(take_rows(X, train), labels, **options)
-                part[:, present] = model.predict_log_proba(take_rows(X, test))
+                rows = take_rows(X, test)
+                part[:, present] = model.predict_log_proba(rows)
             if fitted is not None:
-                fitted(model)
+                fitted(model, rows, test)
         else:
             part[:, present] = 0.0  # a single class is left in the training rows
         yield part

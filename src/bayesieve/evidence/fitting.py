@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -80,6 +81,8 @@ class FeatureEvidence:
     errors : (n_cells, n_classes) standard errors of the nats, without what all classes have alike.
     factors : (n_cells, n_numbers, n_factors) what these share with the errors of other features.
     weight : of the feature.
+    log_bayes : log Bayes factor of the feature against no effect, in nats, less the logarithm of the number of pairs
+        that a pair was chosen from; NaN if it was not tested.
     """
 
     cells: FeatureLevels
@@ -88,6 +91,7 @@ class FeatureEvidence:
     errors: np.ndarray
     factors: np.ndarray
     weight: float
+    log_bayes: float = np.nan
 
     @classmethod
     def counted(cls, levels: FeatureLevels, counts: np.ndarray, logs: np.ndarray, weight: float) -> FeatureEvidence:
@@ -307,6 +311,7 @@ class _JointFit:
     loss : what counting predicts of each row from all others.
     averaged : (n_features of the table,) weights of the search.
     factor : common factor on these.
+    log_bayes : (n,) log Bayes factors of the terms, then of the surfaces, against no effect; empty before the test.
     """
 
     terms: Sequence[_Term]
@@ -314,6 +319,7 @@ class _JointFit:
     loss: LeaveOneOutLoss
     averaged: np.ndarray
     factor: float
+    log_bayes: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
     def weights(self) -> np.ndarray:
@@ -353,7 +359,7 @@ class _JointFit:
         n = len(self.terms)
         terms = [term for term, stays in zip(self.terms, kept, strict=False) if stays]
         surfaces = dict(own for own, stays in zip(self.surfaces.items(), kept[n:], strict=True) if stays)
-        fit = replace(self, terms=terms, surfaces=surfaces)
+        fit = replace(self, terms=terms, surfaces=surfaces, log_bayes=self.log_bayes[kept])
         if np.array_equal(fit.weights, self.weights):
             return fit
         stays = np.isin(np.arange(self.averaged.size), [term.feature for term in terms])
@@ -504,6 +510,7 @@ def _solved(
             solution = solve(problem, clock, start, roughly=True)
     if not solution.complete:
         return fit, solution
+    fit = replace(fit, log_bayes=_log_bayes(fit, solution))
     kept = _are_worth_keeping(fit, solution)
     kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
     fit = fit.only(kept)
@@ -528,16 +535,21 @@ def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
     prior = fit.loss.prior if rows.offset is None else fit.loss.prior[some]
     joint = contributions.sum(axis=0) + prior + solution.intercept
     kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
-    kept[: len(fit.terms)] &= _matter(fit, solution)
+    of_terms = fit.log_bayes[: len(fit.terms)]
+    kept[: len(fit.terms)] &= inclusion_probabilities(of_terms, fit.averaged.size) >= _LEAST_PROBABILITY
     return kept
 
 
-def _matter(fit: _JointFit, solution: Solution) -> np.ndarray:
-    """(n_terms,) bool, the terms that are unlikely to be noise, by themselves or beside all others."""
+def _log_bayes(fit: _JointFit, solution: Solution) -> np.ndarray:
+    """(n,) log Bayes factors against no effect: of terms by themselves or beside all others, of surfaces beside them.
+
+    The mean of two Bayes factors reaches B without effect in at most 1 of B tables, as each of them does.
+    """
     assert solution.log_bayes is not None
+    logs, n = solution.log_bayes.copy(), len(fit.terms)
     alone = np.array([_log_bayes_alone(term, fit.loss.rows) for term in fit.terms])
-    both = np.logaddexp(alone, solution.log_bayes[: len(fit.terms)]) - np.log(2.0)
-    return inclusion_probabilities(both, fit.averaged.size) >= _LEAST_PROBABILITY
+    logs[:n] = np.logaddexp(alone, logs[:n]) - np.log(2.0)
+    return logs
 
 
 def _log_bayes_alone(term: _Term, rows: CalibrationRows) -> float:
@@ -575,6 +587,9 @@ def _evidence_of(
     seen = [_counts(own, len(table), rows) for own, table in zip(fit.codes, tables, strict=True)]
     used = np.array([_makes_a_difference(*one) for one in zip(tables, seen, strict=True)])
     used[:n] |= np.array([term.weight > 0 for term in fit.terms], dtype=bool)
+    logs = (fit.log_bayes if fit.log_bayes.size else np.full(len(tables), np.nan)).tolist()
+    of_table = TableLevels.of(levels)
+    log_pairs = math.log(max(1, math.comb(of_table.n_columns, 2)))
     fitted: dict[int, FeatureEvidence] = {}
     for i, term in enumerate(fit.terms):
         if used[i]:
@@ -584,15 +599,17 @@ def _evidence_of(
             table = term.weight * term.counted + tables[i]
             counting = term.weight**2 * counting_variances(counts[k])[term.of_level]
             errors, factors = _errors(solution.uncertainty, i, counting)
-            fitted[k] = FeatureEvidence(cells, table, own, errors, _rounded(factors), term.weight)
+            log_bayes = logs[i] - (log_pairs if isinstance(levels[k], PairLevels) else 0.0)
+            fitted[k] = FeatureEvidence(cells, table, own, errors, _rounded(factors), term.weight, log_bayes)
     pairs: list[PairLevels] = []
     for i, surface in enumerate(fit.surfaces, n):
         if used[i]:
-            names = {*TableLevels.of(levels).names, *(pair.name for pair in pairs)}
+            names = {*of_table.names, *(pair.name for pair in pairs)}
             pair, with_rows = surface.levels(seen[i], names)
             errors, factors = _errors(solution.uncertainty, i, np.zeros_like(tables[i]))
             table, own, factors = tables[i][with_rows], np.asarray(pair.counts), _rounded(factors[with_rows])
-            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, table, own, errors[with_rows], factors, 0.0)
+            numbers = errors[with_rows], factors, 0.0, logs[i] - log_pairs
+            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, table, own, *numbers)
             pairs.append(pair)
     return fitted, solution.intercept, _factors_of_intercept(solution, rows.n_classes)
 

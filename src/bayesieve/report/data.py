@@ -6,6 +6,7 @@ None or tuples of such. Numbers of rows are floats because rows may carry weight
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +17,8 @@ from bayesieve.words import ShortRepr
 if TYPE_CHECKING:
     from bayesieve.scorecard.edits import Edit
 
+
+_MOST_TABLES = 1e6  # beyond which more digits say nothing
 
 Estimate = tuple[float, float, float]
 Segmented = tuple[str, float, float | None, Bin, Estimate, Estimate]
@@ -93,6 +96,10 @@ class FeatureSummary(ShortRepr):
         (n_cells + 1, n_numbers, n_factors), and the variance of the rest, (n_cells + 1, n_numbers)
     others : by cell, unseen values last, the rows of each class among other rows than those of training; None without
         such rows
+    gain : mean nats by which the feature lowers the log loss of rows that its model did not learn from; None without
+        such rows
+    log_bayes : log Bayes factor of the feature against no effect, in nats; None if it was not tested
+    caution : one sentence about cells whose large contributions few rows support, or None
     """
 
     name: str
@@ -111,11 +118,28 @@ class FeatureSummary(ShortRepr):
     position: int = 0
     variances: tuple[Any, Any] | None = None
     others: tuple[tuple[float, ...], ...] | None = None
+    gain: float | None = None
+    log_bayes: float | None = None
+    caution: str | None = None
 
     @property
     def selected(self) -> bool:
         """Whether predictions depend on the feature."""
         return self.importance > 0
+
+    @property
+    def chance_tables(self) -> float | None:
+        """Tables at most one of which gives a column without effect as high a Bayes factor, at most a million."""
+        return None if self.log_bayes is None else min(math.exp(min(max(self.log_bayes, 0.0), 99.0)), _MOST_TABLES)
+
+    @property
+    def by_chance(self) -> str:
+        """`chance_tables` in two digits, such as "40" or "over 1,000,000"; empty if the feature was not tested."""
+        tables = self.chance_tables
+        if tables is None:
+            return ""
+        digits = f"{float(f'{tables:.2g}'):,.0f}"
+        return "under 2" if tables < 2.0 else f"over {digits}" if tables == _MOST_TABLES else digits
 
 
 @dataclass(frozen=True)

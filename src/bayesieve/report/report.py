@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import numpy as np
+
 from bayesieve.report import charts as draw
 from bayesieve.report.curves import profit_chart
 from bayesieve.report.data import CellRow, DecisionSummary, FeatureSummary, ReportData, SearchSummary
@@ -18,6 +20,7 @@ from bayesieve.words import plural
 MAX_COLUMNS = 1000
 MAX_CONFUSION_CLASSES, N_CONFUSIONS = 26, 12
 _N_CARD_FEATURES = 8
+_N_BINS = 60  # of the histogram behind a curve
 
 
 def render_report(data: ReportData) -> str:
@@ -113,8 +116,34 @@ def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
     """A feature with its cells as columns, which take less room than rows."""
     cells = [replace(c, evidence=in_five_digits(c.evidence), errors=in_five_digits(c.errors)) for c in feature.cells]
     columns = [f.name for f in fields(CellRow) if f.name != "level" or any(c.level != c.label for c in cells)]
-    own = {f.name: getattr(feature, f.name) for f in fields(feature)}
+    own = {f.name: getattr(feature, f.name) for f in fields(feature)} | {"by_chance": feature.by_chance}
+    ends = curve_ends(feature) if feature.kind == "numeric" else None
+    own |= {} if ends is None else {"ends": ends, "density": density_frame(feature, *ends)}
     return own | {"cells": {name: [getattr(cell, name) for cell in cells] for name in columns}}
+
+
+def curve_ends(feature: FeatureSummary) -> tuple[float, float] | None:
+    """Return the ends of the axis of a curve: its outermost cuts and a margin; None if there is no such axis."""
+    cuts = [end for cell in feature.cells for end in (cell.low, cell.high) if end is not None]
+    if not cuts:
+        return None
+    room = 0.08 * (max(cuts) - min(cuts)) or abs(cuts[0]) or 1.0
+    low, high = min(cuts) - room, max(cuts) + room
+    return (low, high) if math.isfinite(high - low) else None
+
+
+def density_frame(feature: FeatureSummary, low: float, high: float) -> dict[str, list[float]]:
+    """Return a histogram of the training rows of a curve between two ends, each cell's rows spread evenly over it."""
+    edges = np.linspace(low, high, _N_BINS + 1)
+    cells = [cell for cell in feature.cells if cell.low is not None or cell.high is not None]
+    starts = np.array([low if cell.low is None else cell.low for cell in cells])
+    ends = np.array([high if cell.high is None else cell.high for cell in cells])
+    widths = np.maximum(ends - starts, np.finfo(float).tiny)
+    shares = np.clip((np.minimum.outer(edges, ends) - starts) / widths, 0.0, 1.0)  # of each cell below each edge
+    rows = np.diff(shares @ np.array([cell.rows for cell in cells]))
+    heights = rows / max(rows.max(), np.finfo(float).tiny)
+    numbers = {"rows": in_five_digits(rows.tolist()), "height": in_five_digits(heights.tolist())}
+    return {"from": edges[:-1].tolist(), "to": edges[1:].tolist(), **numbers}
 
 
 @dataclass
@@ -169,15 +198,15 @@ def feature_figure(data: ReportData, feature: FeatureSummary, j: int) -> Figure:
         lines.append((cell.label, cell.rows, share, adds, adds - error, adds + error, cell.low, cell.high))
     columns = ("label", "rows", "share", "contribution", "low", "high", "from", "to")
     caption = f"Nats that each cell adds for {data.classes[j]}, ± one standard error."
-    cuts = [end for line in lines for end in line[6:] if end is not None]
-    if feature.kind == "numeric" and cuts:
-        room = 0.08 * (max(cuts) - min(cuts)) or abs(cuts[0]) or 1.0
-        ends = (min(cuts) - room, max(cuts) + room)
-        inside = [line for line in lines if line[6] is not None or line[7] is not None]
-        lines = [(*line[:6], *(a if b is None else b for a, b in zip(ends, line[6:], strict=True))) for line in inside]
-    frame = draw.columns(columns, lines)
-    drawing = draw.template("steps" if feature.kind == "numeric" and cuts else "bars")
-    return Figure(feature.name, caption, drawing if lines else {}, {"rows": frame})
+    ends = curve_ends(feature) if feature.kind == "numeric" else None
+    if ends is None:
+        return Figure(
+            feature.name, caption, draw.template("bars") if lines else {}, {"rows": draw.columns(columns, lines)}
+        )
+    inside = [line for line in lines if line[6] is not None or line[7] is not None]
+    lines = [(*line[:6], *(a if b is None else b for a, b in zip(ends, line[6:], strict=True))) for line in inside]
+    frames = {"rows": draw.columns(columns, lines), "density": density_frame(feature, *ends)}
+    return Figure(feature.name, f"{caption} Grey: training rows.", draw.template("steps"), frames)
 
 
 def importance_figure(data: ReportData, most: int = 40) -> Figure:

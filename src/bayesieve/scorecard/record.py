@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -64,6 +65,10 @@ class Feature(ShortRepr):
         ``side`` of the scorecard, it is about the positive class.
     importance : float
         Share of the evidence that comes from the feature.
+    log_bayes : float
+        Log Bayes factor of the feature against no effect, in nats: without effect, a feature reaches B nats in at most
+        one of exp(B) tables. Of a pair, less the logarithm of the number of pairs that it was chosen from. NaN if the
+        fit did not test the feature.
     """
 
     levels: FeatureLevels
@@ -77,6 +82,7 @@ class Feature(ShortRepr):
     search_weight: float
     sign: int = 0
     importance: float = 0.0
+    log_bayes: float = math.nan
 
     def _facts(self) -> dict[str, Any]:
         own = {"name": self.levels.name, "kind": self.levels.kind, "n_cells": self.cells.n_levels}
@@ -733,7 +739,7 @@ def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[in
             unseen = mean_line(own.table, own.counts.sum(axis=1))
         weights = own.weight, searched[k] if k < len(searched) else 0.0
         numbers = own.table, unseen, own.counts, own.errors, own.factors
-        features.append(Feature(levels, own.cells, *numbers, *weights, signs.get(k, 0)))
+        features.append(Feature(levels, own.cells, *numbers, *weights, signs.get(k, 0), log_bayes=own.log_bayes))
     facts |= {"class_counts": evidence.class_counts, "intercept_factors": evidence.intercept_factors}
     return scorecard_of(features, evidence.intercept, **facts)
 

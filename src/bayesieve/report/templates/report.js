@@ -60,11 +60,9 @@ page.ready.then(({ more }) => {
   const chartsOf = (feature, j) => {
     const lines = cellsOf(feature, j).filter((line) => !line.unseen), charts = [];
     const inside = lines.filter((line) => line.from !== null || line.to !== null);
-    if (feature.kind === "numeric" && inside.length > 1) {
-      const cuts = inside.flatMap((line) => [line.from, line.to]).filter((x) => x !== null);
-      const room = 0.08 * (Math.max(...cuts) - Math.min(...cuts)) || Math.abs(cuts[0]) || 1;
-      const ends = inside.map((line) => ({ ...line, from: line.from ?? Math.min(...cuts) - room, to: line.to ?? Math.max(...cuts) + room }));
-      charts.push({ spec: templates.steps, frames: { rows: columns(ends) }, main: "rows" });
+    if (feature.ends && inside.length > 1) {
+      const ends = inside.map((line) => ({ ...line, from: line.from ?? feature.ends[0], to: line.to ?? feature.ends[1] }));
+      charts.push({ spec: templates.steps, frames: { rows: columns(ends), density: feature.density }, main: "rows" });
     }
     if (feature.grid) {
       const { labels, levels, counts } = feature.grid;
@@ -82,6 +80,9 @@ page.ready.then(({ more }) => {
     const heads = ["Cell", "Rows", `Rows of ${shown(classes[j])}`, "Share of the class", "Weight of evidence", "Contribution", "Standard error"];
     const other = feature.others ? [more.beside, "Share of the class there"] : [];
     const rows = lines.map((line) => [line.label, count(line.rows), count(line.events), percent(line.events / line.rows), line.evidence === null ? "–" : signed(line.evidence), signed(line.contribution, 6), fixed(line.error, 4), ...(feature.others ? [count(line.otherRows), percent(line.otherEvents / line.otherRows)] : [])]);
+    const gain = feature.gain === null ? "" : `Without this feature the log loss of rows held out ${feature.gain < 0 ? "falls" : "rises"} by ${fixed(Math.abs(feature.gain), 4)} nats a row.`;
+    const chance = { "": "", "under 2": "Columns without effect often score as high." }[feature.by_chance] ?? `A column without effect scores as high in at most 1 of ${feature.by_chance.replace("over ", "")} tables.`;
+    const density = feature.density ? "Grey: the training rows along the axis." : "";
     const facts = `${feature.kind} · importance ${percent(feature.importance)} · weight ${fixed(feature.weight, 3)} · level score ${fixed(feature.level_score, 3)}`;
     const hosts = chartsOf(feature, j).map((chart) => {
       const host = make("figure", { className: "chart" });
@@ -91,7 +92,7 @@ page.ready.then(({ more }) => {
       return host;
     });
     const scroll = make("div", { className: "scroll", tabIndex: 0 }, tableOf([...heads, ...other], rows));
-    return [make("h3", { textContent: shown(feature.name) }), make("p", { className: "soft", textContent: [facts, feature.note].filter(Boolean).join(". ") }), ...hosts, ...sliceOf(feature, lines), scroll];
+    return [make("h3", { textContent: shown(feature.name) }), make("p", { className: "soft", textContent: `${[facts, feature.note?.replace(/\.$/, "")].filter(Boolean).join(". ")}. ${[gain, chance, density].filter(Boolean).join(" ")}` }), ...(feature.caution ? [make("p", { className: "note", textContent: feature.caution })] : []), ...hosts, ...sliceOf(feature, lines), scroll];
   };
   // A pair at one level of its first column.
   const sliceOf = ({ grid }, lines) => {

@@ -1,0 +1,43 @@
+"""Cells whose contributions are large although few training rows support them."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+
+from bayesieve.scorecard.record import Feature
+from bayesieve.table.derived_levels import PairLevels
+
+FEW_ROWS = 10
+LARGE = 1.0
+"""Nats of log odds of two classes, or of the score of one of more, above which a contribution is large."""
+
+
+def weakly_supported(feature: Feature) -> list[tuple[int, int]]:
+    """Return first and last codes of cells with a large contribution that fewer than `FEW_ROWS` rows support.
+
+    Neighbouring cells of a curve, and cells of a surface, share their rows: those with large contributions of one sign
+    count together.
+    """
+    contributions, rows = feature.contributions, feature.counts.sum(axis=1)
+    if contributions.shape[1] == 2:
+        signs = _signs_if_large(contributions[:, 1] - contributions[:, 0])
+    else:
+        largest = np.abs(contributions).argmax(axis=1)
+        top = contributions[np.arange(len(contributions)), largest]
+        signs = _signs_if_large(top) * (largest + 1)
+    if isinstance(feature.levels, PairLevels) and feature.levels.level_score == 0:
+        codes = [np.flatnonzero(signs == sign) for sign in np.unique(signs[signs != 0])]
+        return [(own[k], own[k]) for own in codes if rows[own].sum() < FEW_ROWS for k in range(own.size)]
+    start = feature.cells.n_apart if feature.kind == "numeric" else len(rows)
+    runs = [(code, code) for code in range(start) if signs[code]]
+    for sign, run in groupby(signs[start:].tolist()):
+        end = start + len(list(run))
+        runs += [(start, end - 1)] if sign else []
+        start = end
+    return [(first, last) for first, last in runs if rows[first : last + 1].sum() < FEW_ROWS]
+
+
+def _signs_if_large(contributions: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(contributions) > LARGE, np.sign(contributions), 0.0).astype(int)
