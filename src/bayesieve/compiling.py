@@ -55,7 +55,7 @@ def jit_inner(function: Callable[..., Any]) -> Any:
 
 
 def jit_sum(function: Callable[..., Any]) -> Any:
-    """As `jit_inner`, for loops that end in a sum: its terms may be added in any order and products added in one
+    """Compile like `jit_inner`, for loops that end in a sum: terms may be added in any order and products added in one
     operation, without which no compiler makes vectors of it. Infinities and NaN keep their meaning. Sums then differ by
     rounding between kinds of processors, never between runs or numbers of threads.
     """
@@ -162,7 +162,7 @@ ALONE = "BAYESIEVE_COMPILE_ALONE"
 
 @cache
 def _folder() -> Path | None:
-    """Where compiled code is saved; None where it cannot be."""
+    """Return the folder of compiled code, or None if none is writable."""
     folder = getattr(jit(_nothing).stats, "cache_path", None)
     return None if folder is None else Path(folder)
 

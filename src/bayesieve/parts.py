@@ -76,7 +76,7 @@ def options_of(part: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Score:
-    """What a selector scores features or subsets by, as traces name it and reports describe it.
+    """Score by which a selector ranks features or subsets, as traces name it and reports describe it.
 
     name : in traces and saved models; title : in words, for the middle of a sentence; unit : such as "nats", "" for
     none; lower_is_better : its direction; of : "feature" if a step has the score of the feature it adds, "round"

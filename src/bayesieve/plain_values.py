@@ -33,7 +33,7 @@ _NOT_FINITE: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf, None: math.
 
 
 class Damaged(ValueError):
-    """What is wrong with the content of a model file: half a sentence, without the file's name."""
+    """Fault in the content of a model file, as half a sentence without the file's name."""
 
 
 def member(data: Any, key: str, *types: type) -> Any:
@@ -91,7 +91,7 @@ def number_to_json(value: float) -> Any:
 
 
 def _half_sentence(error: ValueError) -> str:
-    """What a check of this package complains of, without the value that it names at the end."""
+    """Return the complaint of a check of this package, without the value that it names at the end."""
     text = str(error).splitlines()[0] if str(error) else ""
     return text.split(", got ")[0].rstrip(".")[:200]
 

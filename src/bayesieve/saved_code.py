@@ -75,7 +75,7 @@ class SavedCode(caching.FunctionCache):
 
     @property
     def cache_path(self) -> str | None:
-        """Where code is saved, or None if nothing can be."""
+        """Return the folder of saved code, or None if nothing can be saved."""
         return None if isinstance(self._impl.locator, _Shipped) else str(self._cache_path)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:

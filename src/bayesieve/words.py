@@ -276,7 +276,7 @@ class ShortRepr:
     """
 
     def _facts(self) -> dict[str, Any]:
-        """What is shown, by name."""
+        """Return the attributes that are shown, by name."""
         assert is_dataclass(self)
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
 

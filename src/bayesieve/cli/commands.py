@@ -1,4 +1,4 @@
-"""What every command shares: options in tables, output for people, and every error as one line with an exit status."""
+"""Shared parts of all commands: options of tables, output for people, and errors as one line with an exit status."""
 
 from __future__ import annotations
 

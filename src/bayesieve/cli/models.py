@@ -257,7 +257,7 @@ def _end(n_rows: int, output: Path, screen: Screen) -> None:
 
 
 def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
-    """These rows in this order; no block is read after the last of them."""
+    """Return these rows in this order; no block is read after the last of them."""
     import polars as pl
 
     ordered, begin, parts = sorted(chosen), 0, []
@@ -478,7 +478,7 @@ def reason_names(n: int) -> list[str]:
 
 
 def reason_columns(model: Any, n: int, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
-    """What another function adds to a block, and the reasons of its rows, the strongest first."""
+    """Return the columns of another function for a block, and the reasons of its rows, the strongest first."""
     import polars as pl
 
     from bayesieve.classifier.predicting import own_columns

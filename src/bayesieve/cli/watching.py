@@ -91,7 +91,7 @@ def evaluate(given: Any) -> None:
 
 
 def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
-    """What a function of the library finds in the rows of a table; an empty ``target`` is that of the model."""
+    """Apply a function of the library to the rows of a table; an empty ``target`` stands for that of the model."""
     screen = Screen(given.quiet)
     if given.every not in EVERY:
         raise CommandError(f"--every must be one of {named(EVERY)}, got {quoted(given.every)}")

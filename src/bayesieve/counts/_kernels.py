@@ -52,7 +52,7 @@ def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
 
 @jit
 def count_sorted(codes, starts, n_levels, offsets, counts):
-    """As ``count_codes``, of uint8 codes whose rows stand class after class; ``starts[j]`` is the first of class j.
+    """Count uint8 codes whose rows are grouped by class; ``starts[j]`` is the first of class j.
 
     Up to twelve levels are counted eight codes at a time, more of them in four copies of the histogram in turn (each
     addition to one would have to wait for the one before).
@@ -102,7 +102,7 @@ def _count_singly(run, n_levels, counts, j):
 
 @jit
 def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
-    """As ``count_codes``, of codes that are all known and weights of rows that stand segment after segment;
+    """Add the row weights by code, for known codes of rows that are grouped by segment;
     ``starts[s]`` is the first row of segment s, ``classes[s]`` its class. Rows are added in turn to four copies of the
     histogram: each addition to one would have to wait for the one before.
     """
@@ -349,7 +349,8 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, wide, o
 
 @jit
 def sparse_information(codes, n_levels, weights, starts, logs, out):
-    """As `row_information` of one pair whose table would fill the memory: counts are kept of cells with rows only.
+    """Compute the mutual information of one pair from counts of the cells with rows only, if the full table is too
+    large.
 
     codes : (2, n_rows); out : (4,). The cells are in a hash table with open addressing; sums are added in the same
     order.

@@ -163,7 +163,7 @@ class CodedTable(ShortRepr):
 
     @cached_property
     def by_class(self) -> CodedTable:
-        """The same rows listed class after class, the order that counts and searches read fastest."""
+        """Return a copy with rows grouped by class, the order that counts and searches read fastest."""
         if self.class_codes is None or self.is_sorted_by_class:
             return self
         return self.take(self.rows.class_order())
@@ -207,7 +207,7 @@ class CodedTable(ShortRepr):
         return keys_of(self.stored, np.zeros(self.n_rows, np.uint8))
 
     def select(self, features: Any) -> CodedTable:
-        """The same rows, of these features only (positions, a slice or a boolean mask)."""
+        """Return a copy with these features only (positions, a slice or a boolean mask)."""
         picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
         columns, families = (picked, None) if self.families is None else self.families.select(picked)
         names, levels = [self.names[k] for k in picked], self.levels
@@ -216,7 +216,7 @@ class CodedTable(ShortRepr):
         return CodedTable(self.stored[columns], self.n_levels[picked], names, levels=levels, **same)
 
     def take(self, positions: Any) -> CodedTable:
-        """The same features, of these rows only (positions, a slice or a boolean mask)."""
+        """Return a copy with these rows only (positions, a slice or a boolean mask)."""
         if not isinstance(positions, slice):
             positions = np.asarray(positions)
             if positions.dtype == bool:
@@ -230,12 +230,12 @@ class CodedTable(ShortRepr):
         return self._with(stored, self.rows.take(positions), recoder)
 
     def with_rows(self, **parts: Any) -> CodedTable:
-        """The same codes, with other parts of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
+        """Return a copy with other attributes of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
         recoder = self.recoder if parts.keys() <= {"columns"} else None  # levels do not depend on further columns
         return self._with(self.stored, replace(self.rows, **parts), recoder)
 
     def on(self, engine: Engine) -> CodedTable:
-        """The same rows in the care of another engine."""
+        """Return a copy whose arrays another engine stores."""
         if engine is self.engine:
             return self
         stored = engine.array(self.stored.shape, self.stored.dtype)
@@ -245,13 +245,13 @@ class CodedTable(ShortRepr):
         return self._changed(("by_class", "codes"), stored=stored, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
-        """The same codes, with further columns of `Rows`, which rows that are coded again have, too."""
+        """Return a copy with further columns of `Rows`, which refitted codes keep, too."""
         recoder = None if self.recoder is None else self.recoder.with_columns(columns)
         rows = replace(self.rows, columns={**self.rows.columns, **columns})
         return self._changed(("by_class",), rows=rows, recoder=recoder)
 
     def with_levels(self, levels: Sequence[FeatureLevels], unseen: np.ndarray | None = None) -> CodedTable:
-        """The same rows and codes, with the levels behind the codes; counts are not taken again."""
+        """Return a copy with the levels behind the codes; counts are not repeated."""
         return self._changed(("by_class",), levels=levels, unseen=unseen)
 
     def _changed(self, derived: Sequence[str], **parts: Any) -> CodedTable:

@@ -127,7 +127,7 @@ class ValueDependence(Dependence):
         return self._finite(self.of_columns(left, right, weights), shape, f"{len(left)} x {len(right)} pairs")
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
-        """As of numbers that are the positions of the levels; the counts weigh them."""
+        """Treat the positions of the levels as numbers, weighted by the counts."""
         values = np.zeros(len(tables))
         for at, table in enumerate(tables):
             cells = np.nonzero(table)

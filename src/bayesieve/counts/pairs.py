@@ -283,7 +283,7 @@ class PairInformation:
         return self._codes
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
-        """Where in these positions the features of each kind are."""
+        """Return the indices of the features of each kind within these positions."""
         if positions.size == 1:  # so quick that a row of pairs takes no longer than its counts
             return {int(self._kinds[positions[0]]): np.zeros(1, dtype=np.int64)}
         if positions is self._everything:

@@ -522,7 +522,7 @@ def _of_cells(values, first_of, item_groups, n):
 
 @jit
 def cell_sums(scan, moves, chosen, targets, positive, work, sums):
-    """As `pair_sums`, from the cells of a group of equal rows and a level, with the weight of their rows."""
+    """Compute `pair_sums` from cells, each a group of equal rows and a level, with the weight of its rows."""
     levels, item_levels = work.levels[0][: scan.group_of.size], work.levels[1]
     keys, bits, odds, ordered = work.longs[0], work.longs[1], work.doubles[1], work.longs[2]
     cells, item_weights = work.doubles[3], work.doubles[4]

@@ -301,8 +301,8 @@ def _two_way(code, low, quarter, ratios, table, at, n_codes):
 
 @jit
 def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, table, sums):
-    """As ``probability_sums`` for features of two levels that all rows show, up to three other classes and rows of
-    equal weight, of which there are at least FEWEST: the case of hundreds of binary indicators in fused loops.
+    """Compute ``probability_sums`` for features of two levels without unseen codes, up to three other classes and rows
+    of equal weight, of which there are at least FEWEST: the case of hundreds of binary indicators in fused loops.
 
     Rows are padded to FEWEST at the end of a segment: each such row adds exactly 1 too much. ratios, near :
     tuples of an array for each other class, so that the loops are compiled for their number; ``near`` holds BLOCK

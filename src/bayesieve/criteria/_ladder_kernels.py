@@ -190,7 +190,7 @@ def _sum_prefixes_at(prefixes, twice, levels, counts, other):
 
 @jit_inner
 def _compare(scores, different, levels, counts, places, move_0, apart, tolerance, prefixes, other, unsure):
-    """What the rows in ``unsure`` add to the pairs that bits show: their scores are compared one by one."""
+    """Count the pairs of the rows in ``unsure``, which bits cannot decide, by comparing their scores one by one."""
     twice = 0
     for u in range(unsure.size):
         i = np.uint64(unsure[u])

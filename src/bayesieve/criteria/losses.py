@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cach
 
 
 class Criterion(ABC):
-    """What a subset of features is worth on some rows.
+    """Measure of a subset of features on some rows.
 
     A criterion is evaluated for many candidates at once: each candidate is the current subset with one feature added or
     dropped. ``sums`` passes once over a block of rows; sums of several blocks are added, and ``values`` turns them into
@@ -252,7 +252,7 @@ class RowJoints:
             yield
 
     def scan(self) -> RowJoints:
-        """The same, with probabilities of the current subset."""
+        """Scan the moves with probabilities of the current subset."""
         if self._left == 0:
             self._start()
         return self
@@ -270,13 +270,13 @@ class RowJoints:
     def moves(
         self, tables: RatioTables, features: np.ndarray, adding: np.ndarray
     ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-        """What the kernels need to know of each move, and what it adds to the true classes of all rows."""
+        """Return the kernel arguments of each move, and its sum over the true classes of all rows."""
         *places, starts = self._added(features)
         own = np.where(adding, 1.0, -1.0) * self._own[features]
         return (*places, starts + np.where(adding, 0, self._starts[-1])), own
 
     def no_move(self) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-        """As `moves`, of the one that changes nothing."""
+        """Return the kernel arguments of the move that changes nothing."""
         highest = np.iinfo(self.block.codes.dtype).max
         nothing = np.full(1, highest, dtype=self.block.codes.dtype)
         last = np.array([len(self._factors) - 2])  # for level 0, and 1 of the highest code
@@ -472,7 +472,7 @@ class RowLoss(SubsetCriterion):
 
 
 class Scorer(SubsetCriterion):
-    """What a scorer of scikit-learn makes of the class probabilities of all rows; higher is better.
+    """Criterion that applies a scorer of scikit-learn to the class probabilities of all rows; higher is better.
 
     It computes the score of every subset by itself, from the outside, and is much slower than the other criteria.
 

@@ -202,7 +202,7 @@ class ClassBlock:
 
 
 def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
-    """The same segments, cut to parts with a few million ratios each; segments are not divided."""
+    """Return the segments in pieces with a few million ratios each; segments are not divided."""
     n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MOST_RATIOS)
     ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
     return (np.clip(offsets, begin, end) for begin, end in pairwise(ends.tolist()) if begin < end)
@@ -367,14 +367,14 @@ class Scan:
         return np.bincount(self.block.classes, weights=self.wrong, minlength=len(self.ratios) + 1)
 
     def moves(self, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
-        """What the kernels need to know of each move, in the order of their arguments."""
+        """Return the kernel arguments of each move, in their order."""
         table, starts = tables.gather(features, adding)
         block = self.block
         places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
         return *places, starts, block.n_codes[features], table
 
     def no_move(self) -> tuple[Any, ...]:
-        """As `moves`, of the one that changes nothing."""
+        """Return the kernel arguments of the move that changes nothing."""
         return _no_move(self.block.n_segments * self.ratios.shape[0], self.block.codes.dtype)
 
 
@@ -491,7 +491,7 @@ class RowRatios(RowSteps):
         return Scan(block, ratios, np.zeros(0), 0.0, np.zeros(block.n_segments))
 
     def _memory(self, n_rows: int) -> np.ndarray:
-        """Where the ratios of some rows are written, over those of the scan before."""
+        """Return the buffer for the ratios of some rows; it overwrites those of the previous scan."""
         if self._ratios is None:
             self._ratios = self.block.engine.array((self.n_others * self.block.n_rows,), np.float64)
         return self._ratios[: self.n_others * n_rows].reshape(self.n_others, n_rows)

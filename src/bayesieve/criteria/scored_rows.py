@@ -1,4 +1,4 @@
-"""Where a criterion is measured: rows, and the tables of the rows that their probabilities are learnt from."""
+"""Rows on which a criterion is measured, and the tables that their probabilities are learnt from."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ScoredRows:
     def leave_one_out_of_folds(
         cls, coded: CodedTable, recoder: TableRecoder, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
-        """As `leave_one_out`, each row by levels that are learnt from the rows of all other folds."""
+        """Score each row without itself, by levels that are learnt from the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
             coded = coded.take(coded.weights > 0)  # rows of weight 0 may not fill a fold
             recoder = recoder if coded.recoder is None else coded.recoder
@@ -130,7 +130,7 @@ class ScoredRows:
 
     @property
     def engine(self) -> Engine:
-        """Where the rows live."""
+        """Engine that stores the rows."""
         return self.block.engine
 
     @property
@@ -147,7 +147,7 @@ class ScoredRows:
         return int(self.block.classes[found[0]]) if found.size else None
 
     def without_impossible(self) -> ScoredRows:
-        """The same, rows of classes that their tables know no row of with weight 0."""
+        """Return a copy in which rows of classes without training rows have weight 0."""
         block = self.block
         weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
         for segment in np.flatnonzero(self._unlearnt):
@@ -187,7 +187,7 @@ class _Learnt:
         return self._placed(logs, n_codes)
 
     def own_logs(self, n_codes: np.ndarray) -> np.ndarray:
-        """The same of the class of the row that is scored, without the row."""
+        """Like `logs`, for the row's own class, with the row left out of the counts."""
         counts, n_levels = self.counts.counts, np.diff(self.counts.offsets)
         n_classes = counts.shape[1]
         of_feature = np.repeat(np.arange(n_levels.size), n_levels)
@@ -408,9 +408,7 @@ class RatioTables:
         return max(1, min(_MOST_MOVES, int(_REACH / max(self.largest_log_factor, 1e-3))))
 
     def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `gather`, of features added, the log factors in whole ``log_unit``s: of them sums of moves are made, so
-        that they never drift.
-        """
+        """Gather the log factors of added features in whole ``log_unit``s, so that sums over moves never drift."""
         if self.store():
             return self._log_steps, self.starts[features]
         return _end_to_end([_in_pieces(self._steps_of, self.log_factors(int(f)), np.int64) for f in features])
@@ -442,7 +440,7 @@ def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
-    """What a function makes of a table, as a flat one, a piece at a time."""
+    """Apply a function to a table, piece by piece, and return the flat result."""
     flat, made = table.reshape(-1), np.empty(table.size, dtype)
     for at in range(0, flat.size, _PIECE):
         made[at : at + _PIECE] = function(flat[at : at + _PIECE])

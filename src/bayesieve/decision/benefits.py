@@ -277,7 +277,7 @@ class Labelled(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Those given, or of the columns named if ``X`` is to be scanned."""
+        """Return the given benefits, or those of the named columns if ``X`` is a scan."""
         if is_scan(X, y):
             rows = scanned_rows(X, y, sample_weight)
             return cls(rows.target, rows.weights, rows.table.known)
@@ -285,7 +285,7 @@ class Labelled(NamedTuple):
         return cls(target, as_sample_weight(sample_weight, target.codes.size))
 
     def among(self, values: np.ndarray) -> np.ndarray:
-        """Those of all rows for the rows with a label; ValueError unless there are as many."""
+        """Restrict benefits of all rows to the labelled rows; ValueError if their numbers differ."""
         n_rows = self.target.codes.size if self.known is None else self.known.size
         if len(values) != n_rows:
             raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels.")

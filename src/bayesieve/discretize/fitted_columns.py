@@ -136,7 +136,7 @@ def fit_counts(
     missing: str,
     n_jobs: int | None,
 ) -> FittedColumns:
-    """As `fit_columns`, from the counts of every column; ``types`` as `Table` has them."""
+    """Fit the levels of columns from their counts; ``types`` are those of `Table`."""
 
     def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
         coder = coders[i]
@@ -254,7 +254,7 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
 def code_in_blocks(
     table: Table, levels: TableLevels, blocks: Sequence[slice], n_jobs: int | None, engine: Engine
 ) -> np.ndarray:
-    """As `code_columns`, one block of rows after another, into an array of the engine."""
+    """Code the columns block by block into an array of the engine."""
     codes = engine.array((len(levels), table.n_rows), smallest_unsigned(int(levels.n_levels.max())))
     for rows in blocks:
         codes[:, rows] = code_columns(table.take(rows), levels, n_jobs)[0]

@@ -89,14 +89,16 @@ def check_pairs(pairs: Any) -> None:
 
 
 def grouper_of(categorical: ColumnCoder, prior: Prior) -> MODLGrouper:
-    """What groups cells if ``categorical`` codes categories; an optimal grouping of that many cells takes too long."""
+    """Return the grouper of cells if ``categorical`` codes categories; an optimal grouping of that many cells takes too
+    long.
+    """
     if isinstance(categorical, MODLGrouper):
         return MODLGrouper(prior=categorical.prior, n_jobs=categorical.n_jobs)
     return MODLGrouper(prior=prior)
 
 
 def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the columns of these pairs are, each pair once; ValueError for an unknown column."""
+    """Return the positions of the columns of these pairs, each pair once; ValueError for an unknown column."""
     position = {name: i for i, name in enumerate(names)}
     for pair in pairs:
         for name in pair:
@@ -310,9 +312,9 @@ class PairFinder:
         return [grouped for _, grouped in found[:most]]
 
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
-        """What the groups of a pair gain over its columns and the price of a pair, what each of these saves, and the
+        """Return the gain of a pair's groups over its columns and the price of a pair, the savings of each, and the
         groups; None, and no gain, if no groups could save as much. Without an interaction, they have to gain as much
-        over what both columns fit together.
+        over the fit of both columns together.
         """
         null, fits = fit_of_columns(cells)
         if most_saved(cells, null, self.grouper.prior) <= sum(fits) + price:

@@ -270,7 +270,7 @@ def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[
 
 
 def repeats_of(table: Table, target: Target, weights: np.ndarray | None, n_jobs: int | None) -> Repeats | None:
-    """As `find_repeats`, with the hashes of the rows only if they may be equal."""
+    """Find repeated rows; the rows are hashed only if some may be equal."""
     row_hashes = fingerprints(table, n_jobs) if may_repeat(table, n_jobs) else None
     return find_repeats(table, target, weights, row_hashes, n_jobs)
 
@@ -347,7 +347,7 @@ def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
 
 
 def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: np.ndarray) -> list[int]:
-    """Those of the ``possible`` columns that number or name nearly every row, so that copies differ in them."""
+    """Return the ``possible`` columns that number or name nearly every row, in which copies differ."""
     kinds, n_rows = table.kinds(), int(at[-1]) + 1
     marks = marks_of_numbers(table, [i for i in possible if kinds[i] == "numeric"], sample, at, n_rows)
     texts = [i for i in possible if kinds[i] == "categorical" and _is_distinct(table, i, sample)]
@@ -376,7 +376,7 @@ def _n_equal(hashes: np.ndarray) -> int:
 
 
 def _shuffled(array: np.ndarray) -> np.ndarray:
-    """The same entries in an arbitrary order, always the same one."""
+    """Return the entries in an arbitrary but fixed order."""
     return array[np.argsort(mixed(np.arange(array.size)))]
 
 

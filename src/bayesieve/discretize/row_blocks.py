@@ -138,7 +138,7 @@ class CountedColumns:
         return self._blocks.codes(positions, levels)
 
     def cautions(self) -> list[Caution]:
-        """What was not counted value by value."""
+        """Cautions about columns that were not counted value by value."""
         columns, names = self.columns, self._blocks.table.names
         rare = np.flatnonzero(self._left_out).tolist()
         joined = tuple(names[i] for i in rare)

@@ -50,7 +50,7 @@ class RowChunk:
 
 @dataclass(frozen=True)
 class Reading:
-    """What tasks read of each row.
+    """Columns that tasks read.
 
     Attributes
     ----------

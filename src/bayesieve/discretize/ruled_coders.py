@@ -382,7 +382,7 @@ class RuledGroups(Ruled, GroupCoder):
         return [*groups, *alone]
 
     def _cost(self, groups: Sequence[np.ndarray], counts: np.ndarray, null: float) -> float:
-        """What the other coder's criterion charges for these groups, in nats."""
+        """Return the cost of these groups by the other coder's criterion, in nats."""
         rows = counts.sum(axis=1)
         sizes = np.array([np.count_nonzero(rows[group]) for group in groups])
         n_values, n_groups = int(sizes.sum()), int(np.count_nonzero(sizes))
@@ -409,8 +409,8 @@ def _class_counts(groups: Sequence[np.ndarray], counts: np.ndarray, dtype: Any =
 
 
 def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int | str | None) -> np.ndarray:
-    """Where levels begin among neighbouring ones of these (n, n_classes) ``counts``, joined one by one, the cheapest
-    first, until each has ``least`` rows, there are ``most`` at most, and shares of the second class follow ``sign``.
+    """Join neighbouring levels with ``counts`` (n, n_classes), the cheapest first, until each has ``least`` rows, there
+    are ``most`` at most, and shares of the second class follow ``sign``; return the first of each joined level.
     """
     if sign == "auto":
         both = [_joined_levels(counts, least, most, own) for own in (1, -1)]

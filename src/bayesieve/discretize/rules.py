@@ -30,7 +30,7 @@ _OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
 
 @dataclass(frozen=True)
 class LevelRule:
-    """What is asked of the levels of one column.
+    """Options for the levels of one column.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
 
 
 def _without_quotes(given: Any) -> Any:
-    """What a file shall hold, with texts that numbers are written as in place of these, which need no quotes."""
+    """Return the content of a file with numbers replaced by the unquoted texts that they are written as."""
     if isinstance(given, Mapping):
         return {name: _without_quotes(value) for name, value in given.items()}
     if isinstance(given, (list, tuple)):

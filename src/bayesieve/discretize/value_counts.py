@@ -79,7 +79,7 @@ class ClassOrder:
         return np.bincount(self.class_codes(), weights=self.weights, minlength=self.n_classes)
 
     def only(self, marked: np.ndarray) -> ClassOrder:
-        """The same order of the rows ``marked``, (n_rows,) bool."""
+        """Return the order of the rows ``marked``, (n_rows,) bool."""
         mine = marked[self.rows]
         offsets = np.concatenate([[0], np.cumsum(mine)])[self.offsets]
         weights = self.weights[mine] if self.weights.size else self.weights
@@ -171,7 +171,7 @@ class ValueCounts:
 
     @property
     def listed(self) -> ValueCounts:
-        """The same with categories as a list in order, if they are a series of texts."""
+        """Return a copy whose categories are a sorted list if they are a series of texts."""
         if isinstance(self.values, (np.ndarray, list)):
             return self
         order = self.values.arg_sort().to_numpy()
@@ -307,7 +307,7 @@ class ValueBlocks:
         return self.starts[:-1] + (self.has_missing & (np.diff(self.starts) > 2))
 
     def with_first(self, inner: np.ndarray) -> np.ndarray:
-        """These rows and the first ones of each column and of its known values, in ascending order."""
+        """Return these rows and the first ones of each column and of its known values, in ascending order."""
         first, known = self.starts[:-1], self.known_starts()
         return np.sort(np.concatenate([first, known[known > first], inner]))
 

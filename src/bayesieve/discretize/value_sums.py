@@ -330,7 +330,7 @@ def add_cells(parts: Sequence[CellCounts], _: Any) -> CellCounts:
 
 
 def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCounts:
-    """Those categories of a block that are in marked buckets."""
+    """Count the categories of a block that are in marked buckets."""
     parts = []
     for part, of_part in _parts_of_texts(column, rows):
         counts = _count_categories(part, of_part)

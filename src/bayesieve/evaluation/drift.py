@@ -33,7 +33,7 @@ _OF_LEVELS = ("by", "feature", "level", "class", "train", "now")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift(ShortRepr):
-    """What `drift` finds.
+    """Result of `drift`.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ _HEAD, _ENDS = ("segment", "by", "rows", "class", "measure"), ("value", "low", "
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(ShortRepr):
-    """What `evaluate` finds.
+    """Result of `evaluate`.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ class Segment:
         return mean, float(np.maximum(low, 0.0)), high
 
     def _area(self, scores: np.ndarray) -> Estimate:
-        """As `metrics.area`, with an interval by DeLong."""
+        """Return `metrics.area` with an interval by DeLong."""
         usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
         if not usable:
             return _UNKNOWN
@@ -304,7 +304,7 @@ def _gaps(segment: Segment, others: Segment) -> Iterator[tuple[Any, ...]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Challenge(ShortRepr):
-    """What `challenge` finds.
+    """Result of `challenge`.
 
     Attributes
     ----------

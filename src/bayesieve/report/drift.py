@@ -44,7 +44,7 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
 
 
 def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
-    """What the features add to the shift of the mean score, by period."""
+    """Contributions of the features to the shift of the mean score, by period."""
     whole = {"by": list(map(_period, periods["by"])), "feature": ["Whole score"] * len(periods)}
     whole["shift"] = periods["shift"].to_list()
     frame = {name: [*own, *rows[name]] for name, own in whole.items()}

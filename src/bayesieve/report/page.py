@@ -95,7 +95,7 @@ class Figure:
         return {"heads": list(heads.values()), "numbers": numbers, "rows": rows, "n_rows": n_rows}
 
     def payload(self) -> dict[str, Any]:
-        """What a page needs to draw the figure."""
+        """Return the data from which a page draws the figure."""
         return {"spec": self.chart, "frames": self.frames, "main": self.main, "label": self.title}
 
     def to_html(self) -> str:

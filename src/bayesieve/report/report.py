@@ -88,7 +88,7 @@ def render_card(data: ReportData) -> str:
 
 
 def page_data(data: ReportData) -> dict[str, Any]:
-    """What the scripts of the page read: the model cell by cell, curves by class, thresholds, and rows to explain."""
+    """Return the data of the page's scripts: the model by cell, curves by class, thresholds, and rows to explain."""
     p = data.performance
     own = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
     measured = {name: () if p is None else getattr(p, name) for name in _OF_ROWS}
@@ -188,7 +188,7 @@ def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -
 
 
 def feature_figure(data: ReportData, feature: FeatureSummary, j: int) -> Figure:
-    """What the cells of a feature add to the log-odds of class ``j`` of two, or to its score, with standard errors."""
+    """Draw the contributions of a feature's cells to the log odds of class ``j`` of two, or its score, with errors."""
     other = 1 - j if len(data.classes) == 2 else None
     lines: list[tuple[Any, ...]] = []
     for cell in feature.cells:

@@ -36,7 +36,7 @@ _N_WAVES, _ALONE = 12, 0.1  # of the errors of a curve; share of their variance 
 
 @dataclass(frozen=True)
 class Note:
-    """What a scorecard remembers of rows that it learnt from in one go: how many, and when it was given them."""
+    """Record of one batch of training rows: their number, and the time of the fit or update."""
 
     rows: int
     when: str
@@ -137,7 +137,7 @@ def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
 
 
 def _facts(levels: Any) -> dict[str, Any]:
-    """What tells values apart."""
+    """Return the facts that distinguish the values of the levels."""
     own = levels.to_json()
     return {name: own[name] for name in own if name not in ("counts", "cells", "level_score", "renamed")}
 
@@ -264,7 +264,7 @@ def _shared_errors(
 
 
 def _base(card: Scorecard) -> np.ndarray:
-    """What the scorecard gives rows whose values are all unseen."""
+    """Return the score of a row whose values are all unseen."""
     return card.intercept + np.sum([feature.unseen for feature in card.features], axis=0)
 
 
@@ -417,7 +417,7 @@ class _Prior:
         return (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
-        """Those of standard numbers, the shared ones last."""
+        """Return the deviations of standard normal numbers, the shared ones last."""
         own, shared = np.split(point, [point.size - self.shared.shape[2]])
         table = self.spread * (self.basis @ own.reshape(self.basis.shape[1], -1)) + self.shared @ shared
         if self.shares.any():
@@ -441,7 +441,7 @@ class _Prior:
         return value + point @ point / 2.0, np.append(own, shared) + point
 
     def left(self, table: np.ndarray) -> np.ndarray:
-        """What is left of the errors, (n_cells + 1, n_numbers), when the rows are known."""
+        """Return the posterior standard errors given the rows, shape (n_cells + 1, n_numbers)."""
         joint = self.joint(table)
         shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
         variances = (self.spread**2 + (self.shared**2).sum(axis=2)) / _VARIANCES_TIMES

@@ -39,8 +39,8 @@ _BEYOND = 1e-9  # nats by which a decision must change, so that rounding cannot 
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted: the class of the row as probable as some log odds or, if None, the most probable one; and how
-    many options of how many changes, with the costs of the columns and the signs of their directions.
+    """Goal of a counterfactual: log odds of a class or, if None, that it is the most probable one; and the number of
+    options and of changes, with the costs of the columns and the signs of their directions.
     """
 
     log_odds: float | None
@@ -84,8 +84,8 @@ class Parts:
         self.names = [level.name for level in self.levels]
 
     def gains(self, of_class: int) -> tuple[list[np.ndarray], dict[tuple[int, int], np.ndarray]]:
-        """What parts add to the margins of a class over the others: (n_parts + 2, n_margins) of each column, and
-        (n_parts + 2, n_parts + 2, n_margins) of two columns together.
+        """Return the contributions to the margins of a class over the others: (n_parts + 2, n_margins) of each column,
+        and (n_parts + 2, n_parts + 2, n_margins) of two columns together.
         """
         position = {name: i for i, name in enumerate(self.names)}
         n_margins = self.card.classes.size - 1
@@ -168,7 +168,7 @@ class Search:
 
     @cached_property
     def joint(self) -> dict[tuple[int, int], np.ndarray]:
-        """What moves of two columns add beyond the sum of both, (n_parts, n_parts, n_margins)."""
+        """Return the effect of moving two columns beyond the sum of both, (n_parts, n_parts, n_margins)."""
         found = {}
         for (a, b), grid in self.together.items():
             if a in self.parts and b in self.parts:

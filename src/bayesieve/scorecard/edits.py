@@ -145,7 +145,7 @@ def _with_texts_of(made: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
 
 
 def _contents(level: FeatureLevels) -> list[Any]:
-    """What tells the levels apart."""
+    """Return the facts that distinguish the levels."""
     if isinstance(level, PairLevels):
         return [(level.grid == code).tobytes() for code in range(level.n_levels)]
     if level.cut_points is not None:

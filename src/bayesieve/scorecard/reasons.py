@@ -73,7 +73,7 @@ def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, targe
 def shortfalls(
     card: Scorecard, codes: np.ndarray, names: Sequence[str], against: str, towards: np.ndarray, sign: float = 1.0
 ) -> np.ndarray:
-    """What columns add to scores less what they add to those of the reference, (n_rows, n_columns).
+    """Return the contributions of columns less those of the reference, shape (n_rows, n_columns).
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndar
 
 
 def reason_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
-    """What tells values of a column apart in reasons, category by category, and the text of each of its codes."""
+    """Return the distinct categories of a column in reasons, and the text of each of its codes."""
     single, texts = _part_texts(card, told)
     name = Wording.of(card).named(told)
     return single, [f"{name}: {text}" for text in texts]

@@ -38,7 +38,7 @@ EXPLAINED_LEVEL = 0.9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Feature(ShortRepr):
-    """What one feature adds to the log joint probability of each class.
+    """Contributions of one feature to the log joint probability of each class.
 
     Parameters
     ----------
@@ -141,8 +141,9 @@ class Feature(ShortRepr):
 
     @cached_property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
-        """What the errors of the cells share with those of other features, (n_cells + 1, n_numbers, n_factors), and the
-        variances of the rest, (n_cells + 1, n_numbers), those of unseen values last: these may add what any row adds.
+        """Return the factors that errors share with other features, (n_cells + 1, n_numbers, n_factors), and the
+        remaining variances, (n_cells + 1, n_numbers); the last row is for unseen values, which may contribute what any
+        row does.
 
         Standard errors take levels, features and weights as given, though the same rows choose these. So their squares
         are multiplied, and some of the variances of counting and one number by chance are added for the choice; with
@@ -377,14 +378,16 @@ class Scorecard(ShortRepr):
         return self.interval_of_cells(self.cells(X), check_level(level))
 
     def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
-        """The same of cells, (n_used, n_rows)."""
+        """Return the interval of rows given as cells, (n_used, n_rows)."""
         n_numbers, n_factors = self.intercept_factors.shape
         own, shared = np.split(self.errors.joint(cells), [n_numbers], axis=1)
         variances = own + (shared.reshape(len(own), n_numbers, n_factors) ** 2).sum(axis=2)
         return intervals_of(self.tables.joint(cells), variances, level)
 
     def explain(self, X: Any) -> Explanation:
-        """What each feature in the model adds, row by row, of a table or of one row as values by column."""
+        """Explain the rows of a table, or one row as values by column, by the contribution of each feature in the
+        model.
+        """
         if is_row(X, "Scorecard"):
             cells = self.reader.read_row(X)
             if cells is not None:
@@ -394,7 +397,7 @@ class Scorecard(ShortRepr):
         return self._explained(self.cells(table), self.reader.texts(table))
 
     def explain_cells(self, cells: Sequence[Cell]) -> Explanation:
-        """The same of the cells of one row, as `reader` finds them."""
+        """Explain one row given as cells, as `reader` returns them."""
         codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
         return self._explained(codes, [[text_of(cell)] for cell in cells])
 

@@ -128,7 +128,7 @@ class Wording:
         return tuple(given or text for given, text in zip(self.given(level), own, strict=True))
 
     def spoken(self, level: FeatureLevels) -> list[str]:
-        """As `levels`, in words for a letter; groups are of one value."""
+        """Return the levels in words for a letter; groups have one value each."""
         if level.groups is not None:
             made = ["missing" if group[0] is None else group[0] for group in self._groups(level)]
         else:

@@ -131,7 +131,7 @@ def _combinations(
 
 @dataclass(frozen=True)
 class ClusterCandidates:
-    """What a search through clusters met.
+    """Clusters and candidates of a search.
 
     clusters : the tree; subsets : (n, n_features) bool, each once; cut : (n,) height of the cut that first drew it, NaN
     for the full set; q : the share of clusters that gave a feature; values : what the subsets are worth; trace : of the
@@ -208,7 +208,7 @@ class ClusterSearch(Search):
         return self.explore(problem, progress).trace
 
     def explore(self, problem: SubsetProblem, progress: Progress | None = None) -> ClusterCandidates:
-        """As ``run``, with the clusters and the candidates."""
+        """Run the search and return the clusters and the candidates, too."""
         problem.rows_for(self)
         clock = Clock(self.max_seconds, progress)
         matrix = self._matrix(problem)

@@ -1,4 +1,4 @@
-"""What every search works with: a problem, what it is after and on which rows, and the state of the current subset."""
+"""Input of every search: a problem with its objective and rows, and the state of the current subset."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Objective:
 
     @property
     def sign(self) -> float:
-        """What turns costs into values of the criterion."""
+        """Sign of the criterion: 1 if lower is better, otherwise -1."""
         return 1.0 if self.criterion.lower_is_better else -1.0
 
     @property
@@ -111,7 +111,7 @@ class Objective:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a trace tells of an objective that judges subsets on rows of their own."""
+        """Return the validation fields of a trace, for an objective that is measured on separate rows."""
         own = self.criterion
         facts = {"validation_name": own.name, "validation_lower_is_better": own.lower_is_better}
         return {**facts, "validation_total": self.total}
@@ -221,7 +221,7 @@ class SubsetProblem:
         return self.objective.rows
 
     def rows_for(self, search: Search) -> ScoredRows:
-        """The same; ValueError if there are none, which ``search`` needs to evaluate models."""
+        """Return the evaluation rows; ValueError if there are none, which ``search`` needs."""
         if self.rows is None:
             raise ValueError(f"{type(search).__name__} evaluates naive Bayes; choose another search here.")
         return self.rows
@@ -345,7 +345,7 @@ class SearchState:
 
     @property
     def rank(self) -> float:
-        """What a search compares: the cost, plus a large multiple of how far the subset is from its constraints."""
+        """Return the value that a search minimizes: the cost plus a large multiple of the violation of constraints."""
         if not self._bounds:
             return self.cost
         return self.cost + self._penalty * _counted(self._missed(self._bounds))

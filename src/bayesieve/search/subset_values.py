@@ -19,7 +19,7 @@ _PARALLEL_WORK = 20_000_000  # rows x features x subsets below which threads cos
 
 @dataclass(frozen=True)
 class SubsetValues:
-    """What subsets are worth.
+    """Values of subsets of features.
 
     Attributes
     ----------
@@ -80,8 +80,8 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
 def walk_subsets(
     problem: SubsetProblem, subsets: np.ndarray, *, n_jobs: int | None = None, clock: Clock | None = None
 ) -> SubsetValues:
-    """As `evaluate_subsets`, of a whole problem, until the time of ``clock`` is up or the user interrupts; the first
-    subset is evaluated in any case.
+    """Evaluate subsets of a whole problem until the time of ``clock`` is up or the user interrupts; the first subset is
+    evaluated in any case.
     """
     guide, judge, clock = problem.objective, problem.validation, clock or Clock(None)
     values, validations, violations = np.full((3, len(subsets)), np.nan)

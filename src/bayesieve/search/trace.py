@@ -43,7 +43,7 @@ class _Walks(msgspec.Struct):
 
 
 class _Guided(msgspec.Struct, kw_only=True):
-    """What guided the walks, and where each starts: its features, their criterion and its validation."""
+    """Objective that guided the walks, and the start of each: its features, their criterion and its validation."""
 
     criterion_name: str = msgspec.field(name="criterion")
     lower_is_better: bool
@@ -79,11 +79,11 @@ class Moves:
 
     @property
     def sign(self) -> np.ndarray:
-        """What each move adds to the size of the subset."""
+        """Change of the size of the subset by each move."""
         return np.where(self.again, 0, np.where(self.adding, 1, -1))
 
     def at(self, moves: Any) -> Moves:
-        """These moves only: positions, a slice or a mask."""
+        """Return these moves only (positions, a slice or a mask)."""
         return Moves(*(array[moves] for array in vars(self).values()))
 
 
@@ -319,12 +319,12 @@ class SearchTrace(ShortRepr):
         return len(self.starts)
 
     def walk(self, start: int) -> slice:
-        """Where the moves of one walk stand."""
+        """Return the slice of the moves of one walk."""
         return slice(*np.searchsorted(self.walk_of, [start, start + 1]))
 
     @property
     def measured(self) -> str | None:
-        """Where the criterion was measured, in words; None for selectors that only use the training rows."""
+        """Rows on which the criterion was measured, in words; None for selectors that only use the training rows."""
         if self.evaluation is None:
             return None
         where = _EVALUATIONS.get(self.evaluation, f"on {self.evaluation}")
@@ -482,7 +482,9 @@ class SearchTrace(ShortRepr):
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:
-        """What ``to_json`` wrote: the walks, without the subsets they passed by; ValueError otherwise."""
+        """Read the output of ``to_json``: the walks, without the other subsets that were evaluated; ValueError if it is
+        damaged.
+        """
         walks = converted(data, _Walks, "search")
         if "criterion" in data:
             guided = converted(data, _Guided, "search")

@@ -141,7 +141,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return False
 
     def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
-        """As ``fit``, on a coded table with classes."""
+        """Fit the selector to a coded table with classes."""
         for option in options:
             if not self.takes(option):
                 raise ValueError(f"{type(self).__name__} makes no use of {option}; leave it out.")
@@ -172,7 +172,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return n_rows
 
     def rows_to_learn(self, coded: CodedTable) -> CodedTable:
-        """Those of the rows ``fit_coded`` was given that a model should learn its probabilities from."""
+        """Return the rows of ``fit_coded`` from which a model should learn its probabilities."""
         return coded
 
     def takes(self, option: str) -> bool:
@@ -317,7 +317,7 @@ def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:
 
 
 def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
-    """The same codes with class codes and row weights."""
+    """Return a copy of the codes with class codes and row weights."""
     target = as_target(y)
     refuse_identifiers(target)
     refuse_empty_tables(codes.n_levels, target.n_classes, codes.n_rows * codes.n_features)
@@ -328,7 +328,7 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
 
 
 def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> CodedTable:
-    """The same rows with a column ``benefit``, as `bayesieve.criteria.Benefit` reads it; None leaves them as they are.
+    """Return a copy with a column ``benefit``, which `bayesieve.criteria.Benefit` reads; None changes nothing.
 
     ValueError unless it holds numbers for every row; a warning if no criterion of the selector reads it.
     """

@@ -272,8 +272,8 @@ class _AgainstRest:
         return None
 
     def _learn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the levels of each feature start, the confidence h = 2 s - 1 of every level and, at the end, of unseen
-        ones, and the edge r of every feature.
+        """Return the offset of each feature's levels, the confidence h = 2 s - 1 of every level (unseen values last)
+        and the edge r of every feature.
         """
         counts = self._weights.counts(self._number)
         offsets, (rest, own) = counts.offsets, counts.class_counts

@@ -57,7 +57,7 @@ class RankedSelector(CodedSelector):
 
     @property
     def _score(self) -> Score:
-        """What the features are ranked by."""
+        """Name of the score by which the features are ranked."""
         return self.scores[0]
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:

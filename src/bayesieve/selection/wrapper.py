@@ -341,7 +341,7 @@ class TrainingSelector(CodedSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Those of the wrapper."""
+        """Return the kernel families of the wrapper."""
         return WrapperSelector(self.criterion).kernel_families
 
 

@@ -41,7 +41,7 @@ def compression_rate(loss: float, entropy: float) -> float:
 
 
 def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """As `brier_score_loss` of scikit-learn: the mean over rows of the squared errors of all class probabilities,
+    """Return the Brier score as `brier_score_loss` of scikit-learn: the mean over rows of all squared errors,
     sum_c (T_c - P_c)^2; half of it for two classes, whose errors are the same.
     """
     return float(np.average(squared_errors(log_proba, codes), weights=weights))
@@ -124,7 +124,7 @@ def by_group(
     weights: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> list[tuple[int, Bin]]:
-    """The same for each group of rows that has any, given as whole numbers from 0 on."""
+    """Return the measures for each group of rows; groups are numbered from 0, and empty ones are skipped."""
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups))
     diagram = []

@@ -161,7 +161,7 @@ def _with_kernels(X: Any) -> Any:
 
 
 def with_kernels(column: Any) -> Any:
-    """The same values in a layout that all of Arrow's functions take: no views, no run-end encoding."""
+    """Return the values in a layout that all of Arrow's functions accept: no views, no run-end encoding."""
     import pyarrow as pa
 
     if pa.types.is_null(column.type):

@@ -205,7 +205,8 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
 
 
 def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
-    """What a column of numbers marks, if anything, judged by its ``values`` in ascending ``rows``.
+    """Return the mark of a column of numbers (counter, identifier or date), judged by its ``values`` in ascending
+    ``rows``.
 
     NaN is missing. Numbers that stand for special values say nothing.
     """

@@ -106,7 +106,7 @@ class ValueInRow(ValueError):
         return f"{self.before}{place}{self.after}"
 
     def in_row(self, row: int) -> ValueInRow:
-        """The same in another row, in which it is in a larger table."""
+        """Return the complaint for another row, its position in a larger table."""
         return ValueInRow(self.before, self.after, self.column, row, self.value)
 
 
@@ -177,7 +177,7 @@ class Column:
         return self._raw.type
 
     def read_as(self, name: str, kind: str | None) -> Column:
-        """The same column under another name or, unless `kind` is None, as another kind."""
+        """Return the column under another name or, unless `kind` is None, as another kind."""
         if name == self.name and kind is None:
             return self
         column = copy(self)
@@ -188,7 +188,7 @@ class Column:
         return column
 
     def take(self, rows: np.ndarray) -> Column:
-        """The same column, of these rows only; the values are gathered when they are converted."""
+        """Return the column of these rows only; the values are gathered when they are converted."""
         part = copy(self)
         part._rows = rows if self._rows is None else self._rows[rows]
         part._natural_type = self._natural_type  # a subset must not change what the column is
@@ -545,11 +545,11 @@ class Table:
         return values
 
     def numbers_at(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """As `numbers`, of these rows only, shape (n, rows.size)."""
+        """Return the numbers of these rows only, shape (n, rows.size)."""
         return self.select(positions.tolist()).take(rows).numbers(np.arange(positions.size))
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
-        """The same columns under other names, or those that ``kinds`` names as other kinds."""
+        """Return the columns under other names, or those that ``kinds`` names as other kinds."""
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
         return Table(columns, self.n_rows, self.named)
 
@@ -558,12 +558,12 @@ class Table:
         return Table([self.column(i) for i in positions], self.n_rows, self.named)
 
     def take(self, rows: Any) -> Table:
-        """The same columns, of these rows only (positions, a slice or a boolean mask), gathered when converted."""
+        """Return the columns of these rows only (positions, a slice or a boolean mask), gathered when converted."""
         picked = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
         return Table([self.column(i).take(picked) for i in range(self.n_columns)], len(picked), self.named)
 
     def read_once(self) -> Table:
-        """The same table, for taking many parts of its rows: the values of a column are converted at most once."""
+        """Return a copy for taking many subsets of its rows: the values of a column are converted at most once."""
         return Table([_ReadColumn(self.column(i)) for i in range(self.n_columns)], self.n_rows, self.named)
 
 

@@ -103,7 +103,7 @@ class PairLevels(FeatureLevels):
         return self._level_of_codes.ravel()[cells]
 
     def code(self, column: Any, complaints: list[str] | None = None) -> np.ndarray:
-        """As `FeatureLevels.code`; ``column`` are both columns."""
+        """Return the codes of both columns in ``column``."""
         return self.code_parts(*(part.code(one, complaints) for part, one in zip(self.parts, column, strict=True)))
 
     def texts(self, column: Any) -> list[str | None]:
@@ -148,7 +148,7 @@ class PairLevels(FeatureLevels):
 
 
 class _SavedPair(msgspec.Struct, forbid_unknown_fields=True):
-    """What `PairLevels.to_json` writes; a part is levels, or the name of a column."""
+    """Content of `PairLevels.to_json`; a part is levels, or the name of a column."""
 
     name: str
     parts: tuple[Any, Any]

@@ -183,7 +183,7 @@ def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
 
 
 def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
-    """As `results_frame`, of columns, in half the time; those named by ``texts`` hold text."""
+    """Return a results frame from columns, in half the time; those named by ``texts`` hold text."""
     import polars as pl
 
     def made(columns: Mapping[str, Any]) -> Any:

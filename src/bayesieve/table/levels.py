@@ -369,7 +369,7 @@ class FeatureLevels(ShortRepr):
         return frozenset(type(canonical_value(value)) for group in self.groups for value in group if value is not None)
 
     def by_value(self) -> FeatureLevels:
-        """The same values of a categorical column, each a level."""
+        """Return levels of a categorical column with one level per value."""
         groups = [(value,) for group in self.groups or () for value in group]
         missing = groups.index((None,)) if (None,) in groups else None
         return FeatureLevels(self.name, self.kind, self.type, None, tuple(groups), missing)
@@ -419,7 +419,7 @@ def smallest_unsigned(highest: int) -> np.dtype[Any]:
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """What `FeatureLevels.to_json` writes."""
+    """Content of `FeatureLevels.to_json`."""
 
     name: str
     kind: Literal["numeric", "categorical"]
@@ -526,7 +526,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     @classmethod
     def of(cls, levels: Sequence[FeatureLevels]) -> TableLevels:
-        """The same features, cut points in one array."""
+        """Return the levels of these features with cut points in one array."""
         if isinstance(levels, cls):
             return levels
         pairs: list[Any] = [level for level in levels if level.kind == "pair"]

@@ -110,14 +110,14 @@ class ScannedTable(Table):
         return self.select([i]).collected().column(0)
 
     def collected(self) -> Table:
-        """The same rows in memory."""
+        """Return the rows in memory."""
         import polars as pl
 
         table = self._in_memory(pl.concat(list(self.frames())))
         return table if self.runs is None else table.take(self.runs.in_source(np.arange(self.n_rows)))
 
     def take(self, rows: Any) -> Table:
-        """These rows (positions, a slice or a boolean mask), in memory."""
+        """Return these rows (positions, a slice or a boolean mask) in memory."""
         picked = np.arange(self.n_rows)[rows] if isinstance(rows, slice) else np.asarray(rows)
         return self._in_memory(self.frame(np.flatnonzero(picked) if picked.dtype == bool else picked))
 
@@ -166,7 +166,7 @@ class ScannedTable(Table):
         return ScannedTable(source, self.known, self.runs, self.given_kinds, self._kept, self.labels)
 
     def by_class(self, runs: ClassRuns) -> ScannedTable:
-        """The same rows, class after class."""
+        """Return the rows grouped by class."""
         return ScannedTable(self.source, self.known, runs, self.given_kinds, self._kept, self.labels)
 
     def read_once(self) -> ScannedTable:

@@ -414,7 +414,7 @@ class Rows:
         return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
 
     def take(self, positions: Any) -> Rows:
-        """These rows only: positions, a slice or a boolean mask."""
+        """Return these rows only (positions, a slice or a boolean mask)."""
 
         def of(part: np.ndarray | None) -> np.ndarray | None:
             return None if part is None else part[positions]

@@ -246,7 +246,7 @@ class _Sheets:
         return line, [line.put(f"{own}/{whole}", line.results[own] / line.results[whole]) for own in shares], of_terms
 
     def _value(self, k: int, j: int, code: int) -> float:
-        """What a term adds by its code, to the sum at position j."""
+        """Return the formula of a term's contribution by its code, to the sum at position j."""
         term = self.plan.terms[k]
         at = code if term.cell is None else int(term.cell.ravel()[code])
         if self.points is None:
@@ -381,7 +381,7 @@ def _interval(reader: Reader, number: str, cuts: str) -> str:
 
 
 def _squeezed(text: str) -> str:
-    """What TRIM leaves of a text, all blanks being spaces."""
+    """Return the text as Excel's TRIM does, with all blanks as spaces."""
     return re.sub(" +", " ", re.sub(f"[{re.escape(BLANKS)}]", " ", text)).strip(" ")
 
 

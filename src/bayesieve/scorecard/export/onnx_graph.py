@@ -224,7 +224,7 @@ def _patterns(keys: dict[str, int], unseen: int) -> Iterator[tuple[str, int]]:
 
 
 def _missing_texts(plan: Plan) -> dict[str, str]:
-    """What stands for a missing text, for each column that is read as texts."""
+    """Choose the text that stands for missing values, for each column that is read as text."""
     known: dict[str, set[Any]] = {}
     for reader in plan.readers:
         beyond = any(isinstance(key, str) or (type(key) is int and abs(key) >= 2**53) for key in reader.keys)

@@ -117,7 +117,7 @@ def _special(value: Any, type_: str) -> Key:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """What a feature adds.
+    """Contribution of a feature.
 
     Parameters
     ----------

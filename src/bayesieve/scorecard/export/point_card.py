@@ -171,7 +171,7 @@ class Points(ShortRepr):
         return np.column_stack([expit(-odds), expit(odds)])
 
     def loss(self, X: Any, y: Any) -> Any:
-        """What rounding costs: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
+        """Loss by rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
         target, joint, found = as_target(y), self.card.joint(as_table(X)), []
         positions = [self.card.position(label) for label in target.classes.tolist()]
         hits = (np.array(positions) == self.card.positive)[target.codes]

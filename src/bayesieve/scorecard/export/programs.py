@@ -185,8 +185,8 @@ def _reader(reader: Reader) -> dict[str, Any]:
 
 
 def _term(plan: Plan, term: Term, reference: list[float]) -> dict[str, Any]:
-    """What a feature adds: for each of its cells the label, log odds of the other classes against the first and, if
-    asked for, the training rows.
+    """Contributions of a feature: for each of its cells the label, log odds of the other classes against the first and,
+    if requested, the training rows.
     """
     feature = term.feature
     parts = [[*plan.words.levels(feature.cells), UNSEEN], (term.table[:, 1:] - term.table[:, :1]).tolist()]

@@ -158,7 +158,7 @@ class Query:
         return self.case([(known.is_(exp.null()), exp.null())], found)
 
     def values(self, reader: Reader) -> list[Any]:
-        """What the code of a reader is computed from: its value, and a text with its blanks."""
+        """Return the expressions that a reader's code is computed from: its value, and a text with its blanks."""
         column = self.column(reader.column)
         if self.reads_texts(reader):
             type_ = _TEXTS.get(self.dialect)  # in which booleans and numbers have their texts
