@@ -17,10 +17,8 @@ from sklearn.metrics import log_loss
 
 from bayesieve import SelectiveNB
 from bayesieve.datasets import load_german_credit
-from bayesieve.scorecard import Scorecard
 
 N_NEW = 20_000  # new rows of a generated table
-GRID = 400  # points of a column, over the central 95 % of its values
 ORDER_TABLES = (
     *("german_credit", "pima_diabetes", "heart_cleveland", "vehicle", "segment"),
     *("waveform40", "sick", "ada", "kr_vs_kp", "spambase"),
@@ -44,24 +42,6 @@ def fit(X: pl.DataFrame, y: np.ndarray, **parameters: Any) -> SelectiveNB:
     return SelectiveNB(random_state=0, **parameters).fit(X, y)
 
 
-def loss(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray) -> float:
-    """Return the log loss of rows, in nats."""
-    return float(log_loss(y, model.predict_proba(X), labels=[0, 1]))
-
-
-def log_odds(model: SelectiveNB, X: pl.DataFrame) -> np.ndarray:
-    """Return the log odds of the second class, (n_rows,)."""
-    return np.diff(model.predict_joint_log_proba(X), axis=1)[:, 0]
-
-
-def noise_share(card: Scorecard, X: pl.DataFrame, true_columns: tuple[str, ...]) -> float:
-    """Return the share of features with a column of noise in the mean absolute contributions to rows."""
-    contributions = np.diff(card.tables.contributions(card.cells(X)), axis=2)[..., 0]
-    sizes = np.abs(contributions).mean(axis=0)
-    is_noise = [not set(feature.columns) <= set(true_columns) for feature in card.used_features]
-    return float(sizes[is_noise].sum() / max(sizes.sum(), np.finfo(float).tiny))
-
-
 def noise(quick: bool) -> Iterator[Line]:
     """Two true columns and fifteen of noise."""
     wanted = {300: (0.12, 0.01), 1000: (0.05, 0.004), 5000: (0.03, 0.0015), 20_000: (0.01, 0.0005)}
@@ -70,8 +50,9 @@ def noise(quick: bool) -> Iterator[Line]:
         for seed in range(1 if quick else 5):
             train, new = tables.samples(tables.two_true_columns, n_rows, N_NEW, seed)
             model, of_true = fit(train.X, train.y), fit(train.X.select(tables.TRUE_COLUMNS), train.y)
-            share = noise_share(model.scorecard_, new.X, tables.TRUE_COLUMNS)
-            figures.append((share, loss(model, new.X, new.y) - loss(of_true, new.X.select(tables.TRUE_COLUMNS), new.y)))
+            share = tables.noise_share(model.scorecard_, new.X, tables.TRUE_COLUMNS)
+            best = tables.loss(of_true, new.X.select(tables.TRUE_COLUMNS), new.y)
+            figures.append((share, tables.loss(model, new.X, new.y) - best))
         share, excess = np.mean(figures, axis=0)
         yield Line(
             f"2 true and 15 noise columns, {n_rows:,} rows: share of noise, excess log loss",
@@ -86,7 +67,7 @@ def weak(quick: bool) -> Iterator[Line]:
     losses = []
     for seed in range(100, 101 if quick else 104):
         train, new = tables.samples(tables.weak_effects, 2000, N_NEW, seed)
-        losses.append(loss(fit(train.X, train.y), new.X, new.y))
+        losses.append(tables.loss(fit(train.X, train.y), new.X, new.y))
     mean = float(np.mean(losses))
     yield Line("20 weak true columns, 2,000 rows: log loss", f"{mean:.4f}", "at most .6439", mean <= 0.6439)
 
@@ -116,7 +97,7 @@ def wide_noise(quick: bool) -> Iterator[Line]:
         for seed in range(1 if quick else 3):
             train, new = tables.samples(tables.wide_noise(n_columns), n_rows, 2000, seed)
             share = np.full(new.y.size, train.y.mean())
-            excesses.append(loss(fit(train.X, train.y), new.X, new.y) - log_loss(new.y, share))
+            excesses.append(tables.loss(fit(train.X, train.y), new.X, new.y) - log_loss(new.y, share))
     n_good = int(np.sum(np.array(excesses) <= 0.03))
     yield Line(
         f"Noise only, 200 to 500 rows x 2,000 to 4,000 columns: tables of {len(excesses)} that lose at most .03 nats "
@@ -133,9 +114,10 @@ def wide_binary(quick: bool) -> Iterator[Line]:
     for seed in range(1 if quick else 3):
         train, new = tables.samples(tables.wide_binary, 2000, 10_000, seed)
         model = fit(train.X, train.y)
-        regression = LogisticRegression(C=1e9).fit(log_odds(model, new.X)[:, None], new.y)
+        regression = LogisticRegression(C=1e9).fit(tables.log_odds(model, new.X)[:, None], new.y)
         slopes.append(float(regression.coef_[0, 0]))
-        excesses.append(loss(model, new.X, new.y) - loss(fit(train.X, train.y, calibrate="levels"), new.X, new.y))
+        of_levels = tables.loss(fit(train.X, train.y, calibrate="levels"), new.X, new.y)
+        excesses.append(tables.loss(model, new.X, new.y) - of_levels)
     slope, excess = float(np.mean(slopes)), float(np.mean(excesses))
     yield Line(
         '800 indicators, 2,000 rows: slope on new rows; log loss beyond that of calibrate="levels"',
@@ -145,13 +127,6 @@ def wide_binary(quick: bool) -> Iterator[Line]:
     )
 
 
-def largest_change(model: SelectiveNB, X: pl.DataFrame, column: str) -> float:
-    """Return the largest change of log odds between neighbouring points of a column, other columns unchanged."""
-    points = np.linspace(X[column].quantile(0.025), X[column].quantile(0.975), GRID)
-    grid = X[:1].select(pl.all().repeat_by(GRID).explode()).with_columns(pl.Series(column, points))
-    return float(np.abs(np.diff(log_odds(model, grid))).max())
-
-
 def cliffs(quick: bool) -> Iterator[Line]:
     """Straight effects, the curves of which should have no jumps."""
     cases: tuple[tuple[tables.Generator, int, str], ...] = (
@@ -159,19 +134,21 @@ def cliffs(quick: bool) -> Iterator[Line]:
         (tables.two_true_columns, 1000, "x"),
         (tables.straight_effect, 25_000, "x0"),
     )
+    grid = f"largest change between neighbours of {tables.GRID} points"
     for generator, n_rows, column in cases[: 1 if quick else None]:
         trains = [tables.samples(generator, n_rows, 0, seed)[0] for seed in range(1 if quick else 6)]
-        change = float(np.mean([largest_change(fit(X, y), X, column) for X, y, _ in trains]))
+        change = float(np.mean([tables.largest_change(fit(X, y), X, column) for X, y, _ in trains]))
         name = "straight effect" if generator is tables.straight_effect else "straight effect among noise"
         yield Line(
-            f"A {name}, {n_rows:,} rows: largest change between neighbours of {GRID} points",
+            f"A {name}, {n_rows:,} rows: {grid}",
             f"{change:.2f}",
             "at most .3",
             change <= 0.3,
         )
     X, y = load_german_credit(return_X_y=True)
-    change = largest_change(fit(X, y), X.with_columns(pl.col("credit_amount").cast(pl.Float64)), "credit_amount")
-    yield Line("German credit's amount: the same", f"{change:.2f}", "at most .3", change <= 0.3)
+    numbers = X.with_columns(pl.col("credit_amount").cast(pl.Float64))
+    change = tables.largest_change(fit(X, y), numbers, "credit_amount")
+    yield Line(f"German credit's amount: {grid}", f"{change:.2f}", "at most .3", change <= 0.3)
 
 
 def jumps(quick: bool) -> Iterator[Line]:
@@ -180,7 +157,7 @@ def jumps(quick: bool) -> Iterator[Line]:
     for seed in range(1 if quick else 6):
         train, _ = tables.samples(tables.jump, 1200, 0, seed)
         ends = pl.DataFrame({"x0": [0.1, 0.5], "x1": [0.0, 0.0]})
-        rises.append(float(np.diff(log_odds(fit(train.X, train.y), ends))[0]))
+        rises.append(float(np.diff(tables.log_odds(fit(train.X, train.y), ends))[0]))
     mean = float(np.mean(rises))
     yield Line(
         "A true jump of 2, 1,200 rows: change between points .2 either side",
@@ -201,7 +178,7 @@ def interactions(quick: bool) -> Iterator[Line]:
         losses, best = [], []
         for seed in range(1 if quick else 3):
             train, new = tables.samples(generator, n_rows, N_NEW, seed)
-            losses.append(loss(fit(train.X, train.y), new.X, new.y))
+            losses.append(tables.loss(fit(train.X, train.y), new.X, new.y))
             best.append(log_loss(new.y, new.probabilities))
         yield Line(
             f"Only {name} matters, {n_rows:,} rows: largest log loss of {len(losses)} tables",
@@ -212,10 +189,9 @@ def interactions(quick: bool) -> Iterator[Line]:
 
 
 def coverage(generator: tables.Generator, n_rows: int, seed: int) -> float:
-    """Return the share of 90 % intervals of new rows that hold the true probability."""
+    """Return the coverage of new rows of a generated table."""
     train, new = tables.samples(generator, n_rows, 4000, seed)
-    low, high = fit(train.X, train.y).predict_interval(new.X)[:, 1].T
-    return float(((low <= new.probabilities) & (new.probabilities <= high)).mean())
+    return tables.coverage(fit(train.X, train.y), new)
 
 
 def intervals(quick: bool) -> Iterator[Line]:

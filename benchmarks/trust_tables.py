@@ -1,4 +1,7 @@
-"""Generated tables of two classes whose probabilities are known: noise, weak effects, straight lines, interactions."""
+"""Generated tables of two classes whose probabilities are known, and what shows whether a model can be trusted.
+
+There are tables of noise, weak effects, straight lines, jumps and interactions.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from scipy.special import expit
+from sklearn.metrics import log_loss
+
+from bayesieve import SelectiveNB
+from bayesieve.scorecard import Scorecard
 
 Columns = dict[str, np.ndarray]
 Generator = Callable[[np.random.Generator, int], tuple[Columns, np.ndarray]]
 """Generator of columns and log odds of the second class, (n_rows,), from a random generator and a number of rows."""
 
+GRID = 400
+"""Points of a column, over the central 95 % of its values, between which changes are looked for."""
 TRUE_COLUMNS = ("x", "w")
 """Columns of `two_true_columns` that matter."""
 
@@ -159,3 +168,34 @@ def with_shuffled_copies(X: pl.DataFrame, seed: int) -> pl.DataFrame:
     random = np.random.default_rng(seed)
     copies = [X[name].gather(random.permutation(X.height)).alias(f"shuffled_{name}") for name in X.columns]
     return X.with_columns(copies)
+
+
+def loss(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray) -> float:
+    """Return the log loss of rows, in nats."""
+    return float(log_loss(y, model.predict_proba(X), labels=[0, 1]))
+
+
+def log_odds(model: SelectiveNB, X: pl.DataFrame) -> np.ndarray:
+    """Return the log odds of the second class, (n_rows,)."""
+    return np.diff(model.predict_joint_log_proba(X), axis=1)[:, 0]
+
+
+def noise_share(card: Scorecard, X: pl.DataFrame, true_columns: tuple[str, ...]) -> float:
+    """Return the share of features with a column of noise in the mean absolute contributions to rows."""
+    contributions = np.diff(card.tables.contributions(card.cells(X)), axis=2)[..., 0]
+    sizes = np.abs(contributions).mean(axis=0)
+    is_noise = [not set(feature.columns) <= set(true_columns) for feature in card.used_features]
+    return float(sizes[is_noise].sum() / max(sizes.sum(), np.finfo(float).tiny))
+
+
+def largest_change(model: SelectiveNB, X: pl.DataFrame, column: str) -> float:
+    """Return the largest change of log odds between neighbouring points of a column, other columns unchanged."""
+    points = np.linspace(X[column].quantile(0.025), X[column].quantile(0.975), GRID)
+    grid = X[:1].select(pl.all().repeat_by(GRID).explode()).with_columns(pl.Series(column, points))
+    return float(np.abs(np.diff(log_odds(model, grid))).max())
+
+
+def coverage(model: SelectiveNB, new: Sample) -> float:
+    """Return the share of 90 % intervals of new rows that hold the true probability."""
+    low, high = model.predict_interval(new.X)[:, 1].T
+    return float(((low <= new.probabilities) & (new.probabilities <= high)).mean())

@@ -1,0 +1,85 @@
+"""The default can be trusted: little noise, no cliffs, calibrated and covered probabilities.
+
+Bounds are a little looser than those of benchmarks/results/trust.md, and far from what models without tests of their
+features gave.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB
+from bayesieve.datasets import load_german_credit
+from benchmarks import trust_tables as tables
+
+
+def fit(X: pl.DataFrame, y: Any, **parameters: Any) -> SelectiveNB:
+    return SelectiveNB(random_state=0, **parameters).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def among_noise() -> tuple[SelectiveNB, tables.Sample, tables.Sample]:
+    """A model of 2 true columns among 15 of noise, its 1,000 training rows, and new rows."""
+    train, new = tables.samples(tables.two_true_columns, 1000, 20_000, seed=0)
+    return fit(train.X, train.y), train, new
+
+
+def test_noise_adds_little_and_costs_little(among_noise: tuple[SelectiveNB, tables.Sample, tables.Sample]) -> None:
+    model, train, new = among_noise
+    assert tables.noise_share(model.scorecard_, new.X, tables.TRUE_COLUMNS) < 0.1
+    of_true = fit(train.X.select(tables.TRUE_COLUMNS), train.y)
+    best = tables.loss(of_true, new.X.select(tables.TRUE_COLUMNS), new.y)
+    assert tables.loss(model, new.X, new.y) - best < 0.006
+
+
+def test_a_straight_effect_has_no_cliffs(among_noise: tuple[SelectiveNB, tables.Sample, tables.Sample]) -> None:
+    model, train, _ = among_noise
+    assert tables.largest_change(model, train.X, "x") < 0.35
+
+
+def test_intervals_hold_the_probabilities_of_new_rows(
+    among_noise: tuple[SelectiveNB, tables.Sample, tables.Sample],
+) -> None:
+    model, _, new = among_noise
+    assert tables.coverage(model, new) > 0.8
+
+
+def test_weak_effects_survive() -> None:
+    train, new = tables.samples(tables.weak_effects, 2000, 20_000, seed=100)
+    model = fit(train.X, train.y)
+    assert len(model.scorecard_.used) > 12
+    assert tables.loss(model, new.X, new.y) < 0.65
+
+
+def test_shuffled_copies_stay_out() -> None:
+    X, y = load_german_credit(return_X_y=True)
+    card = fit(tables.with_shuffled_copies(X, seed=0), y).scorecard_
+    copies = [f for f in card.used_features if any(name.startswith("shuffled_") for name in f.columns)]
+    assert len(copies) <= 2
+    assert sum(feature.importance for feature in copies) < 0.05
+    assert tables.largest_change(fit(X, y), X.with_columns(pl.col("credit_amount").cast(float)), "credit_amount") < 0.35
+
+
+def test_a_jump_stays() -> None:
+    ends = pl.DataFrame({"x0": [0.1, 0.5], "x1": [0.0, 0.0]})
+    trains = [tables.samples(tables.jump, 1200, 0, seed)[0] for seed in range(3)]
+    assert np.mean([np.diff(tables.log_odds(fit(X, y), ends)) for X, y, _ in trains]) > 1.2
+
+
+@pytest.mark.slow
+def test_wide_noise_costs_little() -> None:
+    train, new = tables.samples(tables.wide_noise(2000), 200, 2000, seed=0)
+    share = np.full(new.y.size, train.y.mean())
+    of_shares = -np.mean(new.y * np.log(share) + (1 - new.y) * np.log(1.0 - share))
+    assert tables.loss(fit(train.X, train.y), new.X, new.y) - of_shares < 0.06
+
+
+@pytest.mark.slow
+def test_weak_indicators_of_few_causes_are_as_good_as_levels() -> None:
+    train, new = tables.samples(tables.wide_binary, 2000, 10_000, seed=0)
+    of_levels = tables.loss(fit(train.X, train.y, calibrate="levels"), new.X, new.y)
+    assert tables.loss(fit(train.X, train.y), new.X, new.y) < of_levels + 0.004
