@@ -33,8 +33,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     [
         ("as-published.md", 1),
         ("options.md", 1),
-        ("filters.md", 2),
-        ("filters-pairs.md", 4),
+        ("filters.md", 6),
         ("working-on-a-model.md", 8),
         ("clusters.md", 3),
         ("levels-by-hand.md", 4),
@@ -65,11 +64,6 @@ def test_pages_print_what_they_show(page: str, n_shown: int, capsys: pytest.Capt
 def test_pages_write_files(page: str, written: str) -> None:
     names_of(page)
     assert Path(written).stat().st_size > 0
-
-
-def test_boosted_selection() -> None:
-    names = names_of("boosted-selection.md")
-    assert len(names["boosted"].get_feature_names_out()) == 10
 
 
 def test_decisions(capsys: pytest.CaptureFixture[str]) -> None:
