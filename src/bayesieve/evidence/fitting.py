@@ -35,7 +35,6 @@ _LEAST_INCLUDED = 0.1  # weight of a feature that must be in the model
 _LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these rows make the steps largest
-_SPREAD = 0.84  # of errors: deviations of most features are smaller than their prior expects
 _DIGITS = 4  # of errors that features share, in nats
 _DIGITS_OF_WEIGHTS = 9
 _LEAST_PROBABILITY = 0.6  # that a feature which stays matters (benchmarks/decisions/inclusion.md)
@@ -656,17 +655,24 @@ def fit_around(
 def _factors_of_intercept(solution: Solution, n_classes: int) -> np.ndarray:
     if solution.uncertainty is None:
         return no_factors(1, n_classes)[0]
-    return _rounded(_SPREAD * solution.uncertainty.intercept)
+    return _rounded(solution.uncertainty.intercept)
 
 
 def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standard errors (n_cells, n_classes) and factors (n_cells, n_numbers, n_factors) of a term or surface: those of
-    its deviations and, as far as these leave them, those of ``counting``, variances (n_cells, n_classes).
+    """Return standard errors (n_cells, n_classes) and factors (n_cells, n_numbers, n_factors) of a term or surface.
+
+    A contribution is counted + deviation. The deviation follows the rows by a share of 1 - left and the counted part
+    by the rest, and both err in the same direction, as they see the same rows: beyond the posterior variance, the error
+    of counting enters with left^2 + 2 left (1 - left).
+
+    Parameters
+    ----------
+    counting : (n_cells, n_classes) variances of the counted contributions.
     """
     if uncertainty is None:
         return np.sqrt(counting), no_factors(*counting.shape)
-    own = _SPREAD**2 * class_variances(uncertainty.variances[i], counting.shape[1])
-    return np.sqrt(uncertainty.left[i] ** 2 * counting + own), _SPREAD * uncertainty.factors[i]
+    posterior, left = class_variances(uncertainty.variances[i], counting.shape[1]), uncertainty.left[i]
+    return np.sqrt(posterior + left * (2.0 - left) * counting), uncertainty.factors[i]
 
 
 def _rounded(factors: np.ndarray) -> np.ndarray:
