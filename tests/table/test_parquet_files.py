@@ -7,7 +7,7 @@ import datetime as dt
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -215,16 +215,38 @@ class Interrupted(BaseException):
     """As Ctrl-C, without ending the tests."""
 
 
-@pytest.mark.parametrize("error", [RuntimeError, Interrupted])
-def test_nothing_is_left_of_a_copy_that_fails(tmp_path: Path, error: type[BaseException]) -> None:
+@pytest.mark.parametrize("error", [RuntimeError("enough"), Interrupted("enough"), MemoryError()], ids=repr)
+def test_nothing_is_left_of_a_copy_that_fails(tmp_path: Path, error: BaseException) -> None:
     def stop(n_rows: int, n_bytes: int) -> None:
-        raise error("enough")
+        raise error
 
     (tmp_path / "rows.csv").write_text(FRAME.write_csv())
     for source in (FRAME.lazy(), FRAME, tmp_path / "rows.csv"):
-        with pytest.raises((error, ValueError), match="enough"):
+        with pytest.raises(
+            (type(error), ValueError), match=r"enough|^The rows cannot be copied to Parquet \(MemoryError"
+        ):
             bayesieve.scan(source, folder=tmp_path / "copies", progress=stop)
         assert list((tmp_path / "copies").iterdir()) == []
+
+
+def test_a_query_ends_with_a_copy_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_running = True
+
+    def batches(query: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        nonlocal is_running
+        try:
+            while True:
+                yield FRAME
+        finally:
+            is_running = False
+
+    def stop(n_rows: int, n_bytes: int) -> None:
+        raise Interrupted("enough")
+
+    monkeypatch.setattr(to_parquet, "batches_of", batches)
+    with pytest.raises(Interrupted) as error:
+        bayesieve.scan(FRAME.lazy(), folder=tmp_path, progress=stop)
+    assert not is_running, error  # although its traceback lives on
 
 
 def test_a_copy_leaves_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

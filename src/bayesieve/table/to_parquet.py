@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -83,7 +83,7 @@ class Copies:
             raise
 
     def write(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, origin: FileState | None = None) -> DataFile:
-        """Write frames of one schema into a new file.
+        """Write frames of one schema into a new file; a generator of frames is closed, which ends its query.
 
         Raises
         ------
@@ -103,6 +103,8 @@ class Copies:
                 is_whole = True
             finally:
                 writer.close(whole=is_whole)
+                if isinstance(frames, Generator):  # the traceback of an error would keep its query running
+                    frames.close()
         return self._written(path, n_rows, origin)
 
     def write_relation(self, relation: Any) -> DataFile:
@@ -145,7 +147,7 @@ def _explained(folder: Path) -> Iterator[None]:
     except ValueError:
         raise
     except Exception as error:
-        reason = str(error).splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         if isinstance(error, OSError) or "io error" in reason.lower():
             raise ValueError(f"{folder} cannot be written ({reason}); check the folder's rights and space.") from error
         raise ValueError(f"The rows cannot be copied to Parquet ({reason}).") from error
