@@ -426,7 +426,8 @@ def _support_caution(feature: Feature, words: Wording, min_count: int) -> str | 
     labels = words.levels(feature.cells)
     names = [labels[first] if first == last else f"{labels[first]} to {labels[last]}" for first, last in weak]
     cells = plural(len(weak), "cell") if min_count > 1 else named(names, most=3)
-    return f"Contributions above 1 rest on fewer than {FEW_ROWS} training rows: {cells}. Check them by what you know."
+    few = f"Contributions above 1 rest on fewer than {FEW_ROWS} training rows"
+    return f"{few}: {cells}. Check them against what you know."
 
 
 def _finite(value: Any) -> float | None:
