@@ -24,7 +24,6 @@ PINNED = (
     "MAPSelector",
     "MODLDiscretizer",
     "MODLGrouper",
-    "ParametricScore",
     "SelectiveNB",
     "TableEncoder",
     "ThresholdTuner",

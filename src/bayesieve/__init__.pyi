@@ -25,7 +25,6 @@ from .discretize import (
     MDLPDiscretizer as MDLPDiscretizer,
     MODLDiscretizer as MODLDiscretizer,
     MODLGrouper as MODLGrouper,
-    ParametricScore as ParametricScore,
     TableEncoder as TableEncoder,
 )
 from .evaluation import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from bayesieve import DiscreteNB, IndicatorEncoder, ParametricScore, SelectiveNB
+from bayesieve import DiscreteNB, IndicatorEncoder, SelectiveNB
 from bayesieve.classifier.report_data import report_data
 from bayesieve.cli.app import app
 from bayesieve.counts import log_probabilities
@@ -43,30 +42,6 @@ def labels() -> np.ndarray:
 def model(selector: str = "compression") -> SelectiveNB:
     """A model that tests must not change."""
     return SelectiveNB(selector, encoder=IndicatorEncoder(LEVELS)).fit(frame(), labels())
-
-
-def spread(series: list[np.ndarray], *, w: int) -> np.ndarray:
-    return np.array([math.nan if len(values) < w else float(np.ptp(values[-w:])) for values in series])
-
-
-def mean(series: list[np.ndarray]) -> np.ndarray:
-    return np.array([values.mean() for values in series])
-
-
-@cache
-def series() -> list[np.ndarray]:
-    """Series of unequal lengths; some are too short for a score."""
-    rng = np.random.default_rng(6)
-    scale, shift = {"mean": 1, "normal": 1, "trend": 4}, {"mean": 3, "normal": 0, "trend": 0}
-    return [rng.normal(shift[label], scale[label], rng.integers(5, 20)) for label in labels()]
-
-
-@cache
-def model_of_functions() -> SelectiveNB:
-    scores = [ParametricScore(spread, w=[4, 8]), mean]
-    return SelectiveNB("map", encoder=IndicatorEncoder({"spread": 4, "mean": [1, 2]}, scores=scores)).fit(
-        series(), labels()
-    )
 
 
 @pytest.mark.parametrize("selector", ["map", "compression"])
@@ -163,17 +138,6 @@ def test_groups_of_a_class_that_is_impossible() -> None:
     assert (grouped.features, grouped.weights.tolist()) == (["s", "c"], [2, 1])
 
 
-def test_scores_of_series() -> None:
-    fitted = model_of_functions()
-    assert fitted.n_features_in_ == 3
-    assert not hasattr(fitted, "feature_names_in_")
-    assert fitted.score(series(), labels()) > 0.6
-    explained = fitted.explain(series()[:4], by="score")
-    assert set(explained["feature"]) <= {"spread(w=4)", "spread(w=8)", "mean"}
-    averages = explained.filter((pl.col("feature") == "mean") & (pl.col("class") == "normal"))["value"]
-    assert [float(value) for value in averages] == mean(series()[:4]).tolist()
-
-
 @pytest.mark.slow
 def test_reports_explain_by_score(tmp_path: Path) -> None:
     data = report_data(model(), frame(), labels(), cv=3, rows=3)
@@ -187,29 +151,6 @@ def test_reports_explain_by_score(tmp_path: Path) -> None:
     assert settings["Thresholds"] == "as given"
     model().report(tmp_path / "report.html", frame(), labels(), cv=2)
     assert "u_test(w=30)" in (tmp_path / "report.html").read_text()
-
-
-def test_reports_on_series_call_the_functions_once(tmp_path: Path) -> None:
-    calls = []
-
-    def counted(found: list[np.ndarray]) -> np.ndarray:
-        calls.append(len(found))
-        return mean(found)
-
-    scores = {"mean": counted, "spread": ParametricScore(spread, w=[4, 8])}
-    fitted = SelectiveNB("map", encoder=IndicatorEncoder({"mean": [1, 2], "spread": 3}, scores=scores))
-    fitted.fit(series(), labels())
-    calls.clear()
-    data = report_data(fitted, series(), labels(), cv=3, rows=2)
-    assert calls == [N]
-    columns = fitted.encoder_.compute_scores(series())
-    by_column = {"mean": [1, 2], "spread(w=4)": 3, "spread(w=8)": 3}
-    plain = SelectiveNB("map", encoder=IndicatorEncoder(by_column)).fit(columns, labels())
-    np.testing.assert_array_equal(plain.predict_proba(columns), fitted.predict_proba(series()))
-    expected = report_data(plain, columns, labels(), cv=3, rows=2)
-    assert data.performance == expected.performance
-    assert data.explained == expected.explained
-    fitted.report(tmp_path / "report.html", series(), labels(), cv=2)
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:

@@ -226,12 +226,6 @@ class Mine(CodedSelector):
     [
         (lambda: SelectiveNB(Mine()).fit(frame(), labels()), r"^Selector Mine is not part of bayesieve.*\.$"),
         (
-            lambda: SelectiveNB("all", encoder=IndicatorEncoder(2, scores={"a": lambda X: X["bruit"]})).fit(
-                frame().select("bruit"), labels()
-            ),
-            "computes its scores with functions, which cannot be saved as JSON; fit it",
-        ),
-        (
             lambda: copy.copy(case("monotone")[0]).set_params(monotone={"nowhere": 1}),
             "cannot be saved as JSON: monotone names the column 'nowhere'",
         ),

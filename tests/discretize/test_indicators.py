@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesieve import DiscreteNB, EqualFrequencyDiscretizer, IndicatorEncoder, ParametricScore
+from bayesieve import DiscreteNB, EqualFrequencyDiscretizer, IndicatorEncoder
 
 RNG = np.random.default_rng(11)
 N = 300
@@ -18,15 +18,6 @@ P_VALUES = np.where(Y == "normal", RNG.random(N), RNG.random(N) ** 4).round(3)
 HOLES = np.where(RNG.random(N) < 0.1, np.nan, RNG.normal(size=N) + (Y == "trend"))
 FRAME = pl.DataFrame({"p": P_VALUES, "slope": HOLES, "count": RNG.integers(0, 6, N)})
 LEVELS = [0.01, 0.05, 0.5]
-
-
-def drop(series: list[np.ndarray], *, w: int, side: str = "left") -> np.ndarray:
-    """A score of series of unequal length: mean over the last w points less that over the first."""
-    sign = 1.0 if side == "left" else -1.0
-    return np.array([sign * (values[-w:].mean() - values[:w].mean()) for values in series])
-
-
-SERIES = [np.cumsum(RNG.normal(size=RNG.integers(20, 40))) + 5.0 * (label == "trend") for label in Y]
 
 
 def test_indicators_are_what_their_names_say() -> None:
@@ -191,80 +182,6 @@ def test_rows_without_weight_teach_nothing() -> None:
     assert IndicatorEncoder(LEVELS).fit_transform_coded(FRAME, Y, weights).n_levels.tolist() == [2] * 9
     with pytest.raises(ValueError, match="all weights are zero"):
         IndicatorEncoder(LEVELS).fit(FRAME, Y, np.zeros(N))
-
-
-def test_parametric_scores_over_a_grid() -> None:
-    score = ParametricScore(drop, "drop", w=np.array([3, 5]), side=["left", "right"])
-    assert score.names == (
-        "drop(w=3, side=left)",
-        "drop(w=3, side=right)",
-        "drop(w=5, side=left)",
-        "drop(w=5, side=right)",
-    )
-    assert repr(score) == "ParametricScore('drop', 4 combinations of w, side)"
-    encoder = IndicatorEncoder([-1, 1.5], scores=[score]).fit(SERIES, Y)
-    assert encoder.n_features_in_ == 4
-    assert not hasattr(encoder, "feature_names_in_")
-    assert encoder.get_feature_names_out()[1] == "drop(w=3, side=left)<=1.5"
-    found = encoder.transform(SERIES)
-    np.testing.assert_array_equal(found[:, 1], drop(SERIES, w=3) <= 1.5)
-    np.testing.assert_array_equal(found[:, 6], drop(SERIES, w=5, side="right") <= -1)
-
-
-def test_scores_computed_beforehand_are_the_same() -> None:
-    scores = {"fall": ParametricScore(drop, w=[2, 4]), "length": lambda series: [len(values) for values in series]}
-    computed = IndicatorEncoder(5, scores=scores)
-    coded = computed.fit_transform_coded(SERIES, Y)
-    table = computed.compute_scores(SERIES)
-    assert table.columns == ["fall(w=2)", "fall(w=4)", "length"]
-    plain = IndicatorEncoder(5)
-    again = plain.fit_transform_coded(table, Y)
-    assert again.names == coded.names
-    np.testing.assert_array_equal(again.stored, coded.stored)
-    np.testing.assert_array_equal(plain.transform(table), computed.transform(SERIES))
-    np.testing.assert_array_equal(plain.level_scores_, computed.level_scores_)
-
-
-def test_thresholds_of_all_parameters_of_a_score() -> None:
-    thresholds = {"drop": [0], "drop(w=4)": [1, 2]}
-    encoder = IndicatorEncoder(thresholds, scores=[ParametricScore(drop, w=[2, 4, 6])]).fit(SERIES)
-    assert [values.tolist() for values in encoder.thresholds_.values()] == [[0], [1, 2], [0]]
-
-
-@pytest.mark.parametrize(
-    ("scores", "error", "message"),
-    [
-        ([], ValueError, "scores is empty"),
-        (["p"], TypeError, "A score must be a ParametricScore or a function of X, got 'p'"),
-        ("p", TypeError, "scores must be a list or a dict of ParametricScore"),
-        (3, TypeError, "scores must be a list or a dict of ParametricScore"),
-        (dict, TypeError, "scores must be a list or a dict of ParametricScore.* got <class 'dict'>"),
-        ([ParametricScore(drop, w=2), ParametricScore(drop, w=2)], ValueError, r"Two scores are called 'drop\(w=2\)'"),
-        ([ParametricScore(drop, w=[2, 2])], ValueError, r"Two scores are called 'drop\(w=2\)'"),
-        ({"odd": lambda X: np.ones((3, 2))}, ValueError, r"'odd' must give one number per row, .* gave shape \(3, 2\)"),
-        ({"odd": lambda X: ["a"] * len(X)}, ValueError, "'odd' must give numbers, but gave values of type <U1"),
-        ({"odd": lambda X: np.array([{}] * 3)}, ValueError, "'odd' must give numbers, but gave values of type object"),
-        (
-            {"one": lambda X: np.ones(3), "two": lambda X: np.ones(4)},
-            ValueError,
-            "Score 'two' gave 4 values but 'one' gave 3; every score needs one value per row",
-        ),
-        ({"none": lambda X: []}, ValueError, "a minimum of 1 row is required"),
-        ({"few": lambda X: np.ones(5)}, ValueError, "inconsistent numbers of samples"),
-    ],
-)
-def test_scores_without_a_meaning_are_refused(scores: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        IndicatorEncoder([1], scores=scores).fit(SERIES, Y)
-
-
-def test_grids_without_a_meaning_are_refused() -> None:
-    with pytest.raises(ValueError, match="Score 'drop': the parameter 'w' has no value in its grid"):
-        ParametricScore(drop, w=[])
-    with pytest.raises(TypeError, match="A score must be a function of X and its parameters, got 'drop'"):
-        ParametricScore("drop", "name")  # type: ignore[arg-type]
-    assert ParametricScore(drop, "plain").names == ("plain",)
-    assert ParametricScore(np.ptp, axis=[1], scale=0.25, kind=None).names == ("ptp(axis=1, scale=0.25, kind=None)",)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])

@@ -519,7 +519,7 @@ def _labels_from_json(written: _Labels) -> np.ndarray:
 def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
     """Options of an encoder; its levels are kept with the features.
 
-    ValueError if it calls functions, or has a coder from outside the package, which no file can hold.
+    ValueError if it has a coder from outside the package, which no file can hold.
     """
     if isinstance(encoder, TableEncoder):
         options = _with_rules(options_of(encoder), encoder)
@@ -528,15 +528,10 @@ def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]
             del options["n_quantiles"]
         written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}
         return {name: option_to_json(value, name) for name, value in options.items()} | {"kinds": written}
-    if encoder.scores is not None:
-        raise ValueError(
-            "This model computes its scores with functions, which cannot be saved as JSON; fit it on the table of "
-            "scores that its encoder's compute_scores(X) gives, or pickle it."
-        )
     scores = list(encoder.thresholds_)
     asked = [
         thresholds if isinstance(thresholds, int) else thresholds.tolist()
-        for thresholds in thresholds_of(encoder.thresholds, scores, scores)
+        for thresholds in thresholds_of(encoder.thresholds, scores)
     ]
     by_name = isinstance(encoder.thresholds, Mapping)
     return {
@@ -625,7 +620,7 @@ def _indicator_encoder(options: _IndicatorOptions, levels: tuple[Any, ...]) -> I
         ascending = all(low.threshold < high.threshold for low, high in pairwise(family))
         if not ascending or len({level.missing_code for level in family}) > 1:
             raise Damaged(f"the indicators of the score {score!r} contradict each other")
-    read_by(thresholds_of, options.thresholds, scores, scores)
+    read_by(thresholds_of, options.thresholds, scores)
     encoder.thresholds_ = {score: np.array([level.threshold for level in family]) for score, family in families}
     encoder.family_of_ = np.repeat(np.arange(len(families)), [len(family) for _, family in families])
     encoder.levels_ = levels

@@ -415,10 +415,6 @@ class Predicting(ClassifierMixin, BaseEstimator):
         from bayesieve.scorecard.export import export
 
         check_is_fitted(self, "scorecard_")
-        if self.encoder_.calls_functions:
-            raise ValueError(
-                "The model computes scores by Python functions, which no export can hold; fit it to columns of them."
-            )
         content = export(self.scorecard_, to, path, facts_of(self, options.pop("name", None)), options)
         return content if path is None else write_atomically(path, content)
 
@@ -717,17 +713,3 @@ def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
             levels=columns_of_texts(card.reader.score_labels(table, UNSEEN), table.n_rows),
         )
     return described(card, explanation)
-
-
-def on_scores(model: SelectiveNB, X: Any) -> tuple[SelectiveNB, Any]:
-    """A model whose scores are functions, and rows for it, as a model that reads scores, and a table of them.
-
-    Anything can be done with rows of a table, and the functions are called once.
-    """
-    encoder = model.encoder_
-    if not encoder.calls_functions:
-        return model, X
-    reader = copy(model)
-    reader.encoder = reader.encoder_ = encoder.on_columns()
-    reader.feature_names_in_ = reader.encoder_.feature_names_in_
-    return reader, encoder.compute_scores(X)

@@ -17,7 +17,6 @@ from scipy.special import softmax
 from bayesieve.classifier import describing
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.classifier.persistence import facts_of
-from bayesieve.classifier.predicting import on_scores
 from bayesieve.counts import SymmetricalUncertainty, log_probabilities
 from bayesieve.decision.benefits import column_of
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
@@ -140,7 +139,7 @@ def _on_both(
 
 def _program(model: SelectiveNB, positive: int, facts: Mapping[str, str]) -> str:
     """The model as JavaScript; empty for one that reads what a page cannot, or without anything to choose."""
-    if not model.scorecard_.used.size or model.encoder_.calls_functions:
+    if not model.scorecard_.used.size:
         return ""
     with suppress(ValueError):
         target = model.classes_[positive] if len(model.classes_) == 2 else None
@@ -188,7 +187,6 @@ def _on_rows(
     X, moments = _moments(model, given, time)
     for name in by:
         X = X if name in needed else apart_by_name(X, name)[0]
-    model, X = on_scores(model, X)
     judged = judged_rows(model, X, *rows[1:])
     if moments is not None and moments.size != judged.n_rows:
         raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")

@@ -2,7 +2,7 @@
 
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer, EqualWidthDiscretizer, MDLPDiscretizer
 from bayesieve.discretize.encoder import TableEncoder
-from bayesieve.discretize.indicators import IndicatorEncoder, ParametricScore
+from bayesieve.discretize.indicators import IndicatorEncoder
 from bayesieve.discretize.modl import MODLDiscretizer, MODLGrouper
 
 __all__ = [
@@ -12,6 +12,5 @@ __all__ = [
     "MDLPDiscretizer",
     "MODLDiscretizer",
     "MODLGrouper",
-    "ParametricScore",
     "TableEncoder",
 ]

@@ -73,8 +73,6 @@ class TableCoder(LevelsCoder):
     _numbers_apart: Any = None  # of a model that has surfaces of numbers
     _positive: Any = None  # the class of a model that signs in ``levels`` are about; None: the second of two
     _library = "polars"
-    calls_functions = False
-    """Whether rows are read by Python functions, which no file or query holds."""
 
     def to_frame(self) -> Any:
         """One row per feature and level: label, count, and the count of every class; a dataframe of the library of the

@@ -1,11 +1,9 @@
-"""`IndicatorEncoder` turns scores into indicators "score <= threshold"; `ParametricScore` computes scores from data."""
+"""`IndicatorEncoder` turns scores into indicators "score <= threshold"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import product
 from numbers import Integral
 from typing import Any, Literal
 
@@ -20,8 +18,8 @@ from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.parts import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
-from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name, number_text
-from bayesieve.table.frames import apart_by_name, fit_table, new_table, remember_features
+from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name
+from bayesieve.table.frames import apart_by_name, fit_table, new_table
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.target import require_target
 
@@ -40,18 +38,12 @@ class IndicatorEncoder(TableCoder):
     thresholds : int, sequence of numbers or dict, default=10
         A sequence: the thresholds of every score. A whole number n: n thresholds per score, learnt in ``fit`` as
         quantiles of its finite values (values that occur, each once, so there may be fewer). A dict: either of them by
-        name of the score, or by name of a `ParametricScore` for all its parameters; it must name every score.
-        Thresholds are put in ascending order, and each is used once.
-    scores : None, list or dict, default=None
-        None: every column of ``X`` is a score, and must hold numbers. A list of `ParametricScore` (or plain functions
-        of ``X``), or a dict from names to them: these are computed from ``X``, which may then be anything they
-        understand.
+        name of the score; it must name every score. Thresholds are put in ascending order, and each is used once.
     missing : {"level", "ignore"}, default="level"
         ``"level"``: missing scores seen in training are a separate level in every indicator of the score.
         ``"ignore"``: they add nothing to any class, in training and prediction.
     n_jobs : int or None, default=-1
-        Threads that compare scores with thresholds; functions are called one after another. Results do not depend on
-        it.
+        Threads that compare scores with thresholds. Results do not depend on it.
 
     Attributes
     ----------
@@ -66,7 +58,7 @@ class IndicatorEncoder(TableCoder):
     unseen_counts_ : int array, shape (n_indicators,)
         Number of missing values without a level since the fit.
     n_features_in_ : int
-        Number of scores: columns of ``X``, or parametric scores at all their parameters.
+        Number of scores, the columns of ``X``.
 
     Notes
     -----
@@ -96,7 +88,6 @@ class IndicatorEncoder(TableCoder):
 
     thresholds: int | Sequence[float] | np.ndarray | Mapping[str, Any] = 10
     _: KW_ONLY
-    scores: Any = None
     missing: Literal["level", "ignore"] = "level"
     n_jobs: int | None = -1
 
@@ -107,7 +98,6 @@ class IndicatorEncoder(TableCoder):
         Parameters
         ----------
         X : dataframe, 2-D array or sparse matrix of numbers, shape (n_rows, n_scores)
-            With ``scores``, what they are computed from.
         y : array-like, shape (n_rows,), optional
             Class labels; thresholds do not depend on them, ``level_scores_`` do.
 
@@ -118,7 +108,7 @@ class IndicatorEncoder(TableCoder):
         Raises
         ------
         ValueError
-            If a column does not hold numbers, or thresholds and scores do not match; the message names them.
+            If a column does not hold numbers, or thresholds and columns do not match; the message names them.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -164,32 +154,7 @@ class IndicatorEncoder(TableCoder):
         encoder.
         """
         check_is_fitted(self, "levels_")
-        if self.scores is not None:
-            return compute_table(as_parametric_scores(self.scores), X)
         return new_table(self if owner is None else owner, X)
-
-    def compute_scores(self, X: Any) -> Any:
-        """The raw scores, one column each (polars): for a look at them, or to fit on them rather than on functions."""
-        import polars as pl
-
-        table = self.read(X)
-        columns = [table.column(i) for i in range(table.n_columns)]
-        return pl.DataFrame({column.name: column.read_numbers("number")[0] for column in columns}, nan_to_null=True)
-
-    @property
-    def calls_functions(self) -> bool:  # type: ignore[override]
-        return self.scores is not None
-
-    def on_columns(self) -> IndicatorEncoder:
-        """A copy that reads the scores as columns, as `compute_scores` gives them, if this one calls functions."""
-        encoder = copy(self)
-        if self.scores is not None:
-            names = list(self.thresholds_)
-            groups = [score.name for score in as_parametric_scores(self.scores) for _ in score.names]
-            encoder.scores = None
-            encoder.thresholds = dict(zip(names, thresholds_of(self.thresholds, names, groups), strict=True))
-            encoder.feature_names_in_ = np.asarray(names, dtype=object)
-        return encoder
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
         assert isinstance(level, IndicatorLevels)
@@ -199,10 +164,10 @@ class IndicatorEncoder(TableCoder):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
         self._check_options()
         X, y, sample_weight = apart_by_name(X, y, sample_weight)
-        table, groups = self._training_scores(X)
+        table = self._training_scores(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
         columns = [table.column(i) for i in range(table.n_columns)]
-        families = fit_families(columns, thresholds_of(self.thresholds, table.names, groups), order, self.n_jobs)
+        families = fit_families(columns, thresholds_of(self.thresholds, table.names), order, self.n_jobs)
         codes = code_families(columns, families, self.n_jobs)
         rows = Rows(target.codes, target.classes, weights)
         coded = indicator_table(codes, families, self._n_levels(codes, families, order), rows=rows)
@@ -234,13 +199,8 @@ class IndicatorEncoder(TableCoder):
         self.levels_ = tuple(levels)
         return coded.with_levels(self.levels_)
 
-    def _training_scores(self, X: Any) -> tuple[Table, Sequence[str]]:
-        """The scores of the training rows, and what each belongs to."""
-        if self.scores is not None:
-            scores = as_parametric_scores(self.scores)
-            table = compute_table(scores, X)
-            remember_features(self, table, X)
-            return table, [score.name for score in scores for _ in score.names]
+    def _training_scores(self, X: Any) -> Table:
+        """Return the scores of the training rows."""
         table = fit_table(self, X)
         for i in range(table.n_columns):
             if table.column(i).type != "number":
@@ -248,20 +208,19 @@ class IndicatorEncoder(TableCoder):
                     f"Column {table.names[i]!r} holds values of type {table.column(i).type} but a score must be a "
                     "number; convert the column, or leave it out."
                 )
-        return table, table.names
+        return table
 
 
 _MOST_QUANTILES = 1_000_000
 
 
-def thresholds_of(thresholds: Any, scores: Sequence[str], groups: Sequence[str]) -> list[np.ndarray | int]:
+def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | int]:
     """For each score, its ascending thresholds or the number of thresholds to learn.
 
     Parameters
     ----------
-    thresholds : int, sequence of numbers, or mapping from the name of a score, or of its group, to either
+    thresholds : int, sequence of numbers, or mapping from the name of a score to either
     scores : names of the scores
-    groups : the parametric score that each score belongs to, otherwise its own name
 
     Raises
     ------
@@ -270,16 +229,14 @@ def thresholds_of(thresholds: Any, scores: Sequence[str], groups: Sequence[str])
     """
     if not isinstance(thresholds, Mapping):
         return [_one(thresholds, "thresholds")] * len(scores)
-    known = {*scores, *groups}
     for name in thresholds:
-        if name not in known:
+        if name not in scores:
             raise ValueError(f"thresholds has no score {name!r}; known scores: {_listed(scores)}.")
     settings = []
-    for score, group in zip(scores, groups, strict=True):
-        name = score if score in thresholds else group
-        if name not in thresholds:
+    for score in scores:
+        if score not in thresholds:
             raise ValueError(f"thresholds lacks the score {score!r}; add its thresholds, or drop the score from X.")
-        settings.append(_one(thresholds[name], f"thresholds[{name!r}]"))
+        settings.append(_one(thresholds[score], f"thresholds[{score!r}]"))
     return settings
 
 
@@ -393,155 +350,3 @@ def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
     totals[totals == 0.0] = 1.0
     null_costs = interval_costs(whole, np.ones_like(n_levels), totals)
     return shares_saved(interval_costs(counts.counts, n_levels, totals), null_costs)
-
-
-class ParametricScore:
-    """A function of the data and of some parameters, to be computed for every combination of the parameters.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(X, **parameters)`` gives one number per row, shape (n_rows,); NaN if there is none. ``X`` is
-        the input of the encoder: a table, an array, a list of time series.
-    name : str or None, default=None
-        Name of the scores; None takes the name of the function.
-    **grid : sequences
-        Values of each parameter; a single number, text, boolean or None is a parameter that does not vary.
-
-    Attributes
-    ----------
-    points : tuple of dict
-        The combinations, the last parameter varying fastest.
-    names : tuple of str
-        The name of the score at each of them, such as ``"u_test(w=30)"``.
-
-    Raises
-    ------
-    TypeError
-        If the function cannot be called.
-    ValueError
-        If a parameter has no value.
-
-    References
-    ----------
-    Rabenoro et al. (2015), section 2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesieve import ParametricScore
-    >>> def spread(series, *, w):
-    ...     return np.array([np.ptp(values[-w:]) for values in series])
-    >>> ParametricScore(spread, "spread", w=[2, 3]).names
-    ('spread(w=2)', 'spread(w=3)')
-    """
-
-    def __init__(self, function: Callable[..., Any], name: str | None = None, **grid: Any) -> None:
-        if not callable(function):
-            raise TypeError(f"A score must be a function of X and its parameters, got {function!r}.")
-        self.function = function
-        self.name = getattr(function, "__name__", type(function).__name__) if name is None else str(name)
-        self.grid = {parameter: _values(values) for parameter, values in grid.items()}
-        empty = [parameter for parameter, values in self.grid.items() if not values]
-        if empty:
-            raise ValueError(f"Score {self.name!r}: the parameter {empty[0]!r} has no value in its grid.")
-        self.points = tuple(dict(zip(self.grid, point, strict=True)) for point in product(*self.grid.values()))
-        self.names = tuple(self._name_at(point) for point in self.points)
-
-    def __repr__(self) -> str:
-        return f"ParametricScore({self.name!r}, {len(self.points)} combinations of {', '.join(self.grid) or 'nothing'})"
-
-    def renamed(self, name: str) -> ParametricScore:
-        """The same scores under another name."""
-        return ParametricScore(self.function, name, **self.grid)
-
-    def compute(self, X: Any, point: int) -> np.ndarray:
-        """The score of every row at one combination of the parameters, shape (n_rows,), float64.
-
-        Raises
-        ------
-        ValueError
-            If the function gives anything but one number per row.
-        """
-        name, values = self.names[point], np.asarray(self.function(X, **self.points[point]))
-        if values.ndim != 1:
-            raise ValueError(
-                f"Score {name!r} must give one number per row, shape (n_rows,), but gave shape {values.shape}."
-            )
-        try:
-            if values.dtype.kind not in "biufO":
-                raise TypeError
-            return values.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"Score {name!r} must give numbers, but gave values of type {values.dtype}.") from None
-
-    def _name_at(self, point: Mapping[str, Any]) -> str:
-        if not point:
-            return self.name
-        return f"{self.name}({', '.join(f'{parameter}={_text(value)}' for parameter, value in point.items())})"
-
-
-def as_parametric_scores(scores: Any) -> tuple[ParametricScore, ...]:
-    """The ``scores`` parameter of the encoder as parametric scores, each with its own name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there are no scores, two scores of the same name, or anything but functions and `ParametricScore`.
-    """
-    if isinstance(scores, Mapping):
-        parametric = [_as_score(score).renamed(str(name)) for name, score in scores.items()]
-    elif isinstance(scores, ParametricScore) or (callable(scores) and not isinstance(scores, type)):
-        parametric = [_as_score(scores)]
-    elif isinstance(scores, Iterable) and not isinstance(scores, (str, type)):
-        parametric = [_as_score(score) for score in scores]
-    else:
-        raise TypeError(f"scores must be a list or a dict of ParametricScore, or None for the columns, got {scores!r}.")
-    if not parametric:
-        raise ValueError("scores is empty; give at least one score, or None to take the columns of X.")
-    names = [name for score in parametric for name in score.names]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"Two scores are called {name!r}; give every score its own name.")
-    return tuple(parametric)
-
-
-def compute_table(scores: Sequence[ParametricScore], X: Any) -> Table:
-    """A table with one column per score and combination of its parameters.
-
-    Raises
-    ------
-    ValueError
-        If the scores differ in length, or there are no rows.
-    """
-    columns: list[Column] = []
-    for score in scores:
-        for point, name in enumerate(score.names):
-            values = score.compute(X, point)
-            if columns and len(columns[0]) != len(values):
-                raise ValueError(
-                    f"Score {name!r} gave {len(values)} values but {columns[0].name!r} gave {len(columns[0])}; "
-                    "every score needs one value per row."
-                )
-            columns.append(Column(name, values))
-    if not len(columns[0]):
-        raise ValueError("Found 0 sample(s): the scores gave no values, while a minimum of 1 row is required.")
-    return Table(columns, len(columns[0]), named=False)
-
-
-def _as_score(score: Any) -> ParametricScore:
-    if isinstance(score, ParametricScore):
-        return score
-    if callable(score):
-        return ParametricScore(score)
-    raise TypeError(f"A score must be a ParametricScore or a function of X, got {score!r}.")
-
-
-def _values(values: Any) -> tuple[Any, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        values = (values,)
-    return tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-
-
-def _text(value: Any) -> str:
-    return number_text(value) if isinstance(value, float) else str(value)

@@ -107,9 +107,6 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
     """The cells of rows, (n_used, n_rows), and for each feature the rows without a value."""
-    encoder = getattr(model, "encoder_", None)
-    if encoder is not None and encoder.calls_functions:
-        table = encoder.read(X, model)
     reader = card.reader
     cells, unseen = reader.code(table)
     warn_of_unseen(card, table, unseen)
