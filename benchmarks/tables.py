@@ -72,6 +72,25 @@ def large_piece(n_rows: int, number: int) -> pl.DataFrame:
     return frame.with_columns(series).with_columns(pl.Series("target", labels))
 
 
+def half_categories(n_rows: int, n_columns: int = 30) -> tuple[pl.DataFrame, np.ndarray]:
+    """Numbers of four decimals and as many categories of 3 to 39 values, all a little informative, and two classes."""
+    import polars as pl
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n_rows)
+    half = n_columns // 2
+    columns: dict[str, Any] = {
+        f"number_{k}": np.round(rng.normal(size=n_rows) + y * rng.random() * 0.4, 4) for k in range(half)
+    }
+    for k in range(half):
+        n_values = int(rng.integers(3, 40))
+        codes = rng.integers(0, n_values, n_rows)
+        moved = (rng.random(n_rows) < 0.15) & (y == 1)
+        codes[moved] //= 2
+        columns[f"category_{k}"] = pl.Series([f"v{v}" for v in range(n_values)]).gather(codes)
+    return pl.DataFrame(columns), np.where(y, "yes", "no")
+
+
 def _skewed(rng: np.random.Generator, yes: np.ndarray, n: int, strength: float) -> np.ndarray:
     base = 1.0 / (1.0 + np.arange(n)) ** 0.7
     tilt = np.exp(strength * np.random.default_rng(n).standard_normal(n))

@@ -110,6 +110,16 @@ def test_one_feature_after_the_other(pages: dict[str, Path], visit: Visit) -> No
     page.wait_for_selector("#feature-panel svg")
     labels = page.locator("#feature-panel svg [aria-label]").evaluate_all("all => all.map(one => one.ariaLabel)")
     assert any("contribution, nats" in label for label in labels)
+    page.select_option("#feature-choice", label="duration")
+    words = page.locator("#feature-panel p.soft").inner_text()
+    for part in (
+        "Without this feature the log loss of rows held out",
+        "A column without effect",
+        "Grey: the training rows",
+    ):
+        assert part in words
+    page.wait_for_selector("#feature-panel svg .mark-rect")
+    assert page.locator("#feature-panel figure").first.locator(".mark-rect path").count() > 60  # density, then errors
 
 
 def test_tables_sort_and_filter(pages: dict[str, Path], visit: Visit) -> None:
