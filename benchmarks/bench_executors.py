@@ -79,6 +79,7 @@ def measured(folder: str, rounds: int) -> tuple[dict[str, list[float]], list[tup
 
     import bayesieve
     from bayesieve import SelectiveNB, TableEncoder
+    from bayesieve.discretize.coding_options import CodingOptions
     from bayesieve.engine.executors import executor_of
 
     scanned, few = bayesieve.scan(folder), bayesieve.scan(Path(folder) / "000.parquet")
@@ -89,7 +90,7 @@ def measured(folder: str, rounds: int) -> tuple[dict[str, list[float]], list[tup
         log = io.StringIO()
 
         def coding(where: str, rows: Any = scanned) -> None:
-            TableEncoder().fit_transform_coded(rows, "target", executor=executors[where])
+            TableEncoder().fit_transform_coded(rows, "target", coding=CodingOptions(executor=executors[where]))
 
         def fit(where: str) -> None:
             with contextlib.redirect_stderr(log):

@@ -12,7 +12,7 @@ import polars as pl
 from measuring import Report, catalogue, markdown_table, options_with_data, verdict
 
 from bayesieve import SelectiveNB
-from bayesieve.classifier.describing import order_cautions
+from bayesieve.classifier.cautions import order_cautions
 from bayesieve.classifier.report_data import report_data
 
 MOST_ROWS, WIDE = 20_000, 60

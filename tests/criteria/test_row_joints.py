@@ -11,6 +11,7 @@ from bayesieve.counts import CodedTable
 from bayesieve.criteria import scored_rows
 from bayesieve.criteria.losses import RowJoints
 from bayesieve.criteria.row_ratios import RowRatios
+from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.engine import Engine
 from bayesieve.search import SearchState, SubsetProblem
 
@@ -21,7 +22,7 @@ def coded_table(n_classes: int, *, weights: bool = False, block_rows: int | None
     columns = {f"x{k}": rng.normal(size=1500) + 3.0 * y * (k < 4) / n_classes for k in range(6)}
     columns |= {"word": rng.choice(list("abcdefgh"), 1500), "odd": np.where(y % 2, "u", rng.choice(["u", "v"], 1500))}
     by_weight = rng.choice([0.5, 1.0, 3.0], 1500) if weights else None
-    return TableEncoder().fit_transform_coded(pl.DataFrame(columns), y, by_weight, engine=Engine(block_rows))
+    return TableEncoder().fit_transform_coded(pl.DataFrame(columns), y, by_weight, CodingOptions(Engine(block_rows)))
 
 
 def costs_of_a_walk(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, many: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from bayesieve import (
     TableEncoder,
     WrapperSelector,
 )
+from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.engine import Engine
 from bayesieve.table import as_table
@@ -102,7 +103,7 @@ def test_levels_of_blocks_of_rows_are_those_of_all_rows(
     expected = clone(encoder).fit(frame, classes, weights)
     for block_rows in (1000, 130, 7):
         found = clone(encoder)
-        coded = found.fit_transform_coded(frame, classes, weights, engine=Engine(block_rows))
+        coded = found.fit_transform_coded(frame, classes, weights, CodingOptions(Engine(block_rows)))
         assert coded.codes.T.tolist() == expected.transform(frame).tolist()
         assert [level.to_json() for level in found.levels_] == [level.to_json() for level in expected.levels_]
         assert found.level_scores_.tolist() == expected.level_scores_.tolist()

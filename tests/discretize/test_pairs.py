@@ -204,8 +204,7 @@ def test_numbers_may_be_in_pairs_with_categories_only(is_ranked: bool, monkeypat
         monkeypatch.setattr(pairs, "_MOST_GROUPED", 5)
     names = []
     for apart in (False, True):
-        encoder = TableEncoder(pairs="auto")
-        encoder._numbers_apart = lambda levels, n_classes, apart=apart: apart
+        encoder = TableEncoder(pairs="auto", without_number_pairs=lambda levels, n_classes, apart=apart: apart)
         names.append({level.name for level in encoder.fit(pl.DataFrame(columns), y).levels_[9:]})
     assert names == [{"number 0 × number 1", "number 2 × number 3", "number 2 × sign"}, {"number 2 × sign"}]
 

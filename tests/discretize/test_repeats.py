@@ -13,6 +13,7 @@ import pytest
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.counts.row_content import fingerprints
+from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.repeats import REPEATED, find_repeats, may_repeat
 from bayesieve.table import as_table
 from bayesieve.table.target import as_target
@@ -131,7 +132,7 @@ def test_a_table_repeated_is_the_table() -> None:
     assert set(repeats.weights.tolist()) == {0.0, 1.0}
     once, thrice = TableEncoder(), TableEncoder()
     once.fit(X, y)
-    assert thrice.fit_transform_coded(X[rows], y[rows], copies_once=True).weights is not None
+    assert thrice.fit_transform_coded(X[rows], y[rows], coding=CodingOptions(copies_once=True)).weights is not None
     for one, other in zip(once.levels_, thrice.levels_, strict=True):
         np.testing.assert_array_equal(one.cut_points, other.cut_points)
 
@@ -211,4 +212,4 @@ def test_a_scan_warns_of_repeated_rows(copies: int, tmp_path: Path) -> None:
     rows = np.tile(np.arange(N), copies)
     X.with_columns(y=pl.Series(y))[rows].write_parquet(tmp_path / "rows.parquet")
     encoder = TableEncoder(n_jobs=1).fit(bayesieve.scan(tmp_path / "rows.parquet"), "y")
-    assert [caution.kind for caution in encoder.scan_cautions_] == [REPEATED] * (copies > 1)
+    assert [caution.kind for caution in encoder.cautions_] == [REPEATED] * (copies > 1)

@@ -12,6 +12,7 @@ import pytest
 import bayesieve
 from bayesieve import TableEncoder
 from bayesieve.discretize import row_blocks, row_tasks, value_sums
+from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.discretize.value_sums import (
     BlockRows,
@@ -54,9 +55,9 @@ def table(n_rows: int, seed: int) -> pl.DataFrame:
 
 def encoded(frame: pl.DataFrame, *known: Any, engine: Any = IN_MEMORY) -> tuple[list[str], np.ndarray, list[Any]]:
     encoder = TableEncoder(kinds={"codes": "categorical"}, n_quantiles=60)
-    coded = encoder.fit_transform_coded(frame, *known, engine=engine)
+    coded = encoder.fit_transform_coded(frame, *known, coding=CodingOptions(engine))
     levels = [repr(level.to_json()) for level in encoder.levels_]
-    return levels, np.array(coded.codes), encoder.scan_cautions_
+    return levels, np.array(coded.codes), encoder.cautions_
 
 
 @pytest.mark.slow

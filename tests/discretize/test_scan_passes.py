@@ -18,6 +18,7 @@ from sklearn.base import clone
 import bayesieve
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.discretize import row_blocks, row_tasks, scan_passes
+from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.scan_passes import _block_starts
 from bayesieve.engine.executors import executor_of
 from bayesieve.table.scanned import scanned_rows
@@ -54,12 +55,13 @@ def written(frame: pl.DataFrame, folder: Path, n_files: int) -> str:
 def coded(rows: tuple[Any, Any, Any], executor: Executor | None = None, verbose: int = 0) -> list[Any]:
     """Everything that a fit takes from the rows: levels, codes, hashes, and the values of a sample."""
     encoder = TableEncoder(n_quantiles=60)
-    part = encoder.fit_transform_coded(*rows, by_class=True, executor=executor, verbose=verbose)
+    coding = CodingOptions(by_class=True, executor=executor, verbose=verbose)
+    part = encoder.fit_transform_coded(*rows, coding=coding)
     part = part.by_class
     positions = part.drawn(20)
     values = [column.texts() if column.kind != "numeric" else column.numbers() for column in sampled(part, positions)]
     levels = [repr(level.to_json()) for level in encoder.levels_]
-    return [levels, part.stored, part.fingerprints(), positions, *map(np.asarray, values), encoder.scan_cautions_]
+    return [levels, part.stored, part.fingerprints(), positions, *map(np.asarray, values), encoder.cautions_]
 
 
 def sampled(part: Any, positions: np.ndarray) -> list[Any]:
@@ -124,7 +126,7 @@ def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "1.parquet").rename(tmp_path / "elsewhere")
         monkeypatch.setattr(bayesieve.table.scans.Scan, "text_bytes", {})  # which the caller reads
         with pytest.raises(ValueError, match=r"does not see .*1\.parquet \(No such file or directory\); put the"):
-            TableEncoder().fit_transform_coded(*scan_without_reading(scan), executor=pool)
+            TableEncoder().fit_transform_coded(*scan_without_reading(scan), coding=CodingOptions(executor=pool))
     with pytest.raises(ValueError, match="engine must be 'memory', 'disk', a Dask client or an executor of concurrent"):
         SelectiveNB(engine="dask://host:8786").fit(scan, "y")
 

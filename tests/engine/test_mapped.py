@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bayesieve import TableEncoder
+from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.engine import Engine, Mapped
 
 
@@ -57,7 +58,7 @@ def test_columns_are_coded_into_files(engine: Mapped) -> None:
     y = (rng.random(7000) < 1 / (1 + np.exp(-X[:, 0].astype(float)))).astype(int)
     for encoder in (TableEncoder(), TableEncoder(categorical="values")):
         plain = encoder.fit_transform_coded(X, y)
-        coded = encoder.fit_transform_coded(X, y, engine=engine)
+        coded = encoder.fit_transform_coded(X, y, coding=CodingOptions(engine))
         assert is_mapped(coded.stored)
         assert coded.stored.dtype == plain.stored.dtype
         np.testing.assert_array_equal(coded.codes, plain.codes)

@@ -13,7 +13,7 @@ import polars as pl
 from sklearn.base import clone
 
 import bayesieve
-from bayesieve.classifier.fit_steps import wanted_fit
+from bayesieve.classifier.plan import fitted_part
 from bayesieve.counts.contingency import Shrinkage
 from tests.fuzz.case import Case
 from tests.fuzz.libraries import number_of_rows, take
@@ -233,7 +233,7 @@ def neutral(case: Case, model: Any) -> None:
 
 def fitted_evidence(model: Any) -> bool:
     """Whether calibration fitted weights or evidence, as opposed to counts as published."""
-    return wanted_fit(model.calibrate, model.selector) is not None
+    return fitted_part(model.calibrate, model.selector) is not None
 
 
 def stopped_early(model: Any) -> bool:

@@ -16,8 +16,8 @@ from sklearn.naive_bayes import CategoricalNB
 
 import bayesieve
 from bayesieve import DependenceClusterSelector, DiscreteNB, SelectiveNB
-from bayesieve.classifier.describing import describe
 from bayesieve.classifier.measuring import are_training_rows, judged_rows
+from bayesieve.classifier.summary import describe
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost
 from bayesieve.selection.row_splits import evaluation_rows

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import bayesieve
 from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
+from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.engine.files import Mapped
 from bayesieve.table import cautions as rule
 from bayesieve.table.cautions import Caution, issue, silenced, weights_caution
@@ -195,7 +196,7 @@ def test_marks_do_not_depend_on_where_the_rows_are(
     assert TableEncoder(pairs=1).fit(source, "y", name).marks_ == expected
     for rows in ((X, y, weights), (source, "y", name)):
         encoder = TableEncoder(pairs="auto")
-        encoder.fit_transform_coded(*rows, engine=Mapped(tmp_path))
+        encoder.fit_transform_coded(*rows, coding=CodingOptions(Mapped(tmp_path)))
         assert encoder.marks_ == expected
 
 

@@ -15,14 +15,8 @@ from sklearn import model_selection
 from sklearn.base import clone
 
 from bayesieve import discretize, search
-from bayesieve.classifier.fit_steps import (
-    check_options,
-    encoder_asked_for,
-    facts_of,
-    new_encoder_of,
-    new_selector_of,
-    signs_of,
-)
+from bayesieve.classifier.fit_steps import header_of, signs_of
+from bayesieve.classifier.plan import FitPlan, check_options, chosen_encoder, new_encoder
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.counts import Smoothing, check_smoothing
 from bayesieve.counts.contingency import Shrinkage
@@ -34,7 +28,7 @@ from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.indicators import thresholds_of
 from bayesieve.discretize.pairs import check_pairs
-from bayesieve.discretize.recoding import coarser_codes
+from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.discretize.ruled_coders import AS_LEARNT
 from bayesieve.discretize.rules import TableRules
@@ -259,7 +253,6 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     parts: Any = converted(data, _Model if version > 2 else _Model2, "content")
     choices = converted(parts.parameters, _Choices, "parameters")
     model = _unfitted(parts.parameters, choices)
-    selector = new_selector_of(model)
     classes = _labels_from_json(parts.classes)
     model.classes_, model.target_name_ = classes, parts.target
     levels = _levels_from_json(parts.encoder, [feature.levels for feature in parts.features])
@@ -271,7 +264,8 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     side = side_of(classes, parts.positive)
     learnt = {name for caution in parts.cautions if caution.kind == AS_LEARNT for name in caution.columns}
     encoder = _encoder_from_json(parts.encoder, levels, classes, side, learnt, named=parts.named)
-    signs = read_by(signs_of, model, encoder, classes.size, side)
+    plan = read_by(FitPlan.of, model, encoder)
+    signs, selector = read_by(signs_of, plan, classes.size, side), plan.selector
     selector.weights_ = np.array([feature.selector_weight for feature in parts.features])
     selector.support_ = selector.weights_ > 0
     selector.n_features_in_ = len(levels)
@@ -280,7 +274,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
-    facts = facts_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows, parts.positive)
+    facts = header_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows, parts.positive)
     if parts.min_count is not None:
         facts["provenance"]["min_count"] = parts.min_count
     if parts.labels is not None:
@@ -431,10 +425,10 @@ def _with_seed(options: dict[str, Any], selector: CodedSelector) -> dict[str, An
 
 def _encoder_is_default(model: SelectiveNB) -> bool:
     """Whether ``fit`` would take this encoder without being given one."""
-    asked = encoder_asked_for(model.encoder, model.selector)
+    asked = chosen_encoder(model.encoder, model.selector)
     if not (isinstance(asked, str) and isinstance(model.encoder_, TableEncoder)):
         return False
-    encoder = new_encoder_of(model)
+    encoder = new_encoder(options_of(model))
     encoder.rules_ = getattr(model.encoder_, "rules_", None)
     return _encoder_to_json(model.encoder_) == _encoder_to_json(encoder)
 
@@ -451,7 +445,7 @@ def _unfitted(parameters: dict[str, Any], choices: _Choices) -> SelectiveNB:
     given = choices.selector if choices.selector_by_name else selector
     model = SelectiveNB(given, **_known(SelectiveNB, options))
     _rules(model.levels)
-    read_by(check_options, model)
+    read_by(check_options, options_of(model))
     return model
 
 
@@ -516,6 +510,10 @@ def _labels_from_json(written: _Labels) -> np.ndarray:
     return labels
 
 
+_OF_MODEL = ("positive", "without_number_pairs")
+"""Options of an encoder that its model passes to it."""
+
+
 def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
     """Options of an encoder; its levels are kept with the features.
 
@@ -524,6 +522,8 @@ def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]
     if isinstance(encoder, TableEncoder):
         options = _with_rules(options_of(encoder), encoder)
         kinds = options.pop("kinds")
+        for name in _OF_MODEL:
+            del options[name]
         if options["n_quantiles"] == QUANTILES:
             del options["n_quantiles"]
         written = None if kinds is None else {str(name): str(kind) for name, kind in kinds.items()}

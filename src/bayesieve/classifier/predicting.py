@@ -16,11 +16,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.classifier.fit_steps import MEMORY, offset_of
+from bayesieve.classifier.fit_steps import offset_of
+from bayesieve.classifier.plan import MEMORY
 from bayesieve.counts import CodedTable
 from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import TableEncoder
-from bayesieve.discretize.recoding import drawn_from_scan
+from bayesieve.discretize.refitting import drawn_from_scan
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.direction import POINTS, REASONS, warn_of_direction
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row

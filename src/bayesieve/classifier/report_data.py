@@ -14,7 +14,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from scipy.special import softmax
 
-from bayesieve.classifier import describing
+from bayesieve.classifier import summary
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.classifier.persistence import facts_of
 from bayesieve.counts import SymmetricalUncertainty, log_probabilities
@@ -86,7 +86,7 @@ def report_data(
     return replace(
         data,
         title=title or data.title,
-        headline=describing.describe(model),
+        headline=summary.describe(model),
         search=_search(model),
         settings=_settings(model),
         edits=model.edits_,
@@ -343,7 +343,7 @@ def of_features(
             level_score=levels[k].level_score,
             n_levels=levels[k].n_levels,
             importance=float(importances[k]),
-            note=describing.feature_note(model, k),
+            note=summary.feature_note(model, k),
             **(_cells(model, k, min_count) if card.features[k].is_used else {"cells": ()}),
             monotone=side * card.features[k].sign,
             columns=tuple(card.features[k].columns),
@@ -445,7 +445,7 @@ def _grid(level: PairLevels, words: Wording) -> plain.CellGrid:
 
 
 def _search(model: SelectiveNB) -> plain.SearchSummary:
-    trace, name, description = model.trace_, describing.selector_name(model), describing.selector_sentence(model)
+    trace, name, description = model.trace_, summary.selector_name(model), summary.selector_sentence(model)
     if model.selector_.chooses_on_path:
         search = summarise_trace(trace, model.selector_.support_, name=name, description=description)
         candidates = getattr(model.selector_, "_candidates", None)  # of clusters that were searched in this process
@@ -542,9 +542,9 @@ def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
     told = [f"{name}={shorten(value, 200)}" for name, value in changed.items()]
     rest = [f"{name}={usual[name]!r}" for name in options if name not in changed]
     return (
-        ("Selector", describing.selector_name(model)),
-        ("Smoothing", describing.smoothing_in_words(model)),
-        ("Calibration", describing.weights_in_words(model)),
+        ("Selector", summary.selector_name(model)),
+        ("Smoothing", summary.smoothing_in_words(model)),
+        ("Calibration", summary.weights_in_words(model)),
         *_encoder_settings(model.encoder_),
         ("Options set", ", ".join(told) or "none"),
         ("Options at their defaults", ", ".join(rest)),

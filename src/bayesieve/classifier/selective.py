@@ -12,21 +12,21 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import fit_steps as steps
-from bayesieve.classifier.describing import look_over, order_cautions, table_cautions
+from bayesieve.classifier.cautions import fit_cautions, model_cautions
+from bayesieve.classifier.plan import FitPlan, new_encoder
 from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
-from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence
-from bayesieve.parts import with_shared_docs
+from bayesieve.parts import options_of, with_shared_docs
 from bayesieve.scorecard.record import scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
-from bayesieve.table.frames import copy_features, is_scan, library_of, require_table
-from bayesieve.table.target import as_sample_weight, class_position, require_classes, require_target, side_of
+from bayesieve.table.frames import copy_features, is_scan, require_table
+from bayesieve.table.target import class_position, require_classes, require_target, side_of
 from bayesieve.words import did_you_mean, named
 
 if TYPE_CHECKING:
@@ -228,30 +228,28 @@ class SelectiveNB(Predicting):
             are copies of the target or of each other, identifiers or dates, or the order of the rows is informative;
             see ``cautions_``.
         """
-        selector, encoder = self._new_selector(), self.new_encoder()
+        plan = FitPlan.of(self)  # every option is checked and resolved here, once
         require_target(self, y)
         require_table(self, X)
         if offset is not None and is_scan(X, y):
             raise ValueError("offset= is for rows in memory; read the scan into a frame first.")
-        rows = steps.read_rows(
-            *(X, y, sample_weight, groups),
-            as_columns=isinstance(encoder, TableEncoder),
-            normalize=self.normalize,
-            positive=self.positive,
-        )
-        engine = steps.open_engine(rows, self.engine, self.memory_limit)
-        options = steps.coding_options_of(self, encoder, selector, engine)
-        with compiling_elsewhere(selector.kernel_families), stage("Coding columns", self.verbose):
-            coded = encoder.fit_transform_coded(rows.table, rows.target, rows.weights, **options)
-        given = weights_caution(as_sample_weight(rows.weights, coded.n_rows))
-        unused = steps.executor_cautions(self.engine, rows, encoder)
-        seen, groups = [given, *unused, *table_cautions(rows.table, coded, encoder)], rows.groups
-        encoder._library = library_of(X)
-        del rows, X  # the columns of the table may be copies
-        coded, moved = steps.with_offset(self, with_benefit(coded, benefit, selector), offset)
-        more = {"seen": seen, "groups": groups, "moved": moved}
-        self._learn(coded, encoder, selector, target_name=steps.name_of(y), **more)
-        self.cautions_ += tuple(order_cautions(coded, self.scorecard_, getattr(encoder, "marks_", {})))
+
+        # Rows: typed columns with their classes and weights, in memory or in files.
+        rows = steps.read_rows(X, y, sample_weight, groups, plan)
+        engine = steps.open_engine(rows, plan)
+
+        # Levels: each column is cut where a cut shortens the description of the labels (Boulle 2006). Pairs of columns
+        # that are more informative together become further features.
+        with compiling_elsewhere(plan.selector.kernel_families), stage("Coding columns", plan.verbose):
+            coding = plan.coding_options(engine)
+            coded = plan.encoder.fit_transform_coded(rows.table, rows.target, rows.weights, coding)
+        coded = with_benefit(coded, benefit, plan.selector)
+        coded, shift = steps.with_offset(coded, offset, plan)
+
+        self._fit_codes(coded, plan, rows.target_name, rows.groups, shift)
+
+        # Cautions: one look at the rows and the model, after the fit.
+        self.cautions_ = fit_cautions(rows, coded, plan, self.scorecard_, self.trace_)
         issue(self.cautions_)
         return self
 
@@ -264,64 +262,60 @@ class SelectiveNB(Predicting):
             What ``encoder.fit_transform_coded(X, y)`` returned; it is left as it is.
         encoder : TableEncoder or IndicatorEncoder, which the model keeps (not a copy) to code rows to be predicted.
         """
-        selector = self._new_selector()
-        if self.normalize and coded.weights is not None:
+        plan = FitPlan.of(self, encoder)
+        if plan.normalize and coded.weights is not None:
             raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
-        self._learn(coded, encoder, selector, seen=[weights_caution(coded.weights)])
+        self._fit_codes(coded, plan)
+        self.cautions_ = model_cautions(self.scorecard_, self.trace_, encoder, [weights_caution(coded.weights)])
         return self
 
     def new_encoder(self) -> Any:
         """The encoder, not fitted yet, that ``fit`` would code rows with."""
-        return steps.new_encoder_of(self)
+        return new_encoder(options_of(self))
 
     @property
     def takes_groups(self) -> bool:
         """Whether ``groups`` make a difference to ``fit``."""
         return make_selector(self.selector).takes_groups
 
-    def _new_selector(self) -> CodedSelector:
-        steps.check_options(self)
-        selector = steps.new_selector_of(self)
-        selector.check_options()
-        return selector
-
-    def _learn(
-        self,
-        coded: CodedTable,
-        encoder: Any,
-        selector: CodedSelector,
-        *,
-        target_name: str | None = None,
-        seen: Sequence[Caution | None],
-        groups: Any = None,
-        moved: Any = 0.0,
+    def _fit_codes(
+        self, coded: CodedTable, plan: FitPlan, target_name: str | None = None, groups: Any = None, shift: Any = 0.0
     ) -> None:
-        """The end of ``fit``, from the codes on."""
+        """Search, fit the contributions and build the scorecard from coded rows.
+
+        ``shift`` was added to an offset of the rows, (n_classes,).
+        """
         require_classes(self, coded.classes)
         steps.check_texts(coded, target_name)
-        positive = None if self.positive is None else class_position(coded.classes, self.positive, "positive")
-        signs = steps.signs_of(self, encoder, coded.n_classes, side_of(coded.classes, positive))
-        coded = coded if selector._rows_in_order else coded.by_class
+        positive = None if plan.positive is None else class_position(coded.classes, plan.positive, "positive")
+        signs = steps.signs_of(plan, coded.n_classes, side_of(coded.classes, positive))
+        selector, encoder = plan.selector, plan.encoder
+        coded = coded if selector._rows_in_order else coded.by_class  # counts and searches read runs of a class fastest
+
+        # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6).
         clock = Clock(getattr(selector, "max_seconds", None))
-        with stage("Searching", self.verbose):
-            selector.fit_coded(coded, **steps.groups_for(selector, groups))
-        with clock.ended_by_interrupt(), stage("Fitting the evidence", self.verbose):
-            learnt, levels = steps.rows_to_learn(selector, coded, encoder.levels_)
-            options = steps.fit_options(self, encoder, levels, signs)
-            weights = steps.weights_of_search(selector, levels, signs, options.included)
-            evidence = fit_evidence(learnt, levels, weights, self.smoothing, options, clock)
-            evidence = replace(evidence, intercept=evidence.intercept + moved)
+        with stage("Searching", plan.verbose):
+            selector.fit_coded(coded, **plan.search_options(groups))
+
+        # Contributions: counted first, then fitted jointly.
+        with clock.ended_by_interrupt(), stage("Fitting the evidence", plan.verbose):
+            learnt, levels = steps.levels_to_learn(selector, coded, encoder.levels_)
+            options = steps.fit_options(plan, levels, signs)
+            weights = steps.search_weights(selector, levels, signs, options.included)
+            evidence = fit_evidence(learnt, levels, weights, plan.smoothing, options, clock)
+            evidence = replace(evidence, intercept=evidence.intercept + shift)
+
+        # Scorecard: the only place where the model is written.
         encoder = steps.with_levels(encoder, evidence.levels)
-        facts = steps.facts_of(encoder, evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows, positive)
-        card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **facts)
+        facts = (evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows, positive)
+        header = steps.header_of(encoder, *facts)
+        card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **header)
         copy_features(self, encoder)
         for name in ("benefit_rule_", "id_columns_"):
             self.__dict__.pop(name, None)
-        self.selector_, self.encoder_, self.trace_, self.scorecard_ = selector, encoder, selector.trace_, card
-        self.trace_.library = card.library
+        self.selector_, self.encoder_, self.scorecard_ = selector, encoder, card
+        self.trace_ = selector.trace_ = replace(selector.trace_, library=card.library)
         self.classes_, self.target_name_ = card.classes, target_name
-        of_table = [caution for caution in seen if caution is not None]
-        self.cautions_ = look_over(card, selector.trace_, getattr(encoder, "marks_", {}), of_table)
 
     def edit(self) -> ModelEditor:
         """Edit the fitted model by hand: levels, contributions, texts; see `ModelEditor`. Its ``done`` gives a new
@@ -445,7 +439,7 @@ class SelectiveNB(Predicting):
         """Features, most important first: feature, kind, weight, level_score, importance, n_levels[, monotone,
         monotone_class (whose evidence the sign is about)].
         """
-        from bayesieve.classifier.describing import summarise
+        from bayesieve.classifier.summary import summarise
 
         check_is_fitted(self, "scorecard_")
         return summarise(self)
@@ -472,7 +466,7 @@ class SelectiveNB(Predicting):
 
     def describe(self) -> str:
         """The model in one paragraph."""
-        from bayesieve.classifier.describing import describe
+        from bayesieve.classifier.summary import describe
 
         check_is_fitted(self, "scorecard_")
         return describe(self)

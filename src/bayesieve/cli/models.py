@@ -338,7 +338,7 @@ def _value(value: str | None) -> str:
 
 def info(given: Any) -> None:
     """Show what a model is."""
-    from bayesieve.classifier.describing import smoothing_in_words, weights_in_words
+    from bayesieve.classifier.summary import smoothing_in_words, weights_in_words
 
     screen = Screen()
     model, version = files.read_model(given.model, screen), files.written_by(given.model)

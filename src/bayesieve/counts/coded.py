@@ -37,7 +37,7 @@ class CodedTable(ShortRepr):
         How features are stored as thresholds on ordered codes; None: each feature has its codes.
     unseen : int array, shape (n_features,), or None
         Rows without a level, of each feature, if an encoder counted them.
-    recoder : bayesieve.discretize.recoding.TableRecoder or None
+    recoder : bayesieve.discretize.refitting.LevelRefitter or None
         Learns the levels again from some of the rows, if the raw values are at hand.
     engine : Engine
         Where the rows live, in memory unless given, and in which blocks they are read.

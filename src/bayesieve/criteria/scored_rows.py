@@ -13,7 +13,7 @@ from bayesieve.counts.coded import Families
 from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
 from bayesieve.counts.row_content import keys_of
 from bayesieve.criteria.row_ratios import IMPOSSIBLE, ClassBlock
-from bayesieve.discretize.recoding import TableRecoder
+from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine import Engine
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.target import Rows
@@ -60,7 +60,7 @@ class ScoredRows:
 
     @classmethod
     def leave_one_out_of_folds(
-        cls, coded: CodedTable, recoder: TableRecoder, n_folds: int, smoothing: Smoothing
+        cls, coded: CodedTable, recoder: LevelRefitter, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
         """Score each row without itself, by levels that are learnt from the rows of all other folds."""
         if coded.weights is not None and not np.all(coded.weights):
@@ -88,7 +88,7 @@ class ScoredRows:
         counts: ContingencyCounts,
         splits: Sequence[tuple[np.ndarray, np.ndarray]],
         smoothing: Smoothing,
-        recoder: TableRecoder | None = None,
+        recoder: LevelRefitter | None = None,
     ) -> ScoredRows:
         """The test rows of every split, each scored by the tables of the split's training rows.
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bayesieve.discretize.criterion import PRIORS, Groups, Intervals, Prior, interval_costs, pays
-from bayesieve.discretize.fitted_columns import code_columns, fit_columns
+from bayesieve.discretize.level_fitting import code_columns, fit_columns
 from bayesieve.discretize.value_counts import ClassOrder, ValueBlocks, ValueCounts
 from bayesieve.parts import Allowed, check_allowed, with_shared_docs
 from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_target
@@ -70,8 +70,6 @@ class TableCoder(LevelsCoder):
     unseen_counts_: np.ndarray
     classes_: np.ndarray
     rules_: Any  # the `TableRules` of the last fit
-    _numbers_apart: Any = None  # of a model that has surfaces of numbers
-    _positive: Any = None  # the class of a model that signs in ``levels`` are about; None: the second of two
     _library = "polars"
 
     def to_frame(self) -> Any:

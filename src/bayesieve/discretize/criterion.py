@@ -75,13 +75,13 @@ def price_of_cuts(n_columns: int, n_rows: float) -> float:
     return max(0.0, 2.0 * math.log(min(n_columns, n_rows) / (_FREE_CUTS * math.sqrt(n_rows))))
 
 
-def doubtful(gains: np.ndarray, n_rows: float, n_constant: int = 0) -> np.ndarray:
-    """Positions of columns, ascending, that may well be cut by chance, from the nats that the parts of each save.
+def columns_cut_by_chance(gains: np.ndarray, n_rows: float, n_constant: int = 0) -> np.ndarray:
+    """Return ascending positions of columns that may well be cut by chance, from the nats that the parts of each save.
 
     Costs are code lengths, and chance cuts an uninformative column with a probability of about 1 / sqrt(N): of K it
     makes K exp(-t) / sqrt(N) save t nats or more. A list of the k best columns that save t nats or more so has a share
     of exp(-t) K / (k sqrt(N)) by chance (Benjamini and Hochberg 1995), where K leaves out columns of one value. Unless
-    that share of some list is `_BY_CHANCE` at most, all columns are doubtful; else those after the longest list with
+    that share of some list is `_BY_CHANCE` at most, all columns may be; else those after the longest list with
     `_FALSE_SHARE`.
     """
     order = np.argsort(-gains, kind="stable")

@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.counts.coded import Families
+from bayesieve.discretize.coding_options import DEFAULT_CODING, CodingOptions
 from bayesieve.discretize.column_coder import TableCoder, read_classes
 from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
 from bayesieve.discretize.value_counts import ClassOrder
-from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
+from bayesieve.engine import map_in_threads
 from bayesieve.parts import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name
@@ -118,14 +119,14 @@ class IndicatorEncoder(TableCoder):
         return indicator_values(self._fit(X, y, sample_weight))
 
     def fit_transform_coded(
-        self, X: Any, y: Any, sample_weight: Any = None, *, engine: Engine = IN_MEMORY
+        self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
     ) -> CodedTable:
         """Fit, and return the level codes of the same rows as a `CodedTable` with classes, weights and levels.
 
-        ``engine`` is where the codes live, such as `bayesieve.engine.Mapped` for files.
+        Of the options of the coding only the storage matters.
         """
         require_target(self, y)
-        return self._fit(X, y, sample_weight).on(engine)
+        return self._fit(X, y, sample_weight).on(coding.engine)
 
     def transform(self, X: Any) -> np.ndarray:
         """The indicators.

@@ -28,10 +28,10 @@ from bayesieve.table.levels import TableLevels
 from bayesieve.words import did_you_mean
 
 if TYPE_CHECKING:
-    from bayesieve.discretize.fitted_columns import FittedColumns
+    from bayesieve.discretize.level_fitting import FittedColumns
 
-Finer = Callable[[list[int], list[ColumnCoder], bool], "tuple[FittedColumns, Any]"]
-"""Levels and, if asked for, codes of all rows, of the columns at some positions by other coders."""
+FitLevels = Callable[..., "tuple[FittedColumns, Any]"]
+"""Function of coders, positions of columns and ``coded``: levels of these columns and, if coded, codes of all rows."""
 
 MOST_PAIRS = 60
 """Pairs that ``pairs="auto"`` keeps at most."""
@@ -215,7 +215,7 @@ class PairFinder:
         pairs: Any,
         fitted: FittedColumns,
         codes: np.ndarray,
-        finer: Finer,
+        fit_levels: FitLevels,
         engine: Engine = IN_MEMORY,
         single: Collection[str] = (),
         numbers_apart: bool = False,
@@ -226,7 +226,7 @@ class PairFinder:
         ----------
         pairs : as `TableEncoder` takes it; pairs that are named come in the order of their names.
         fitted, codes : levels, and codes (n_columns, n_rows), of the columns.
-        finer : fits and codes columns, given their positions, by other coders.
+        fit_levels : fits and codes columns by other coders.
         engine : where the codes live.
         single : columns that are in no pair unless named.
         numbers_apart : whether two columns of numbers are in none unless named.
@@ -237,12 +237,12 @@ class PairFinder:
             columns = sorted([i for i in best_first if fitted.levels.names[i] not in single][:MOST_COLUMNS])
         else:
             columns = sorted({i for pair in named for i in pair})
-        parts = self._parts(fitted.levels, codes, columns, finer)
+        parts = self._parts(fitted.levels, codes, columns, fit_levels)
         if named is None:
             most = MOST_PAIRS if isinstance(pairs, str) else int(pairs)
             groups = ((i, fitted.levels[i].groups) for i in parts if self.kinds[i] == "categorical")
             many = [i for i, values in groups if values is not None and sum(map(len, values)) >= LEAST_VALUES]
-            saved = {i: cache(partial(self._saved_by_values, i, finer)) for i in many}
+            saved = {i: cache(partial(self._saved_by_values, i, fit_levels)) for i in many}
             chosen = self._best(parts, most, engine, numbers_apart, saved)
         else:
             counted = self._counted(parts, named, engine, _MOST_ASKED_CELLS)
@@ -259,12 +259,14 @@ class PairFinder:
         dtype = max(codes.dtype, *(pair.code_dtype for pair, *_ in coded))
         return with_pairs(codes, coded, engine.array((len(codes) + len(coded), codes.shape[1]), dtype), engine)
 
-    def _parts(self, levels: TableLevels, codes: np.ndarray, columns: Sequence[int], finer: Finer) -> dict[int, _Part]:
+    def _parts(
+        self, levels: TableLevels, codes: np.ndarray, columns: Sequence[int], fit_levels: FitLevels
+    ) -> dict[int, _Part]:
         """The columns as they take part, by position."""
         parts = {i: _Part(levels, i, codes[i]) for i in columns if levels.n_levels[i] > 1}
         single = [i for i in columns if levels.n_levels[i] == 1]
         if single:
-            others, their_codes = finer(single, [_FINER[self.kinds[i]] for i in single], True)
+            others, their_codes = fit_levels([_FINER[self.kinds[i]] for i in single], single)
             parts |= {i: _Part(others.levels, k, their_codes[k]) for k, i in enumerate(single)}
         return dict(sorted(parts.items()))
 
@@ -323,9 +325,9 @@ class PairFinder:
         gain = groups.null_cost - groups.cost - sum(fits) - price
         return gain - fit_of_sum(cells) if gain > 0.0 else gain, fits, groups
 
-    def _saved_by_values(self, i: int, finer: Finer) -> float:
+    def _saved_by_values(self, i: int, fit_levels: FitLevels) -> float:
         """Nats of the labels that the single values of a column save."""
-        by_value, _ = finer([i], [ValueCoder()], False)
+        by_value, _ = fit_levels([ValueCoder()], [i], coded=False)
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_Part], most: int, number: np.ndarray) -> np.ndarray:

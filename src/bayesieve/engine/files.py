@@ -52,11 +52,12 @@ class Mapped(Engine):
     --------
     >>> import tempfile
     >>> from bayesieve import TableEncoder, WrapperSelector
+    >>> from bayesieve.discretize.coding_options import CodingOptions
     >>> from bayesieve.engine import Mapped
     >>> from sklearn.datasets import load_breast_cancer
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     X, y = load_breast_cancer(return_X_y=True)
-    ...     coded = TableEncoder().fit_transform_coded(X, y, engine=Mapped(folder))
+    ...     coded = TableEncoder().fit_transform_coded(X, y, coding=CodingOptions(Mapped(folder)))
     ...     selected = WrapperSelector("log_loss").fit_coded(coded).support_.sum()
     >>> int(selected)
     7

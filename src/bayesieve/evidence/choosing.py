@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import inv
 from scipy.special import softmax
 
-from bayesieve.discretize.recoding import merged_cells
+from bayesieve.discretize.refitting import merged_cells
 from bayesieve.engine.base import map_in_threads, one_blas_thread
 from bayesieve.evidence.inclusion import log_bayes_factors
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over

@@ -13,7 +13,7 @@ from scipy.special import entr
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import Shrinkage, class_log_prior, log_probabilities_of_tables
-from bayesieve.discretize.recoding import coarser_codes
+from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.evidence.choosing import CURVATURE_ROWS, Surface, SurfacePart, find_surfaces, worth_keeping

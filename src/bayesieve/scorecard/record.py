@@ -15,7 +15,7 @@ import numpy as np
 from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
 from bayesieve.discretize.criterion import summed
-from bayesieve.discretize.recoding import coarser_codes
+from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.evidence.fitting import Evidence, class_variances, counting_variances
 from bayesieve.evidence.neutral import mean_line
 from bayesieve.parts import is_number

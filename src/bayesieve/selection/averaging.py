@@ -57,7 +57,6 @@ class SubsetSearchSelector(CodedSelector):
 
     chooses_on_path = False  # weights are read from all models together
     kernel_families = ("search",)
-    _thorough = False  # more starts than the paper's, for predictions rather than for the search itself
     _allowed = SHARED_OPTIONS | {
         "n_starts": Allowed.count(None),
         "max_iter": Allowed.count(),
@@ -77,17 +76,18 @@ class SubsetSearchSelector(CodedSelector):
     n_jobs: int | None = -1
     verbose: int = 0
 
-    def _search(self, coded: CodedTable) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, thorough: bool = False) -> np.ndarray:
+        """Return the weights; ``thorough``: with more starts than the paper's, for better predictions."""
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):
-            problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.doubtful))
+            problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
             if self._enumerates(problem):
                 trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
             else:
                 seed = seed_of(self.random_state)
                 options = (self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
-                search = MultiStart(*options, thorough=self._thorough)
+                search = MultiStart(*options, thorough=thorough)
                 trace = search.run(problem, progress)
         self._warn_if_interrupted(trace, self.max_seconds)
         self.trace_ = trace

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, ScoredRows, make_criterion
-from bayesieve.discretize.recoding import TableRecoder
+from bayesieve.discretize.refitting import LevelRefitter
 
 RowSplits = list[tuple[np.ndarray, np.ndarray]]
 NAMES = ("train", "holdout", "loo")
@@ -86,7 +86,7 @@ def evaluation_rows(
 
 def recoder_for(
     coded: CodedTable, recode: bool | Literal["auto"], n_times: int
-) -> tuple[TableRecoder | None, bool | None]:
+) -> tuple[LevelRefitter | None, bool | None]:
     """The recoder that learns the levels again this many times, and whether it does; None if there is no need.
 
     ValueError if it is asked for, and the raw values are not at hand.
@@ -143,7 +143,7 @@ def hold_out(
     validation_size: float,
     seed: int,
     remedy: str = "use evaluation='loo' or 'train'",
-    recoder: TableRecoder | None = None,
+    recoder: LevelRefitter | None = None,
 ) -> tuple[CodedTable, CodedTable]:
     """Rows to fit and rows to validate, with the shares of the classes; a class of one row is fitted.
 

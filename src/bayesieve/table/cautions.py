@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bayesieve.table.values import HIGHEST_SPECIAL
+from bayesieve.words import agreeing
 
 if TYPE_CHECKING:
     from bayesieve.table.columns import Table
@@ -86,6 +87,11 @@ def _callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
         level, frame = level + 1, frame.f_back
     return level
+
+
+def about_columns(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
+    """A caution about columns, if there are any; the sentence as `agreeing` takes it."""
+    return [Caution(kind, tuple(columns), agreeing(columns, sentence))] if columns else []
 
 
 def weights_caution(weights: np.ndarray | None) -> Caution | None:

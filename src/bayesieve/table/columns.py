@@ -502,17 +502,21 @@ class Table:
     named : bool
         Whether the names came with the data.
     n_rows, n_columns : int
+    library : str
+        Dataframe library of the caller, in which results come: "pandas", "pyarrow", or "polars" for all other data.
     """
 
     names: tuple[str, ...]
     named: bool
     n_rows: int
+    library: str = "polars"
 
-    def __init__(self, columns: Sequence[Column], n_rows: int, named: bool) -> None:
+    def __init__(self, columns: Sequence[Column], n_rows: int, named: bool, library: str = "polars") -> None:
         self._columns = tuple(columns)
         self.names = tuple(column.name for column in self._columns)
         self.named = named
         self.n_rows = n_rows
+        self.library = library
 
     @property
     def n_columns(self) -> int:
@@ -551,7 +555,7 @@ class Table:
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         """Return the columns under other names, or those that ``kinds`` names as other kinds."""
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
-        return Table(columns, self.n_rows, self.named)
+        return Table(columns, self.n_rows, self.named, self.library)
 
     def select(self, positions: Sequence[int]) -> Table:
         """The columns at these positions only."""

@@ -124,15 +124,14 @@ def _read(X: Any) -> Table:
             f"Expected a 2-dimensional container but got {type(X)} instead. Pass a DataFrame containing a single row "
             "(i.e. single sample) or a single column (i.e. single feature) instead. Reshape your data."
         )
-    X = whole_frame(X)
-    library = reader_of(X)
-    names, columns = library.columns(X)
+    library, X = library_of(X), whole_frame(X)
+    names, columns = reader_of(X).columns(X)
     width = len(columns) if isinstance(columns, list) else int(columns.shape[1])
     labels = [f"x{i}" for i in range(width)] if names is None else names
     if not isinstance(columns, list):
         return MatrixTable(columns, labels, names is not None)
     read = [Column(name, column) for name, column in zip(labels, columns, strict=True)]
-    return Table(read, len(columns[0]) if columns else 0, names is not None)
+    return Table(read, len(columns[0]) if columns else 0, names is not None, library)
 
 
 def _rows_without_columns(X: Any) -> int:
@@ -228,16 +227,16 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None)
     refuse_fork()
     require_table(estimator, X)
     table = as_table(X, kinds=kinds)
-    remember_features(estimator, table, X)
+    remember_features(estimator, table)
     return table
 
 
-def remember_features(estimator: Any, table: Table, X: Any) -> None:
+def remember_features(estimator: Any, table: Table) -> None:
     """Set ``n_features_in_`` and, if the data came with names, ``feature_names_in_``, and keep the library of the
-    caller's rows ``X``, which results come in.
+    caller's rows, which results come in.
     """
     names = np.asarray(table.names, dtype=object) if table.named else None
-    _remember(estimator, table.n_columns, names, library_of(X))
+    _remember(estimator, table.n_columns, names, table.library)
 
 
 def copy_features(estimator: Any, fitted: Any) -> None:

@@ -476,17 +476,11 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         The features that are not in ``cuts`` and ``counts``.
     pairs : sequence of PairLevels
         Pairs of these features, which come after them.
-
-    Attributes
-    ----------
     n_constant : int
-        How many of the columns that levels were just learnt from have one value only, as far as the prior tells.
-    doubtful : int array
-        Positions of columns that levels were just learnt from, which may well be cut by chance among that many columns.
+        Number of columns with a single value in the rows that the levels were fitted to, as far as the prior shows.
+    by_chance : sequence of int
+        Positions of columns that may well be cut by chance among as many columns in these rows.
     """
-
-    n_constant = 0
-    doubtful = np.zeros(0, dtype=np.int64)
 
     def __init__(
         self,
@@ -499,7 +493,10 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         counts: np.ndarray | None,
         made: Mapping[int, FeatureLevels],
         pairs: Sequence[PairLevels] = (),
+        n_constant: int = 0,
+        by_chance: Sequence[int] | np.ndarray = (),
     ) -> None:
+        self.n_constant, self.by_chance = n_constant, np.asarray(by_chance, dtype=np.int64)
         self.names = tuple(names)
         self.types = types
         self.n_levels = n_levels
@@ -574,14 +571,20 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         """Return the features that are columns, without the pairs."""
         return self.with_pairs(())
 
+    def with_chance(self, by_chance: np.ndarray) -> TableLevels:
+        """Return the same levels, with the positions of columns that may well be cut by chance."""
+        return self._rebuilt(self._pairs, by_chance)
+
     def with_pairs(self, pairs: Sequence[PairLevels]) -> TableLevels:
         """Return the columns with these pairs."""
+        return self._rebuilt(pairs, self.by_chance)
+
+    def _rebuilt(self, pairs: Sequence[PairLevels], by_chance: np.ndarray) -> TableLevels:
         n = self.n_columns
         made = {i: level for i, level in self._made.items() if i < n and not self._in_arrays[i]}
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
-        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs)
+        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, self.n_constant, by_chance)
         levels._made = {i: level for i, level in self._made.items() if i < n} | levels._made
-        levels.n_constant, levels.doubtful = self.n_constant, self.doubtful
         return levels
 
     def code_pairs(

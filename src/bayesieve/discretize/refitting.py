@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.counts.row_content import Content, RowSamples, fingerprints
-from bayesieve.discretize.fitted_columns import FittedColumns, code_columns, fit_columns
+from bayesieve.discretize.level_fitting import FittedColumns, code_columns, fit_columns
 from bayesieve.discretize.pairs import PairFinder
 from bayesieve.discretize.scan_passes import RowScatter
 from bayesieve.discretize.value_counts import ClassOrder
@@ -28,39 +28,47 @@ if TYPE_CHECKING:
     from bayesieve.discretize.modl import MODLGrouper
 
 
-class RowPrints:
-    """`fingerprints` of all rows of a table, in the order of ``rows``, found once, when asked for, and samples by them.
+class RowHashes:
+    """Hashes of all rows of a table by their raw values, computed once, when asked for, and samples drawn by them.
 
-    known : if they are known already; engine : where those of a scanned table are kept.
+    Parameters
+    ----------
+    table : columns.
+    rows : classes and weights, in the order of the hashes.
+    n_jobs : threads.
+    known : (n_rows,) hashes that were computed already; None if not.
+    engine : storage of the hashes of a scan.
     """
 
-    def __init__(self, table: Table, rows: Rows, n_jobs: int | None, engine: Engine = IN_MEMORY) -> None:
-        self.table, self.rows, self.n_jobs, self.engine = table, rows, n_jobs, engine
-        self.known: np.ndarray | None = None
+    def __init__(
+        self,
+        table: Table,
+        rows: Rows,
+        n_jobs: int | None,
+        known: np.ndarray | None = None,
+        engine: Engine = IN_MEMORY,
+    ) -> None:
+        self._table, self._rows, self._n_jobs, self._engine, self._hashes = table, rows, n_jobs, engine, known
         self.samples = RowSamples(self, rows)
 
     def __call__(self) -> np.ndarray:
-        if self.known is None:
-            self.known = self._found()
-        return self.known
-
-    def _found(self) -> np.ndarray:
-        if not isinstance(self.table, ScannedTable):
-            return fingerprints(self.table, self.n_jobs)
-        prints = self.engine.array((self.table.n_rows,), np.uint64)
-        for rows, block in self.table.blocks():
-            RowScatter(self.rows.runs, rows).put(fingerprints(block, self.n_jobs), prints)
-            self.engine.visited(prints[rows].nbytes)
-        return prints
+        if self._hashes is None and isinstance(self._table, ScannedTable):
+            self._hashes = self._engine.array((self._table.n_rows,), np.uint64)
+            for rows, block in self._table.blocks():
+                RowScatter(self._rows.runs, rows).put(fingerprints(block, self._n_jobs), self._hashes)
+                self._engine.visited(self._hashes[rows].nbytes)
+        elif self._hashes is None:
+            self._hashes = fingerprints(self._table, self._n_jobs)
+        return self._hashes
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
-    """Ascending positions of up to ``most`` rows, drawn by what they contain, which is read if need be."""
-    return RowPrints(table, Rows(target.codes, target.classes, weights), -1).samples.drawn(most)
+    """Return ascending positions of up to ``most`` rows, drawn by their content, which is read if need be."""
+    return RowHashes(table, Rows(target.codes, target.classes, weights), -1).samples.drawn(most)
 
 
 @dataclass(frozen=True)
-class TableRecoder:
+class LevelRefitter:
     """Codes the rows of a table again, from their raw values, with levels learnt from some of them only.
 
     Parameters
@@ -72,7 +80,7 @@ class TableRecoder:
     n_jobs : threads.
     features : of each feature the position of its column, or those of a pair.
     names : of the features.
-    prints : of the rows of ``table``.
+    hashes : of the rows of ``table``.
     rows : the rows of ``table`` that count, in this order; None for all.
     """
 
@@ -84,7 +92,7 @@ class TableRecoder:
     n_jobs: int | None
     features: Sequence[tuple[int, ...]]
     names: Sequence[str]
-    prints: RowPrints
+    hashes: RowHashes
     rows: np.ndarray | None = None
 
     @classmethod
@@ -97,25 +105,25 @@ class TableRecoder:
         missing: str,
         known: Rows,
         n_jobs: int | None,
-        prints: RowPrints | None = None,
-    ) -> TableRecoder:
+        hashes: RowHashes | None = None,
+    ) -> LevelRefitter:
         """The recoder of all features of a table."""
         position = {name: i for i, name in enumerate(levels.names[: levels.n_columns])}  # the table may lack names
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
-        prints = RowPrints(table, known, n_jobs) if prints is None else prints
-        return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names, prints)
+        hashes = RowHashes(table, known, n_jobs) if hashes is None else hashes
+        return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names, hashes)
 
     @property
     def uses_classes(self) -> bool:
         """Whether the levels depend on the classes of the rows."""
         return any(coder.supervised for coder in self.coders) or any(len(columns) > 1 for columns in self.features)
 
-    def take(self, rows: np.ndarray) -> TableRecoder:
+    def take(self, rows: np.ndarray) -> LevelRefitter:
         """The same for some of the rows, in this order."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
-    def select(self, features: np.ndarray) -> TableRecoder:
+    def select(self, features: np.ndarray) -> LevelRefitter:
         """The same of these features only (ascending positions)."""
         chosen = [self.features[k] for k in features.tolist()]
         columns = sorted({i for feature in chosen for i in feature})
@@ -124,7 +132,7 @@ class TableRecoder:
         placed = [tuple(at[i] for i in feature) for feature in chosen]
         return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 
-    def with_columns(self, columns: Mapping[str, np.ndarray]) -> TableRecoder:
+    def with_columns(self, columns: Mapping[str, np.ndarray]) -> LevelRefitter:
         """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
         of_table = dict(columns)
         if self.rows is not None:
@@ -140,12 +148,12 @@ class TableRecoder:
 
     def fingerprints(self) -> np.ndarray:
         """`fingerprints` of the rows, by all columns of the table that was coded."""
-        return self.prints() if self.rows is None else self.prints()[self.rows]
+        return self.hashes() if self.rows is None else self.hashes()[self.rows]
 
     @property
     def samples(self) -> RowSamples | None:
         """Samples of the rows, which are kept with their fingerprints if all rows count."""
-        return self.prints.samples if self.rows is None else None
+        return self.hashes.samples if self.rows is None else None
 
     def content(self, classes: np.ndarray) -> Content:
         """The rows with these classes by their values in all columns that are not constant."""
@@ -210,18 +218,19 @@ class TableRecoder:
             known = replace(known, weights=None)
             order = ClassOrder.of(classes, present.size, None)
 
-        def fit(of: Table, by: Sequence[ColumnCoder]) -> tuple[FittedColumns, np.ndarray]:
-            return fit_columns(of, by, order, self.missing, self.n_jobs)
-
-        fitted, codes = fit(table, self.coders)
+        fitted, codes = fit_columns(table, self.coders, order, self.missing, self.n_jobs)
         pairs = [columns for columns in self.features if len(columns) > 1]
         if not pairs:
             return fitted.levels, codes
         counted = Rows(classes.astype(np.min_scalar_type(present.size)), present, known.weights)
-        samples = RowSamples(lambda: self.prints()[rows], counted)
+        samples = RowSamples(lambda: self.hashes()[rows], counted)
         finder = PairFinder(table.kinds(), self.grouper, order, counted, samples, self.n_jobs)
         named = [[table.names[i] for i in pair] for pair in pairs]
-        return finder.add(named, fitted, codes, lambda i, by, _: fit(table.select(i), by))
+
+        def fit(coders: Sequence[ColumnCoder], columns: Sequence[int], **_: Any) -> tuple[FittedColumns, np.ndarray]:
+            return fit_columns(table.select(columns), coders, order, self.missing, self.n_jobs)
+
+        return finder.add(named, fitted, codes, fit)
 
     def _coded(self, codes: np.ndarray, levels: TableLevels, rows: np.ndarray) -> CodedTable:
         n_columns = self.table.n_columns

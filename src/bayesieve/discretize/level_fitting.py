@@ -209,8 +209,8 @@ def _join(
         cuts=intervals.cut_points,
         counts=intervals.counts,
         made={i: grouped for i, (_, grouped) in zip(first, parts, strict=False) if grouped is not None},
+        n_constant=sum(_n_constant(*part) for part in parts),
     )
-    levels.n_constant = sum(_n_constant(*part) for part in parts)
     return FittedColumns(levels, intervals.costs, intervals.null_costs)
 
 

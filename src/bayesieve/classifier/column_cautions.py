@@ -1,0 +1,234 @@
+"""Cautions about the raw columns of a fit: copies, numbers written as text, identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import numpy as np
+
+from bayesieve.counts import CodedTable
+from bayesieve.discretize import TableEncoder
+from bayesieve.table import Table, as_table
+from bayesieve.table.cautions import Caution, about_columns
+from bayesieve.table.levels import TableLevels
+from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.text_forms import TextForm, form_of
+from bayesieve.table.values import canonical_text
+from bayesieve.words import listed, named, quoted_text
+
+_NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
+_MOST_OTHERS = 5  # values that a caution names
+_SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
+_OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
+_MOST_GROUPS = 3
+
+
+def column_cautions(table: Table, coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
+    """Return cautions about raw columns.
+
+    ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say.
+    """
+    kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
+    table = as_table(table, kinds=kinds)
+    every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
+    rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
+    if coded.rows.runs is not None and isinstance(table, ScannedTable):
+        table = table.by_class(coded.rows.runs)
+    columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).of_columns)
+    target = _copies_of_target(columns)
+    as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
+    texts = _numbers_as_text(columns.levels, as_categories)
+    return [
+        *target,
+        *texts,
+        *_identifiers(columns, encoder.marks_, {c.columns[0] for c in texts}),
+        *_copies(columns, {name for caution in target for name in caution.columns}),
+    ]
+
+
+class _Columns:
+    """Raw columns of the rows that count, with their codes."""
+
+    def __init__(self, table: Table, rows: np.ndarray, coded: CodedTable, levels: TableLevels) -> None:
+        self.rows, self.coded, self.levels = rows, coded, levels
+        self._table = table
+        self.sample, self.most = map(coded.drawn, _SAMPLES)
+
+    def counts(self, k: int) -> list[list[float]]:
+        """Rows (or weight) by level and class."""
+        return np.asarray(self.levels.class_counts(k)).tolist()
+
+    def partition(self, k: int, rows: np.ndarray) -> bytes:
+        """Which of the rows share a level."""
+        codes = self.codes(k, rows)
+        return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
+
+    def known(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Where a column is not missing, as far as its levels show, (rows.size,) bool."""
+        codes, missing = self.codes(k, rows), self.levels[k].missing_code
+        known = codes < self.levels.n_levels[k]
+        return known if missing is None else known & (codes != missing)
+
+    def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Codes of the levels, shape (rows.size,)."""
+        return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
+
+    def values(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
+        table = self._table.select([k])
+        column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
+        return column.numbers() if column.kind == "numeric" else column.categories().codes
+
+
+def _copies_of_target(columns: _Columns) -> list[Caution]:
+    """Columns with one value for each class where they are known, which is in most rows."""
+    coded, levels = columns.coded, columns.levels
+    assert coded.class_codes is not None
+    names = []
+    for k in np.flatnonzero((levels.n_levels - 1 <= coded.n_classes) & (levels.n_levels >= coded.n_classes)).tolist():
+        if sum(sum(n > 0 for n in level) > 1 for level in columns.counts(k)) > 1:
+            continue  # more levels of several classes than that of missing values
+        has_level = columns.known(k, columns.most)
+        known = columns.most[has_level]
+        if 2 * known.size < columns.most.size:
+            continue
+        classes = pattern(coded.class_codes[known])
+        if pattern(columns.codes(k, columns.most)[has_level]) == classes == pattern(columns.values(k, known)):
+            names.append(coded.names[k])
+    return about_columns(
+        "target",
+        names,
+        "[Column|Columns] {} [has|have] one value for each class of the target, as a copy of it has: leave [it|them] "
+        "out unless [it is|they are] known before the target is.",
+    )
+
+
+def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> list[Caution]:
+    """Columns that are read as text, although nearly all of their values are numbers or dates.
+
+    Parameters
+    ----------
+    as_categories : names of columns that the user asks to read as categories.
+    """
+    cautions = []
+    for level in levels.in_objects:
+        if level.groups is None or level.type not in ("text", "mixed") or level.name in as_categories:
+            continue
+        form = form_of([canonical_text(value) for group in level.groups for value in group if value is not None])
+        if form is not None:
+            cautions.append(Caution("numbers as text", (level.name,), _form_sentence(level.name, form)))
+    return cautions
+
+
+def _form_sentence(name: str, form: TextForm) -> str:
+    others, numeric = (
+        listed([*map(quoted_text, form.others)], _MOST_OTHERS),
+        f"TableEncoder(kinds={{{name!r}: 'numeric'}})",
+    )
+    if form.kind == "number" and not form.others:
+        return (
+            f"Column {name!r} is read as text, but its values are numbers, except marks of missing ones. Read it as "
+            f"numbers: --numeric {name} ({numeric})."
+        )
+    if form.kind == "number":
+        none = "is no number" if len(form.others) == 1 else "are no numbers"
+        them = "it" if len(form.others) == 1 else "them"
+        return (
+            f"Column {name!r} is read as text: {len(form.others):,} of its {form.n_texts:,} different values {none}, "
+            f"{others}. Give {them} a level, special: {form.others[:_MOST_OTHERS]} in levels= or --levels, which reads "
+            f"the rest as numbers; or correct {them}: --numeric {name} ({numeric}) names the line of what is left."
+        )
+    reasons = [f"{others} {'is' if len(form.others) == 1 else 'are'} no {form.kind.split()[-1]}"] if form.others else []
+    if form.kind == "formatted number":
+        return (
+            f"Column {name!r} is read as text: its numbers have thousands separators, decimal commas, or signs of "
+            f"percent or currency, such as {form.example!r}{', and ' + reasons[0] if reasons else ''}. Write them as "
+            "1234.5, or read the column as categorical."
+        )
+    if form.kind == "date" and form.is_ordered and not reasons:
+        return (
+            f"Column {name!r} is read as text, but it holds dates such as {form.example!r}. Convert it to dates before "
+            "the fit, or fit the file, where dates of this form are recognised."
+        )
+    if form.kind == "short date":
+        reasons.insert(0, "their years have two digits")
+    if not form.is_ordered:
+        reasons.insert(0, "the values do not prove one order of day and month")
+    return (
+        f"Column {name!r} is read as text: it holds dates such as {form.example!r}, but {' and '.join(reasons)}. Write "
+        "dates as 2024-12-31."
+    )
+
+
+def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection[str]) -> list[Caution]:
+    """Columns that name rows, nearly every one of which has a unique value. Numbers that tell nothing about the classes
+    do no harm and are not looked at.
+    """
+    names = [
+        name
+        for k, name in enumerate(columns.coded.names[: len(columns.levels)])
+        if marks.get(name) in ("counter", "identifier") and name not in others and _are_different(columns, k)
+    ]
+    return about_columns(
+        "identifier",
+        names,
+        "[Column|Columns] {} [looks like an identifier|look like identifiers]: nearly every row has a value of its "
+        "own, and new rows will have others. Leave [it|them] out.",
+    )
+
+
+def _are_different(columns: _Columns, k: int) -> bool:
+    """Whether nearly all categories of a column are different, or informative numbers."""
+    level = columns.levels[k]
+    if level.groups is None:
+        values = columns.values(k, columns.most) if level.n_levels > 1 else np.zeros(0)
+        return bool(np.unique(values).size > _NEARLY_ALL * np.count_nonzero(~np.isnan(values)))
+    n_values = sum(map(len, level.groups)) - (level.missing_code is not None)
+    n_known = columns.rows.size if len(level.groups) == 1 else np.count_nonzero(columns.known(k, columns.rows))
+    return bool(n_values >= _NEARLY_ALL * n_known)
+
+
+def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
+    """Columns that are copies of each other, also in other units or words, except those set ``apart``."""
+    names = columns.coded.names
+    groups = [[k for k in np.flatnonzero(columns.levels.n_levels > 1).tolist() if names[k] not in apart]]
+    if columns.coded.weights is None:  # sums of weights may differ in the last digit
+        groups = _split(groups, lambda k: repr(sorted(columns.counts(k))).encode())
+    for rows in (columns.sample, columns.most):
+        groups = _split(groups, lambda k, rows=rows: columns.partition(k, rows))  # type: ignore[misc]
+        groups = _split(groups, lambda k, rows=rows: pattern(columns.values(k, rows)))  # type: ignore[misc]
+    if columns.most.size < columns.rows.size:
+        groups = _split(groups, lambda k: columns.partition(k, columns.rows))
+    if not groups:
+        return []
+    copies = [tuple(names[k] for k in group) for group in groups]
+    examples = "; ".join(named(group) for group in copies[:_MOST_GROUPS])
+    more = f"; and {len(copies) - _MOST_GROUPS:,} more groups of columns" if len(copies) > _MOST_GROUPS else ""
+    sentence = (
+        f"Columns say the same in every row: {examples}{more}. Leave out all but one, or they share their weight."
+    )
+    return [Caution("copies", tuple(name for group in copies for name in group), sentence)]
+
+
+def _split(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
+    """The groups split by a key, without groups of one."""
+    parts = []
+    for group in groups:
+        of_key: dict[bytes, list[int]] = {}
+        for k in group:
+            of_key.setdefault(key(k), []).append(k)
+        parts += [part for part in of_key.values() if len(part) > 1]
+    return parts
+
+
+def pattern(values: np.ndarray) -> bytes:
+    """Bytes that are the same for columns that are copies of each other, also in another unit or under other names:
+    which rows have the same value, where these are whole numbers that come often, else their order, up or down.
+    """
+    distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    codes = codes.astype(np.int32)
+    if _OFTEN * first.size <= values.size and np.all(distinct == np.floor(distinct)):
+        rank = np.empty(first.size, dtype=np.int32)
+        rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
+        return rank[codes].tobytes()
+    return min(codes.tobytes(), (first.size - 1 - codes).astype(np.int32).tobytes())

@@ -1,0 +1,255 @@
+"""`FitPlan`: the options of `SelectiveNB`, checked and resolved once for each fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from bayesieve.counts import Smoothing, check_smoothing
+from bayesieve.discretize import TableEncoder
+from bayesieve.discretize.coding_options import CodingOptions
+from bayesieve.discretize.criterion import check_prior
+from bayesieve.discretize.pairs import check_pairs
+from bayesieve.engine import Engine
+from bayesieve.engine.executors import executor_of
+from bayesieve.engine.files import bytes_of
+from bayesieve.engine.progress import Clock
+from bayesieve.evidence.calibration import rows_to_keep
+from bayesieve.evidence.shapes import leaves_room
+from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sign, options_of
+from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
+from bayesieve.selection.base import SHARED_OPTIONS, make_encoder, seed_of
+from bayesieve.table.cautions import warn_caller
+
+if TYPE_CHECKING:
+    from bayesieve.classifier.selective import SelectiveNB
+
+MEMORY, DISK = "memory", "disk"
+_ALLOWED = SHARED_OPTIONS | {
+    "calibrate": Allowed.choice(True, False, "auto", "weights", "levels", "cells"),
+    "normalize": Allowed.choice(True, False),
+}
+
+FittedPart = Literal["weights", "levels", "cells"]
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """Checked and resolved options of one fit of `SelectiveNB`.
+
+    Attributes
+    ----------
+    selector : copy of the selector with the options of the model, not fitted yet.
+    encoder : likewise, the encoder; or, for rows that are coded already, the one that coded them.
+    fitted : what is fitted after the search; None for counted contributions and the weights of the search.
+    is_averaged : whether weights are averaged by compression, which the values "auto" of other options depend on.
+    executor : reads the rows of a scan; None reads them here.
+    on_disk : whether codes and the numbers of the search are kept in files even if the rows are in memory.
+    """
+
+    selector: CodedSelector
+    encoder: Any
+    fitted: FittedPart | None
+    is_averaged: bool
+    smoothing: Smoothing
+    calibrate: Any
+    monotone: Mapping[str, int]
+    positive: Any
+    normalize: bool
+    executor: Executor | None
+    on_disk: bool
+    memory_limit: int | str | None
+    max_seconds: float | None
+    n_jobs: int | None
+    verbose: int
+
+    @classmethod
+    def of(cls, model: SelectiveNB, encoder: Any = None) -> FitPlan:
+        """Check the options of a model and resolve them.
+
+        Parameters
+        ----------
+        encoder : fitted encoder of rows that are coded already; None makes one from the options.
+
+        Raises
+        ------
+        ValueError
+            If an option cannot be used; the message names it.
+        """
+        options = options_of(model)
+        check_options(options)
+        fitted = fitted_part(model.calibrate, model.selector)
+        selector = new_selector(options)
+        selector.check_options()
+        return cls(
+            selector=selector,
+            encoder=new_encoder(options) if encoder is None else encoder,
+            fitted=fitted,
+            is_averaged=is_averaged(model.selector),
+            monotone=dict(model.monotone or {}),
+            executor=None if isinstance(model.engine, str) else executor_of(model.engine),
+            on_disk=model.memory_limit is not None or is_choice(model.engine, (DISK,)),
+            **{name: options[name] for name in ("smoothing", "calibrate", "positive", "normalize", "memory_limit")},
+            **{name: options[name] for name in ("max_seconds", "n_jobs", "verbose")},
+        )
+
+    def require_fitted(self, reason: str) -> None:
+        """Raise ValueError unless contributions are fitted. ``reason`` starts the message."""
+        _require_fitted(self.fitted, self.calibrate, reason)
+
+    def coding_options(self, engine: Engine) -> CodingOptions:
+        """Return how a `TableEncoder` reads and codes the training rows."""
+        return CodingOptions(
+            engine=engine,
+            executor=self.executor,
+            clock=Clock(self.max_seconds),
+            verbose=self.verbose,
+            by_class=not self.selector._rows_in_order,
+            single=tuple(self.monotone),
+            rows_kept=rows_to_keep,
+            copies_once=True,  # levels, folds and leave-one-out would take copies for further rows
+        )
+
+    def search_options(self, groups: Any) -> dict[str, Any]:
+        """Return the options of the search besides the rows; warn if it ignores ``groups``."""
+        options: dict[str, Any] = {}
+        if isinstance(self.selector, CompressionAveraging) and self.fitted in ("levels", "cells"):
+            options["thorough"] = True
+        if groups is not None and self.selector.takes_groups:
+            options["groups"] = groups
+        elif groups is not None:
+            sentence = (
+                f"groups are ignored: {type(self.selector).__name__} splits no rows by them; leave them out, or use "
+                "WrapperSelector(evaluation=GroupKFold())."
+            )
+            warn_caller(sentence)
+        return options
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise ValueError, in one sentence, for the first option of `SelectiveNB` that cannot be used.
+
+    Options of its selector and encoder are checked by these.
+    """
+    check_smoothing(options["smoothing"])
+    check_allowed(options, _ALLOWED)
+    check_pairs(options["pairs"])
+    check_prior(options["prior"])
+    check_engine(options["engine"])
+    if options["memory_limit"] is not None:
+        bytes_of(options["memory_limit"])
+    monotone = options["monotone"]
+    if not isinstance(monotone, Mapping | None):
+        raise ValueError(f"monotone must be None or a dict from names of columns to +1 or -1, got {monotone!r}.")
+    for name, sign in (monotone or {}).items():
+        if not is_sign(sign):
+            raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
+    if monotone:
+        fitted = fitted_part(options["calibrate"], options["selector"])
+        _require_fitted(fitted, options["calibrate"], "monotone needs fitted evidence")
+
+
+def check_engine(engine: Any) -> None:
+    """Raise ValueError unless ``engine`` names a storage or is an executor."""
+    if not is_choice(engine, (MEMORY, DISK)) and executor_of(engine) is None:
+        raise ValueError(
+            f"engine must be 'memory', 'disk', a Dask client or an executor of concurrent.futures, got {engine!r:.80}."
+        )
+
+
+def is_averaged(selector: Any) -> bool:
+    """Return whether a selector, or its name, averages weights by compression."""
+    return isinstance(selector, CompressionAveraging) or is_choice(selector, (CompressionAveraging.name,))
+
+
+def fitted_part(calibrate: Any, selector: Any) -> FittedPart | None:
+    """Return what to fit after the search, by the options ``calibrate`` and ``selector`` of a model."""
+    if calibrate == "auto":
+        return "cells" if is_averaged(selector) else None
+    if not isinstance(calibrate, str):
+        return "weights" if calibrate else None
+    return calibrate  # type: ignore[return-value]
+
+
+def _require_fitted(fitted: FittedPart | None, calibrate: Any, reason: str) -> None:
+    if fitted not in ("levels", "cells"):
+        raise ValueError(
+            f"{reason}, which calibrate={calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
+        )
+
+
+def new_selector(options: Mapping[str, Any]) -> CodedSelector:
+    """Return the selector of a model, not fitted yet.
+
+    A selector given by name has the options of the model; an object has those that it leaves at their defaults, except
+    the smoothing.
+    """
+    shared = {name: options[name] for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
+    if isinstance(options["selector"], str):
+        shared["smoothing"] = options["smoothing"]
+    selector = make_selector(options["selector"])
+    selector.set_params(**_left_at_defaults(selector, shared))
+    state = getattr(selector, "random_state", None)
+    # The seed itself, so that a saved model can be fitted again with the same result.
+    return selector if state is None else selector.set_params(random_state=seed_of(state))
+
+
+def new_encoder(options: Mapping[str, Any]) -> Any:
+    """Return the encoder of a model, not fitted yet."""
+    selector, levels = options["selector"], options["levels"]
+    encoder = make_encoder(chosen_encoder(options["encoder"], selector))
+    its_levels = getattr(encoder, "levels", options)
+    if levels and its_levels is not None and its_levels != levels:
+        raise ValueError(
+            f"levels={levels!r:.80} is of no use with the encoder {encoder!r:.80}, which "
+            + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "takes none; leave it out.")
+        )
+    fitted = fitted_part(options["calibrate"], selector)
+    no_pairs = is_choice(options["pairs"], ("auto",)) and not is_averaged(selector)
+    shared = {name: options[name] for name in ("n_jobs", "prior", "levels", "positive")}
+    shared["pairs"] = 0 if no_pairs else options["pairs"]
+    if is_averaged(selector) and fitted == "cells":
+        shared["without_number_pairs"] = leaves_room  # surfaces serve such pairs better
+    encoder.set_params(**_left_at_defaults(encoder, shared))
+    if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and fitted is not None:
+        # What is fitted holds the levels of single values together.
+        encoder.set_params(**_left_at_defaults(encoder, {"categorical": "auto"}))
+    return encoder
+
+
+def chosen_encoder(encoder: Any, selector: Any) -> Any:
+    """Return the encoder of a model, or that of its selector if only this one has options.
+
+    ValueError if both have options that differ.
+    """
+    other = getattr(selector, "encoder", "modl")
+    if encoder is None:
+        raise ValueError(
+            "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an "
+            "IndicatorEncoder, not None; DiscreteNB takes codes."
+        )
+    if is_choice(other, ("modl",)) or repr(other) == repr(encoder):
+        return encoder
+    name = type(selector).__name__
+    if not is_choice(encoder, ("modl",)):
+        raise ValueError(f"SelectiveNB has the encoder {encoder!r}, its {name} the encoder {other!r}; give only one.")
+    if other is None:
+        raise ValueError(
+            f"SelectiveNB codes the columns of the table, but its {name} has encoder=None, which is for codes; leave "
+            "the selector's encoder at 'modl'."
+        )
+    return other
+
+
+def _left_at_defaults(estimator: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options that an estimator has and leaves at their defaults."""
+    defaults = arguments(type(estimator))  # type: ignore[arg-type]
+    return {
+        name: value
+        for name, value in options.items()
+        if name in defaults
+        and type(getattr(estimator, name)) is type(defaults[name])
+        and getattr(estimator, name) == defaults[name]
+    }

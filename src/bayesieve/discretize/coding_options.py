@@ -1,0 +1,43 @@
+"""`CodingOptions`: how the rows of a fit are read and coded, besides the options of an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from bayesieve.engine import IN_MEMORY, Engine
+from bayesieve.engine.progress import Clock
+
+
+@dataclass(frozen=True)
+class CodingOptions:
+    """Storage and reading of the training rows; the defaults are those of an encoder used by itself.
+
+    Parameters
+    ----------
+    engine : storage of the codes, such as `bayesieve.engine.Mapped` for files. If it has several blocks, the values of
+        one block of rows are converted at a time, unless there are fractional weights.
+    executor : reads the rows of a scanned table; None reads them here.
+    clock : TimeoutError is raised if it is up before all rows of a scanned table are read.
+    verbose : 1 shows the progress of reading a scanned table.
+    by_class : whether to list the rows of a scanned table class after class.
+    single : columns that are in no pair unless it is named.
+    rows_kept : number of rows of a scanned table to draw, by the numbers of columns and classes; they stay in memory
+        for later steps of a fit.
+    copies_once : whether copies of rows in memory count once, by the weights of the coded table, with a caution; see
+        `find_repeats`. Copies in a scan only get the caution.
+    """
+
+    engine: Engine = IN_MEMORY
+    executor: Executor | None = None
+    clock: Clock | None = None
+    verbose: int = 0
+    by_class: bool = False
+    single: Collection[str] = ()
+    rows_kept: Callable[[int, int], int] | None = None
+    copies_once: bool = False
+
+
+DEFAULT_CODING = CodingOptions()
+"""Options of an encoder that is used by itself."""

@@ -1,0 +1,234 @@
+"""Levels and codes of all columns of the training rows, and of pairs of columns."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bayesieve.counts.row_content import fingerprints
+from bayesieve.discretize import row_blocks, row_tasks
+from bayesieve.discretize.coding_options import CodingOptions
+from bayesieve.discretize.column_coder import ColumnCoder
+from bayesieve.discretize.criterion import columns_cut_by_chance, part_cost
+from bayesieve.discretize.level_fitting import FittedColumns, fit_columns
+from bayesieve.discretize.modl import MODLGrouper
+from bayesieve.discretize.pairs import PairFinder
+from bayesieve.discretize.refitting import RowHashes
+from bayesieve.discretize.repeats import find_repeats, may_repeat, scan_caution
+from bayesieve.discretize.row_blocks import CountedColumns, TableBlocks
+from bayesieve.discretize.ruled_coders import Ruled
+from bayesieve.discretize.scan_passes import ScannedBlocks
+from bayesieve.discretize.value_counts import ClassOrder
+from bayesieve.engine import IN_MEMORY, Engine, Mapped
+from bayesieve.engine.files import mapped_options
+from bayesieve.table import Rows, Table, Target
+from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, Mark, marks
+from bayesieve.table.levels import TableLevels
+from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.target import ClassRuns
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Raw columns with the classes and weights of their rows.
+
+    Attributes
+    ----------
+    table : columns.
+    target, weights : classes and weights of the rows, in the order of the table.
+    order : rows by class.
+    rows : classes and weights in the order in which rows are coded.
+    hashes : of the rows, by which samples are drawn.
+    engine : storage of the codes.
+    values : counts of the values of a scan, which is read only once; None for a table in memory.
+    cautions : about repeated rows, and about values that were not counted one by one.
+    """
+
+    table: Table
+    target: Target
+    weights: np.ndarray | None
+    order: ClassOrder
+    rows: Rows
+    hashes: RowHashes
+    engine: Engine
+    values: CountedColumns | None = None
+    cautions: tuple[Caution, ...] = ()
+
+    @property
+    def table_in_order(self) -> Table:
+        """Columns whose rows are in the order in which they are coded."""
+        if isinstance(self.table, ScannedTable) and self.rows.runs is not None:
+            return self.table.by_class(self.rows.runs)
+        return self.table
+
+    def drawn(self, most: int) -> np.ndarray:
+        """Return ascending positions in the table, or the source, of up to ``most`` rows of positive weight."""
+        drawn, runs = self.hashes.samples.drawn(most), self.rows.runs
+        return drawn if runs is None else np.sort(runs.in_source(drawn))
+
+
+def table_in_memory(
+    table: Table,
+    target: Target,
+    weights: np.ndarray | None,
+    order: ClassOrder,
+    coding: CodingOptions,
+    n_jobs: int | None,
+) -> TrainingTable:
+    """Return rows in memory for a fit; of copies of a row, one has all the weight if ``coding.copies_once``."""
+    row_hashes, cautions = None, ()  # type: tuple[np.ndarray | None, tuple[Caution, ...]]
+    if coding.copies_once:
+        row_hashes = fingerprints(table, n_jobs) if may_repeat(table, n_jobs) else None
+        repeats = find_repeats(table, target, weights, row_hashes, n_jobs)
+        if repeats is not None:
+            weights, cautions = repeats.weights, (repeats.caution,)
+            order = ClassOrder.of(target.codes, target.n_classes, weights)
+    rows = Rows(target.codes, target.classes, weights)
+    hashes = RowHashes(table, rows, n_jobs, row_hashes)
+    return TrainingTable(table, target, weights, order, rows, hashes, coding.engine, cautions=cautions)
+
+
+def table_in_files(
+    table: ScannedTable,
+    target: Target,
+    weights: np.ndarray | None,
+    order: ClassOrder,
+    coding: CodingOptions,
+    n_jobs: int | None,
+    n_quantiles: int,
+) -> TrainingTable:
+    """Read a scan: count the values of its columns, and keep the rows in memory that later steps look at."""
+    engine = Mapped(tempfile.gettempdir(), **mapped_options(None)) if coding.engine is IN_MEMORY else coding.engine
+    rows = Rows(target.codes, target.classes, weights)
+    if coding.by_class:
+        runs = ClassRuns(target.codes, target.n_classes)
+        sorted_weights = None if weights is None else weights[np.argsort(target.codes, kind="stable")]
+        rows = Rows(runs.sorted_codes, target.classes, sorted_weights, runs=runs)
+    reading = (coding.verbose, coding.clock, coding.executor)
+    blocks = ScannedBlocks(table, target, weights, engine, n_jobs, rows.runs, *reading)
+    values = CountedColumns(blocks, n_jobs, n_quantiles)
+    repeated = scan_caution(table.names, values.columns, blocks.prints, rows)
+    cautions = (*values.cautions(), *([] if repeated is None else [repeated]))
+    hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine)
+    training = TrainingTable(table, target, weights, order, rows, hashes, engine, values, cautions)
+    # Later steps look at a sample of the rows, which stays in memory as far as there is room for its texts.
+    most = MOST_JUDGED_ROWS
+    if coding.rows_kept is not None:
+        most = max(most, coding.rows_kept(table.n_columns, target.n_classes))
+    if engine.reading_bytes is not None:
+        n_bytes = 8 * table.n_columns + sum(table.source.text_bytes.values())
+        most = max(MOST_JUDGED_ROWS, min(most, int(engine.reading_bytes / n_bytes)))
+    table.keep(training.drawn(most))
+    return training
+
+
+class LevelFitter:
+    """Fit and code columns of the training rows, also several times by different coders.
+
+    Parameters
+    ----------
+    training : rows.
+    missing, n_quantiles : as in `TableEncoder`.
+    n_jobs : threads.
+
+    Attributes
+    ----------
+    cautions : about values that were not counted one by one, after the first fit.
+    """
+
+    def __init__(self, training: TrainingTable, missing: str, n_quantiles: int, n_jobs: int | None) -> None:
+        self._training, self._missing, self._n_quantiles, self._n_jobs = training, missing, n_quantiles, n_jobs
+        self.cautions: list[Caution] = []
+        n_rows, engine = training.table.n_rows, training.engine
+        # Sums of fractions depend on the blocks, which are then the same in memory and in scans.
+        if training.order.integral:
+            self._blocks = [slice(*ends.tolist()) for ends in engine.blocks(np.array([0, n_rows]))]
+        else:
+            self._blocks = row_tasks.block_slices(n_rows)
+        self._is_exact = training.values is None and len(self._blocks) == 1 and n_rows <= row_blocks.EXACT_ROWS
+
+    def fit(
+        self, coders: Sequence[ColumnCoder], columns: Sequence[int] | None = None, *, coded: bool = True
+    ) -> tuple[FittedColumns, Any]:
+        """Return levels of the columns at some positions (None: all) and, if ``coded``, the codes of all rows.
+
+        Small tables are sorted column by column; of larger ones, and of scans, values are counted block by block.
+        """
+        training, engine, n_jobs = self._training, self._training.engine, self._n_jobs
+        positions = list(range(training.table.n_columns)) if columns is None else list(columns)
+        table = training.table if columns is None else training.table.select(positions)
+        if self._is_exact:
+            return fit_columns(table, coders, training.order, self._missing, n_jobs, engine)
+        values = training.values
+        if values is None:
+            blocks = TableBlocks(table, training.target, training.weights, engine, n_jobs, self._blocks)
+            values, positions = CountedColumns(blocks, n_jobs, self._n_quantiles), list(range(table.n_columns))
+            self.cautions = self.cautions or values.cautions()
+        fitted = values.fit(positions, coders, self._missing)
+        return fitted, values.codes(positions, fitted.levels) if coded else None
+
+
+def fit_levels(
+    training: TrainingTable, coders: Sequence[ColumnCoder], fitter: LevelFitter
+) -> tuple[FittedColumns, np.ndarray]:
+    """Fit the levels of every column, and code the rows, (n_columns, n_rows).
+
+    Columns whose levels may well have come about by chance are marked in the levels, if the prior allows to tell.
+    """
+    fitted, codes = fitter.fit(coders)
+    if not all(getattr(coder, "prior", None) == "sizes" for coder in coders):
+        return fitted, codes
+    saved = fitted.null_costs - fitted.costs
+    # The rows did not choose levels by hand, which need not pay for being chosen among all that are possible.
+    for i, coder in enumerate(coders):
+        if isinstance(coder, Ruled) and coder.rule.is_by_hand and not coder.is_as_learnt:
+            counts = np.asarray(fitted.levels.class_counts(i), dtype=float)
+            saved[i] = part_cost(counts.sum(axis=0)) - part_cost(counts).sum()
+    by_chance = columns_cut_by_chance(saved, float(training.order.total), fitted.levels.n_constant)
+    return replace(fitted, levels=fitted.levels.with_chance(by_chance)), codes
+
+
+def marks_of(
+    training: TrainingTable, coders: Sequence[ColumnCoder], levels: TableLevels, by_hand: Collection[str]
+) -> dict[str, Mark]:
+    """Return the columns that mark rows or moments, without categories whose groups were made by hand."""
+    table, weights = training.table, training.weights
+    counted = None if weights is None else np.flatnonzero(weights > 0)
+    total = None if weights is None else float(weights.sum())
+    absent = {i: len(coder.absent) for i, coder in enumerate(coders) if isinstance(coder, Ruled)}
+    found = marks(table, levels, training.drawn, counted, total, absent)
+    grouped = {name for name, kind in zip(table.names, table.kinds(), strict=True) if kind != "numeric"}
+    return {name: mark for name, mark in found.items() if name not in grouped.intersection(by_hand)}
+
+
+def add_pairs(
+    pairs: Any,
+    fitted: FittedColumns,
+    codes: np.ndarray,
+    training: TrainingTable,
+    fitter: LevelFitter,
+    grouper: MODLGrouper,
+    single: Collection[str],
+    without_number_pairs: Callable[[TableLevels, int], bool] | None,
+    n_jobs: int | None,
+) -> tuple[TableLevels, np.ndarray]:
+    """Add pairs of columns to the levels and the codes of the columns.
+
+    Parameters
+    ----------
+    pairs, without_number_pairs : as in `TableEncoder`.
+    fitted, codes : columns as `fit_levels` returns them.
+    fitter : fits columns of a single level once more, by finer coders.
+    grouper : groups the cells of a pair.
+    single : columns that are in no pair unless it is named.
+    """
+    if not pairs:
+        return fitted.levels, codes
+    rows, n_classes = training.rows, training.rows.n_classes
+    finder = PairFinder(training.table.kinds(), grouper, training.order, rows, training.hashes.samples, n_jobs)
+    apart = without_number_pairs is not None and without_number_pairs(fitted.levels, n_classes)
+    return finder.add(pairs, fitted, codes, fitter.fit, training.engine, single, apart)
