@@ -35,7 +35,7 @@ def costs_of_a_walk(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, many: in
     for _ in range(100):  # more than before probabilities are taken from logarithms again
         costs += state.candidates(problem.candidates).tolist()
         state.flip(int(random.choice(problem.candidates)))
-        costs.append(state._guide.own(state.n_selected))
+        costs.append(state._guide.current(state.n_selected))
     state.go_to(np.ones(problem.n_features, dtype=bool))
     costs.append(state.cost)
     state.reset()

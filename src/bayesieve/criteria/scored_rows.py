@@ -417,7 +417,7 @@ class RatioTables:
         """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
         ``start + (segment * n_others + other) * n_codes + code``.
         """
-        if self.store():
+        if self._logs is not None or self.store():
             return self._flat, self.starts[features] + ~adding * self.starts[-1]
         tables = []
         for f, add in zip(features, adding, strict=True):

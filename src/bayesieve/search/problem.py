@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -103,11 +102,11 @@ class Objective:
         """Rows measured, or the sum of their weights."""
         return float(self.rows.class_totals.sum())
 
-    def measured(self, *, leave_out: bool = False, n_jobs: int | None = None) -> Measured:
+    def measured(self, *, leave_out: bool = False, n_jobs: int | None = None) -> RunningCriterion:
         """The criterion for the current subset of a search, the empty one; ``leave_out``: rows that no move can change
         may leave the scan.
         """
-        return Measured(self.rows, self.criterion, leave_out, n_jobs)
+        return RunningCriterion(self.rows, self.criterion, leave_out, n_jobs)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -301,7 +300,8 @@ class SearchState:
         self._guide = problem.objective.measured(leave_out=leave_out, n_jobs=n_jobs)
         self._bounds = _bounds(problem.objective, leave_out, n_jobs)
         self._guiding = [self._guide, *(measured for _, measured in self._bounds)]
-        self._validation, self._judging = None, list[Measured]()  # on the rows that choose the subset, if others
+        # On the rows that choose the subset, if these are others.
+        self._validation, self._judging = None, list[RunningCriterion]()
         self._judged = self._bounds
         if problem.validation is not None:
             self._validation = problem.validation.measured(n_jobs=n_jobs)
@@ -309,7 +309,7 @@ class SearchState:
             self._judging = [self._validation, *(measured for _, measured in self._judged)]
         self.selected = np.zeros(problem.n_features, dtype=bool)
         self.n_selected = 0
-        self.cost = self._guide.own(0)
+        self.cost = self._guide.current(0)
         refuse_unmeasurable(problem.criterion, self.cost)
         self._penalty = _PENALTY * max(1.0, abs(self.cost))
 
@@ -320,7 +320,7 @@ class SearchState:
         self.selected[:] = False if selected is None else selected
         self.n_selected = int(self.selected.sum())
         self._apply(np.flatnonzero(self.selected).tolist(), [True] * self.n_selected)
-        self.cost = self._guide.own(self.n_selected)
+        self.cost = self._guide.current(self.n_selected)
 
     def go_to(self, selected: np.ndarray) -> None:
         """To another subset, by the features that differ if they are few."""
@@ -331,48 +331,46 @@ class SearchState:
             self._apply(changed.tolist(), selected[changed].tolist())
             self.selected[:] = selected
             self.n_selected = int(self.selected.sum())
-            self.cost = self._guide.own(self.n_selected)
+            self.cost = self._guide.current(self.n_selected)
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
         """Costs of the subsets that differ from the current one by each of ``features`` (added if absent, else
         dropped).
         """
-        return self._guide.candidates(*self._moves(features))
-
-    def _moves(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         adding = ~self.selected[features]
-        return features, adding, self.n_selected + np.where(adding, 1, -1)
+        return self._guide.candidates(features, adding, self.n_selected + np.where(adding, 1, -1))
 
     @property
     def rank(self) -> float:
         """Return the value that a search minimizes: the cost plus a large multiple of the violation of constraints."""
         if not self._bounds:
             return self.cost
-        return self.cost + self._penalty * _counted(self._missed(self._bounds))
+        return self.cost + self._penalty * _counted(self._violation_of(self._bounds))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
         """Ranks of the subsets whose ``costs`` `candidates` returned for ``features``."""
         if not self._bounds:
             return costs
-        moves, violations = self._moves(features), np.zeros(features.size)
+        adding, violations = ~self.selected[features], np.zeros(features.size)
+        sizes = self.n_selected + np.where(adding, 1, -1)
         for bound, measured in self._bounds:
-            violations += bound.violation(measured.sign * measured.candidates(*moves))
+            violations += bound.violation(measured.sign * measured.candidates(features, adding, sizes))
         return costs + self._penalty * _counted(violations)
 
     def validation(self) -> float:
         """The value of the current subset on the validation rows; NaN without such rows."""
         if self._validation is None:
             return float("nan")
-        return self._validation.sign * self._validation.own(self.n_selected)
+        return self._validation.sign * self._validation.current(self.n_selected)
 
     def violation(self) -> float:
         """How far the current subset is from its constraints, on the rows that choose the subset; 0 if it satisfies
         them.
         """
-        return self._missed(self._judged)
+        return self._violation_of(self._judged) if self._judged else 0.0
 
-    def _missed(self, bounds: list[tuple[Constraint, Measured]]) -> float:
-        measures = [measured.sign * measured.own(self.n_selected) for _, measured in bounds]
+    def _violation_of(self, bounds: list[tuple[Constraint, RunningCriterion]]) -> float:
+        measures = [measured.sign * measured.current(self.n_selected) for _, measured in bounds]
         return float(violation([bound for bound, _ in bounds], measures))
 
     def add_all(self, features: np.ndarray) -> np.ndarray:
@@ -389,14 +387,14 @@ class SearchState:
         self._apply((int(feature),), (adding,))
         self.selected[feature] = adding
         self.n_selected += 1 if adding else -1
-        self.cost = self._guide.own(self.n_selected) if cost is None else cost
+        self.cost = self._guide.current(self.n_selected) if cost is None else cost
 
     def _apply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         for measured in (*self._guiding, *self._judging):
             measured.move(features, adding)
 
 
-def _bounds(objective: Objective, leave_out: bool, n_jobs: int | None) -> list[tuple[Constraint, Measured]]:
+def _bounds(objective: Objective, leave_out: bool, n_jobs: int | None) -> list[tuple[Constraint, RunningCriterion]]:
     """The constraints with their measures for the current subset."""
     measures = [objective.by(bound.measure) for bound in objective.constraints]
     measured = [measure.measured(leave_out=leave_out, n_jobs=n_jobs) for measure in measures]
@@ -418,17 +416,17 @@ def _counted(violations: Any) -> Any:
     return violations + _MISSED * (violations > 0.0)
 
 
-class Measured:
-    """A criterion on some rows, for the current subset: it is told the moves, and asked for costs."""
+class RunningCriterion:
+    """A criterion on some rows that follows the moves of a search: costs of the current subset and of candidates."""
 
     def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
         effective_jobs(n_jobs)  # refuses other values before anything runs
         self._rows, self._criterion, self._n_jobs = rows, criterion, n_jobs
         self.sign = 1.0 if criterion.lower_is_better else -1.0
         self._move_work = rows.n_rows * (rows.tables.n_classes - 1)
-        can_leave = leave_out and criterion.saturation(rows.tables.n_classes) is not None
-        start = partial(criterion.start, leave_out=True) if can_leave else criterion.start
-        self._state: Any = start(rows.block, rows.tables, rows.priors)
+        leaves = leave_out and criterion.saturation(rows.tables.n_classes) is not None
+        options: dict[str, Any] = {"leave_out": True} if leaves else {}  # criteria of others may not know the option
+        self._state: Any = criterion.start(rows.block, rows.tables, rows.priors, **options)
 
     def reset(self) -> None:
         self._state.reset(self._rows.priors)
@@ -439,22 +437,25 @@ class Measured:
     def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
         """Costs of subsets (n_subsets, n_features), asked for together; the current one is then the last of them."""
         # From the logarithms, so that the way from one subset to another makes no difference.
-        sums = np.array([self._sums_of_current() for _ in self._state.walk(subsets)])
+        tables = self._rows.tables
+        sums = np.array([self._criterion.own_sums(self._state, tables) for _ in self._state.walk(subsets)])
         return self._costs(sums, subsets.sum(axis=1))
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        tables, pieces = self._rows.tables, self._pieces(features.size)
-        if len(pieces) == 1:
+        """Return the costs of subsets of these sizes that differ from the current one by one feature each."""
+        tables, n = self._rows.tables, features.size
+        is_small = n <= _CANDIDATES_AT_ONCE and self._move_work * n < _PARALLEL_WORK
+        if is_small and tables.n_classes <= VERY_MANY_CLASSES:
             sums = self._criterion.sums(self._state, tables, features, adding)
         else:
 
-            def part(chosen: slice) -> np.ndarray:
+            def piece(chosen: slice) -> np.ndarray:
                 return self._criterion.sums(self._state, tables, features[chosen], adding[chosen])
 
             self._state.scan()  # what threads share
             # Threads would not end at Ctrl-C before their piece is done.
             n_jobs = 1 if tables.n_classes > VERY_MANY_CLASSES else self._n_jobs
-            sums = np.concatenate(map_in_threads(part, pieces, n_jobs))
+            sums = np.concatenate(map_in_threads(piece, self._pieces(n), n_jobs))
         return self._costs(sums, sizes)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -462,11 +463,10 @@ class Measured:
         sums = self._criterion.path_sums(self._state, self._rows.tables, features)  # type: ignore[attr-defined]
         return self._costs(sums, sizes)
 
-    def own(self, size: int) -> float:
-        return float(self._costs(self._sums_of_current()[None, :], np.array([size]))[0])
-
-    def _sums_of_current(self) -> np.ndarray:
-        return self._criterion.own_sums(self._state, self._rows.tables)
+    def current(self, size: int) -> float:
+        """Return the cost of the current subset, which has this size."""
+        sums = self._criterion.own_sums(self._state, self._rows.tables)
+        return float(self._costs(sums[None, :], np.array([size]))[0])
 
     def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         values = self._criterion.values(sums, sizes, self._rows.class_totals)
@@ -475,14 +475,11 @@ class Measured:
         return self.sign * values
 
     def _pieces(self, n: int) -> list[slice]:
-        """Candidates evaluated together: how they are cut decides who computes them, never what comes out."""
+        """Return the candidates that are scored together; how they are cut makes no difference to the result."""
         if self._rows.tables.n_classes > VERY_MANY_CLASSES:
             return [slice(a, a + 1) for a in range(max(1, n))]
-        work = self._move_work * n
-        if n <= _CANDIDATES_AT_ONCE and work < _PARALLEL_WORK:
-            return [slice(0, n)]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)
-        if work >= _PARALLEL_WORK:
+        if self._move_work * n >= _PARALLEL_WORK:
             workers = effective_jobs(self._n_jobs)
             n_pieces = min(n, max(workers, -(-n_pieces // workers) * workers))
         ends = np.linspace(0, n, max(1, n_pieces) + 1).astype(int)

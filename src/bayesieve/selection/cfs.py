@@ -182,7 +182,7 @@ class MeritProblem(SubsetProblem):
 class SubsetMerits:
     """Merits of subsets of features, from correlations that are counted when they are first needed.
 
-    Hall (1999), equation 4.4. Follows the current subset of a search as `Measured` does.
+    Hall (1999), equation 4.4. Follows the current subset of a search as `RunningCriterion` does.
     """
 
     sign = -1.0
@@ -213,7 +213,7 @@ class SubsetMerits:
     def move(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         self._selected[list(features)] = adding
 
-    def own(self, size: int) -> float:
+    def current(self, size: int) -> float:
         """Minus the merit of the current subset."""
         return -self.of(self._selected)
 
