@@ -510,10 +510,6 @@ def _labels_from_json(written: _Labels) -> np.ndarray:
     return labels
 
 
-_OF_MODEL = ("positive", "without_number_pairs")
-"""Options of an encoder that its model passes to it."""
-
-
 def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]:
     """Options of an encoder; its levels are kept with the features.
 
@@ -522,7 +518,7 @@ def _encoder_to_json(encoder: TableEncoder | IndicatorEncoder) -> dict[str, Any]
     if isinstance(encoder, TableEncoder):
         options = _with_rules(options_of(encoder), encoder)
         kinds = options.pop("kinds")
-        for name in _OF_MODEL:
+        for name in encoder.unsaved_options:
             del options[name]
         if options["n_quantiles"] == QUANTILES:
             del options["n_quantiles"]

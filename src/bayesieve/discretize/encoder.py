@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -115,6 +115,8 @@ class TableEncoder(TableCoder):
     >>> encoder.transform(frame)[:3].tolist()
     [[0, 1], [0, 2], [1, 0]]
     """
+
+    unsaved_options: ClassVar[tuple[str, ...]] = ("positive", "without_number_pairs")  # a model passes its own
 
     numeric: str | ColumnCoder = "modl"
     categorical: str | ColumnCoder = "modl"
