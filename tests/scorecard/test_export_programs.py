@@ -27,6 +27,7 @@ from tests.scorecard.exported import CASES, case, check, hostile
 WITH_REASONS = ["all kinds", "surfaces", "special values", "indicators", "labelled", "codes"]
 GERMAN = Path(__file__).parents[2] / "examples" / "data" / "german_credit.csv"
 NODE = shutil.which("node")
+needs_r = pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 RUNNER = """
 const fs = require("fs");
@@ -94,6 +95,78 @@ def test_javascript_gives_the_probabilities(name: str, tmp_path: Path) -> None:
     rows = pl.concat([frame, hostile(model, frame)])
     found = [own["probabilities"] for own in in_node(model, rows.iter_rows(named=True), tmp_path, reasons=0)]
     check(name, lambda _, part: found[: len(frame)] if part is frame else found[len(frame) :])
+
+
+def as_r(column: pl.Series) -> str:
+    """A column as a vector of R."""
+
+    def text(value: Any) -> str:
+        plain = value.replace("\0", "?")  # which texts of R cannot hold
+        return '"' + "".join(c if c.isascii() and c.isalnum() else f"\\U{ord(c):08x}" for c in plain) + '"'
+
+    def vector(values: list[str]) -> str:
+        entries = ",\n".join(values)  # Rscript cuts lines after 4,095 bytes
+        return f"c({entries})"
+
+    values = [None if value is None or value != value else value for value in column.to_list()]
+    epoch = dt.datetime(1970, 1, 1)
+    if column.dtype == pl.Date:
+        days = ["NA" if v is None else repr((v - epoch.date()).days) for v in values]
+        return f"as.Date({vector(days)}, origin = '1970-01-01')"
+    if isinstance(column.dtype, pl.Datetime):
+        seconds = ["NA" if v is None else repr((v - epoch).total_seconds()) for v in values]
+        return f"as.POSIXct({vector(seconds)}, origin = '1970-01-01', tz = 'UTC')"
+    if isinstance(column.dtype, pl.Duration):
+        seconds = ["NA" if v is None else repr(v.total_seconds()) for v in values]
+        return f"as.difftime({vector(seconds)}, units = 'secs')"
+    if column.dtype in (pl.String, pl.Time):
+        return vector(["NA_character_" if v is None else text(str(v)) for v in values])
+    return vector(["NA" if v is None else str(v).upper() if isinstance(v, bool) else repr(v) for v in values])
+
+
+def in_r(model: SelectiveNB, frame: pl.DataFrame, folder: Path, call: str, **options: Any) -> list[list[str]]:
+    """The lines of the data frame that a call in R returns, without the header."""
+    model.export(folder / "scoring.R", **options)
+    columns = ",".join(as_r(column) for column in frame)
+    names = as_r(pl.Series(frame.columns))
+    code = f"""source("scoring.R")
+rows <- structure(list({columns}), names = {names}, class = "data.frame", row.names = seq_len({len(frame)}))
+write.csv(format({call}, digits = 17), "result.csv", row.names = FALSE, fileEncoding = "UTF-8")
+"""
+    (folder / "run.R").write_text(code, encoding="utf-8")
+    done = subprocess.run(["Rscript", "--vanilla", "run.R"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with (folder / "result.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+@needs_r
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name != "codes"])
+def test_r_gives_the_probabilities(name: str, tmp_path: Path) -> None:
+    model, frame = case(name)
+    rows = pl.concat([frame, hostile(model, frame)])
+    n = len(model.classes_)
+    found = [[float(share) for share in line[-n:]] for line in in_r(model, rows, tmp_path, "score(rows)")]
+    check(name, lambda _, part: found[: len(frame)] if part is frame else found[len(frame) :])
+
+
+@needs_r
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options"), [("all kinds", {}), ("all kinds, three classes", {"against": "best"})])
+def test_reasons_in_r(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+    model, frame = case(name)
+    rows = frame[:40]
+    expected = model.reasons(rows, n=3, **options)
+    found = in_r(model, rows, tmp_path, "reasons(rows, 3)", **options)
+    assert [line[2] for line in found] == expected["column"].to_list()
+    assert [line[3].strip() for line in found] == [text.strip() for text in expected["text"]]
+    np.testing.assert_allclose([float(line[4]) for line in found], expected["contribution"], rtol=0, atol=1e-12)
+
+
+def test_r_refuses_whole_numbers_that_it_rounds() -> None:
+    with pytest.raises(ValueError, match=r"beyond 2\*\*53 of column 'id'; train on them as text"):
+        case("codes")[0].export(to="r")
 
 
 def told(expected: pl.DataFrame, n_rows: int) -> list[list[tuple[str, str, float]]]:

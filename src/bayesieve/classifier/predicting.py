@@ -385,7 +385,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         ----------
         path : str, path or None, default=None
             File to write, whole or not at all.
-        to : {"sql", "onnx", "pmml", "points", "excel", "python", "javascript"} or None, default=None
+        to : {"sql", "onnx", "pmml", "points", "excel", "python", "javascript", "r"} or None, default=None
             Target, or one that another package adds. None: by the ending of ``path``.
         **options
             Of the target, such as ``dialect="postgres"``; see its class in `bayesieve.scorecard.export`. For all of

@@ -207,7 +207,7 @@ EXPORT = {
     "": [
         MODEL,
         Option(
-            "--to NAME", "Target: sql, onnx, pmml, points, excel, python or javascript.", default_in_words="by FILE"
+            "--to NAME", "Target: sql, onnx, pmml, points, excel, python, javascript or r.", default_in_words="by FILE"
         ),
         Option("--output -o FILE", "File to write; its ending may choose the target; - is standard output.", ..., Path),
         Option("--name TEXT", "Name of the model in the file.", default_in_words="that of the target column"),
@@ -226,7 +226,7 @@ EXPORT = {
 
 @command(EXPORT, "bayesieve.cli.models")
 def export(given: Any) -> None:
-    """Write MODEL for another system: databases, ONNX, PMML, spreadsheets, points on paper, plain Python, JavaScript.
+    """Write MODEL for another system: databases, ONNX, PMML, spreadsheets, cards of points, Python, JavaScript, R.
 
     It gives the probabilities that `predict` gives.
     """

@@ -60,10 +60,10 @@ def targets() -> Registry[Any]:
     from bayesieve.scorecard.export.onnx_graph import Onnx
     from bayesieve.scorecard.export.pmml import Pmml
     from bayesieve.scorecard.export.point_card import PointTable
-    from bayesieve.scorecard.export.programs import JavaScript, Python
+    from bayesieve.scorecard.export.programs import JavaScript, Python, R
     from bayesieve.scorecard.export.sql import Sql
 
-    return Registry("bayesieve.exports", Export, Excel, JavaScript, Onnx, Pmml, PointTable, Python, Sql)
+    return Registry("bayesieve.exports", Export, Excel, JavaScript, Onnx, Pmml, PointTable, Python, R, Sql)
 
 
 def export(

@@ -1,10 +1,10 @@
-"""Models as programs: one file of plain Python or JavaScript, with the data of the model as readable literals."""
+"""Models as programs: one file of plain Python, JavaScript or R, with the data of the model as readable literals."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -19,11 +19,44 @@ from bayesieve.scorecard.record import UNSEEN, Scorecard
 
 _WIDTH = 118
 _LARGEST = 2**53 - 1  # of the whole numbers that JavaScript tells apart
+_R_ESCAPES = {'"': '\\"', "\\": "\\\\", "\x00": "\\ufffd"}  # texts in R have no character 0
+
+
+def _in_javascript(value: Any) -> str:
+    """Return the literal of a plain value in JavaScript."""
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return f"{value}n"
+    if isinstance(value, (int, float)):
+        return json.dumps(value)
+    text = json.dumps(value, ensure_ascii=not str(value).isprintable())
+    return re.sub("<(?=[!/sS])", r"\\u003c", text)  # no tag ends the script that holds the file
+
+
+def _in_r(value: Any) -> str:
+    """Return the literal of a plain value in R, in ASCII."""
+    if value is None or isinstance(value, bool):
+        return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
+    if isinstance(value, (int, float)):
+        return str(value) if abs(value) < math.inf else "Inf" if value > 0 else "-Inf"
+    return '"' + "".join(_R_ESCAPES.get(c) or (c if " " <= c <= "~" else f"\\U{ord(c):08x}") for c in value) + '"'
+
+
+@dataclass(frozen=True)
+class _Syntax:
+    """Literals of a language: opening and closing of named values, lists and vectors of numbers, and separators."""
+
+    scalar: Callable[[Any], str]
+    named: tuple[str, str] = ("{", "}")
+    listed: tuple[str, str] = ("[", "]")
+    numbers: tuple[str, str] = ("[", "]")
+    between: str = ": "
+    last: str = ","  # after the last entry of a literal over several lines
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Program(Export):
     template: ClassVar[str] = ""
+    syntax: ClassVar[_Syntax]
 
     against: Against = "mean"
     target_class: Any = None
@@ -35,12 +68,7 @@ class _Program(Export):
     def write(self, plan: Plan) -> str:
         folder = resources.files("bayesieve.scorecard.export").joinpath("templates")
         before, after = folder.joinpath(self.template).read_text(encoding="utf-8").split("__MODEL__")
-        return before + _written(self._model(plan), self.scalar) + after
-
-    @staticmethod
-    @abstractmethod
-    def scalar(value: Any) -> str:
-        """The literal of a plain value."""
+        return before + _written(self._model(plan), self.syntax) + after
 
     def _model(self, plan: Plan) -> dict[str, Any]:
         card, at = plan.card, plan.card.position(self.target_class)
@@ -103,10 +131,7 @@ class Python(_Program):
     suffixes: ClassVar[Mapping[str, Any]] = {".py": {}}
     title = "plain Python, without any package"
     template = "score.py.txt"
-
-    @staticmethod
-    def scalar(value: Any) -> str:
-        return repr(value)
+    syntax = _Syntax(repr)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -148,20 +173,51 @@ class JavaScript(_Program):
     suffixes: ClassVar[Mapping[str, Any]] = {".js": {}, ".mjs": {"module": True}}
     title = "plain JavaScript, for browsers and Node"
     template = "score.js"
+    syntax = _Syntax(_in_javascript)
 
     module: bool = False
 
     def write(self, plan: Plan) -> str:
         return super().write(plan) + "export const { score, model } = globalThis.scoring;\n" * self.module
 
-    @staticmethod
-    def scalar(value: Any) -> str:
-        if isinstance(value, int) and abs(value) > _LARGEST:
-            return f"{value}n"
-        if isinstance(value, (int, float)):
-            return json.dumps(value)
-        text = json.dumps(value, ensure_ascii=not str(value).isprintable())
-        return re.sub("<(?=[!/sS])", r"\\u003c", text)  # no tag ends the script that holds the file
+
+class R(_Program):
+    """One file of base R, 4.0 or later, without packages: ``score(rows)`` and ``reasons(rows, n)`` of a data frame.
+
+    ``score`` returns a data frame with ``prediction``, ``P(class)`` for each class and, for two classes, ``score``, the
+    log odds of the positive one in nats. ``reasons`` has a line for each reason, with ``row``, ``rank``, ``column``,
+    ``text`` and ``contribution``. Columns are numbers, logicals, texts, factors, Date, POSIXct or difftime; NA is
+    missing. What cannot be read, and errors, are as in the export to Python.
+
+    Parameters
+    ----------
+    against, target_class, texts
+        As for `Python`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from bayesieve import SelectiveNB
+    >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
+    >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
+    >>> "score <<- function(rows)" in model.export(to="r")
+    True
+    """
+
+    name = "r"
+    suffixes: ClassVar[Mapping[str, Any]] = {".R": {}, ".r": {}}
+    title = "plain R, without any package"
+    template = "score.R"
+    syntax = _Syntax(_in_r, ("list(", ")"), ("list(", ")"), ("c(", ")"), " = ", "")
+
+    def write(self, plan: Plan) -> str:
+        for reader in plan.readers:
+            if any(isinstance(key, int) and abs(key) > _LARGEST for key in reader.keys):
+                raise ValueError(
+                    f"R does not distinguish the whole numbers beyond 2**53 of column {reader.column!r}; train on them "
+                    "as text, or export to Python or SQL."
+                )
+        return super().write(plan)
 
 
 def _reader(reader: Reader) -> dict[str, Any]:
@@ -202,20 +258,22 @@ def _term(plan: Plan, term: Term, reference: list[float]) -> dict[str, Any]:
     }
 
 
-def _written(value: Any, scalar: Callable[[Any], str], indent: str = "") -> str:
+def _written(value: Any, syntax: _Syntax, indent: str = "") -> str:
     """A literal: on one line if it is short, numbers filled into lines, anything else entry by entry."""
     if not isinstance(value, (dict, list)):
-        return scalar(value)
-    names = [f"{scalar(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
-    inner, (opening, closing) = indent + "    ", "{}" if isinstance(value, dict) else "[]"
-    own = list(value.values()) if isinstance(value, dict) else value
-    parts = [name + _written(one, scalar, inner) for name, one in zip(names, own, strict=True)]
+        return syntax.scalar(value)
+    entries = list(value.values()) if isinstance(value, dict) else value
+    are_numbers = bool(entries) and all(isinstance(one, (int, float)) for one in entries)
+    opening, closing = syntax.named if isinstance(value, dict) else syntax.numbers if are_numbers else syntax.listed
+    names = [syntax.scalar(name) + syntax.between for name in value] if isinstance(value, dict) else [""] * len(value)
+    inner = indent + "    "
+    parts = [name + _written(one, syntax, inner) for name, one in zip(names, entries, strict=True)]
     line = f"{opening}{', '.join(parts)}{closing}"
     if "\n" not in line and len(indent) + len(line) <= _WIDTH:
         return line
-    if all(isinstance(one, (int, float)) for one in own):
+    if are_numbers:
         lines = TextWrapper(_WIDTH, inner, inner, break_long_words=False, break_on_hyphens=False)
         body = lines.fill(", ".join(parts))
     else:
         body = ",\n".join(inner + part for part in parts)
-    return f"{opening}\n{body},\n{indent}{closing}"
+    return f"{opening}\n{body}{syntax.last}\n{indent}{closing}"
