@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import expit
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import expit, logit
 from sklearn.metrics import log_loss
 
 from bayesieve import SelectiveNB
@@ -133,10 +134,40 @@ def forty_categories(random: np.random.Generator, n_rows: int) -> tuple[Columns,
 
 
 def noisy_copies(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
-    """Five noisy copies of the hidden number that matters."""
+    """Five noisy copies of the hidden number that matters; probabilities are those given the copies."""
     hidden = random.normal(size=n_rows)
     x = hidden[:, None] + 0.5 * random.normal(size=(n_rows, 5))
-    return {f"x{k}": column for k, column in enumerate(x.T)}, 1.5 * hidden
+    # Given the copies the hidden number is normal: five of precision 4, and its own distribution of precision 1.
+    points, weights = hermegauss(20)
+    log_odds = 1.5 * (4.0 * x.sum(axis=1, keepdims=True) / 21.0 + points / np.sqrt(21.0))
+    return {f"x{k}": column for k, column in enumerate(x.T)}, logit(expit(log_odds) @ weights / weights.sum())
+
+
+def mixed_types(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """A skewed amount, a count with a step, a boolean and a category that matter, and three columns of noise."""
+    amount, count, flag = random.lognormal(size=n_rows), random.poisson(2.0, n_rows), random.random(n_rows) < 0.3
+    region, effects = random.integers(0, 6, n_rows), np.array([-0.9, -0.4, 0.0, 0.2, 0.5, 0.8])
+    columns = {"amount": amount, "count": count, "flag": flag, "region": np.array(list("abcdef"))[region]}
+    columns |= {"age": random.integers(18, 80, n_rows), "ratio": random.random(n_rows)}
+    columns["word"] = random.choice(["u", "v", "w"], n_rows)
+    return columns, 0.8 * np.log(amount) - 0.9 * (count > 2) + 0.7 * flag + effects[region] - 0.5
+
+
+def rare_levels(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Two categorical columns, most values of which are rare, and a numeric column with a straight effect."""
+    effects = np.random.default_rng(7).normal(size=(2, 60))
+    shares = 1.0 / np.arange(1, 61)
+    codes = random.choice(60, (2, n_rows), p=shares / shares.sum())
+    names, x = np.array([f"v{v}" for v in range(60)]), random.normal(size=n_rows)
+    columns = {"first": names[codes[0]], "second": names[codes[1]], "x": x}
+    return columns, 0.8 * effects[0, codes[0]] + 0.5 * effects[1, codes[1]] + 0.6 * x
+
+
+def correlated_curves(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """Six columns with correlations of .6, of which a line, a bend, and a curve matter."""
+    x = np.sqrt(0.6) * random.normal(size=(n_rows, 1)) + np.sqrt(0.4) * random.normal(size=(n_rows, 6))
+    log_odds = 0.8 * x[:, 0] - 0.9 * np.abs(x[:, 1]) + 1.2 * np.tanh(1.5 * x[:, 2])
+    return {f"x{k}": column for k, column in enumerate(x.T)}, log_odds
 
 
 def rare_class(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
