@@ -7,7 +7,7 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
@@ -383,14 +383,15 @@ def test_a_fit_that_ends_before_features_are_dropped_keeps_them(monkeypatch: pyt
     y = rng.integers(0, 2, 400)
     X = pl.DataFrame({f"x{k}": y + rng.normal(size=400) for k in range(6)})
     model = SelectiveNB(pairs=0)
-    monkeypatch.setattr(EvidenceProblem, "metric", _interrupt)
+    monkeypatch.setattr(EvidenceProblem, "descend", _interrupt)
     with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
         model.fit(X, y)
     searched = np.flatnonzero(model.selector_.weights_)
     assert set(searched) <= set(model.scorecard_.used)
+    assert all((feature.standard_errors > 0).all() for feature in model.scorecard_.used_features)
 
 
-def _interrupt(*_: Any) -> None:
+def _interrupt(*_: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
@@ -484,6 +485,22 @@ def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPat
     few = SelectiveNB().fit(X, y)
     assert log_loss(every) < log_loss(few) - 0.002
     assert log_loss(every) < log_loss(whole) + 0.001
+
+
+def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = wavy(0, 6000)
+    monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)
+    whole, descend = SelectiveNB().fit(X, y).scorecard_, EvidenceProblem.descend
+
+    def interrupted(problem: EvidenceProblem, *arguments: Any) -> np.ndarray:
+        return _interrupt() if problem.n_rows > 1500 else descend(problem, *arguments)
+
+    monkeypatch.setattr(EvidenceProblem, "descend", interrupted)
+    with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
+        early = SelectiveNB().fit(X, y).scorecard_
+    for name in ("a", "b", "k"):
+        assert 0.7 < np.median(early[name].standard_errors / whole[name].standard_errors) < 1.4
+        assert early[name].factors.any()
 
 
 def test_more_rows_predict_no_worse(monkeypatch: pytest.MonkeyPatch) -> None:

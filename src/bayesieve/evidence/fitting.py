@@ -560,7 +560,7 @@ def _log_bayes_alone(term: _Term, rows: CalibrationRows) -> float:
 def _on_every_row(
     fit: _JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
 ) -> tuple[_JointFit, Solution]:
-    """The fit and its solution once more, on ``every`` row; as they are if they know all rows, or if time is up."""
+    """Return the fit and its solution once more, on ``every`` row; as they are if they know all rows."""
     if not solution.complete or every.positions.size == fit.loss.rows.positions.size:
         return fit, solution
     cells = {term.feature: term.cells for term in fit.terms}
@@ -572,8 +572,7 @@ def _on_every_row(
     loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
     start = solution.point, np.maximum(solution.deviations, _LEAST_DEVIATION)
-    following = solve(more.problem(n_jobs), clock, start, nearby=solution)
-    return (more, following) if following.complete else (fit, solution)
+    return more, solve(more.problem(n_jobs), clock, start, nearby=solution)
 
 
 def _evidence_of(

@@ -81,7 +81,7 @@ class Solution:
     ``effective``: (n_features,) effective number of deviations of each feature, those that the rows determine.
     ``point``: parameters (n_parameters, n_numbers) at the end. ``loss``: log loss of the rows there, in nats.
     ``expected_variance``: of deviations, in the prior of variances; 0 without such a prior.
-    ``uncertainty``: of the deviations; None after a rough fit or an early end. ``log_bayes``: (n_features,) log Bayes
+    ``uncertainty``: of the deviations; None if another fit follows. ``log_bayes``: (n_features,) log Bayes
     factors of the deviations of each feature against none, after a rough fit.
     """
 
@@ -147,9 +147,11 @@ def solve(
             if complete and roughly:
                 log_bayes = search.log_bayes_factors()
             elif complete and not followed:
-                uncertainty = search.finish()
+                uncertainty = search.uncertainty(settle=True)
         except KeyboardInterrupt:
             complete = False
+        if not complete:
+            uncertainty = search.uncertainty(settle=False)
     deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
     deviations[search.groups], at[search.parameters] = np.sqrt(search.variances), search.point
     intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(search.effective)
@@ -241,13 +243,14 @@ class _VarianceSearch:
         of_groups[self.groups] = self.rest.log_bayes_factors(self.point, self.variances, metric)
         return self.problem.by_feature(of_groups)
 
-    def finish(self) -> Uncertainty:
-        """Go to the optimum at these variances, and return the uncertainty there."""
-        # Rounds stop before their optimum: the order of sums must not be seen in where they stop.
-        self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
+    def uncertainty(self, *, settle: bool) -> Uncertainty:
+        """Return the uncertainty of the deviations, at the optimum for these variances if asked to ``settle``."""
         curvature = self.rest.curvature(self.point) if self._curvature is None else self._curvature
+        if settle:  # rounds stop before their optimum: the order of sums must not be seen in where they stop
+            self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric = self.rest.metric(curvature, self.variances)
-        self.point = self.rest.descend(self.point, self.variances, metric, _LAST_STEPS, self._slope)
+        if settle:
+            self.point = self.rest.descend(self.point, self.variances, metric, _LAST_STEPS, self._slope)
         return self.problem.uncertainty(metric, self.parameters, self.rest.priors(self.variances), self.rest.design)
 
     def _narrow(self, worth: np.ndarray) -> None:
