@@ -36,7 +36,7 @@ def test_parts_of_a_row_add_up_to_its_log_odds(row: int) -> None:
     assert data["from"][1:-1].to_list() == data["to"][:-2].to_list()
     sizes = data["amount"][1:-1].abs().to_list()
     assert sizes == sorted(sizes, reverse=True)
-    assert figure.caption.startswith(f"P(1) is {100 * chances[1]:.1f}% (90% interval ")
+    assert figure.caption.startswith(f"P(1) is {100 * chances[1]:.1f}% (90% interval given the columns kept: ")
     other = explanation.plot(row, 0)
     assert other.data["to"][-1] == pytest.approx(-data["to"][-1])
     against = explanation.against(0).plot(row)

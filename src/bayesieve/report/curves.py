@@ -125,7 +125,7 @@ def explanation_figure(
     caption = f"P({classes[j]}) is {format_percent(chances[j])}"
     if explanation.intervals is not None:
         low, high = map(format_percent, explanation.intervals[row, j])
-        caption += f" (90% interval {low} to {high})"
+        caption += f" (90% interval given the columns kept: {low} to {high})"
     title = title or f"Row {explanation.rows[row]}: what speaks for {classes[j]}"
     of_odds = two or explanation.probabilities is not None  # or of odds against a class
     drawing = template("fall", amounts="log-odds, nats" if of_odds else "score, nats")

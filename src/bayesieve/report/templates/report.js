@@ -339,7 +339,7 @@ page.ready.then(({ more }) => {
     const host = make("figure", { className: "chart" });
     const fall = fallInto(host, [{ label: "Every row", value: "", level: "", amount: of(row.prior, j) }, ...parts]);
     const [low, high] = row.intervals[j];
-    const verdict = `Row ${row.row.toLocaleString("en")}: predicted ${shown(row.predicted)}${row.truth === null ? "" : `, in truth ${shown(row.truth)}`}. P(${shown(classes[j])}) is ${percent(row.probabilities[j])} (90% interval ${percent(low)} to ${percent(high)}).`;
+    const verdict = `Row ${row.row.toLocaleString("en")}: predicted ${shown(row.predicted)}${row.truth === null ? "" : `, in truth ${shown(row.truth)}`}. P(${shown(classes[j])}) is ${percent(row.probabilities[j])} (90% interval given the columns kept: ${percent(low)} to ${percent(high)}).`;
     const table = tableOf(["Feature", "Value", "Cell", "Nats"], fall.map((line) => [line.label, line.value, line.level ?? "", signed(line.amount, 6)]));
     rows.append(make("h3", { textContent: row.title }), make("p", { textContent: verdict }), host, make("details", { className: "more" }, make("summary", { textContent: "The numbers" }), table));
   }
