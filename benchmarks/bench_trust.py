@@ -62,6 +62,24 @@ def noise(quick: bool) -> Iterator[Line]:
         )
 
 
+def chance(quick: bool) -> Iterator[Line]:
+    """Bayes factors of columns without effect, which reports show as how often chance does as well."""
+    n_tables, logs = 2 if quick else 60, []
+    for seed in range(1000, 1000 + n_tables):
+        train, _ = tables.samples(tables.two_true_columns, 300, 0, seed)
+        features = fit(train.X, train.y).scorecard_.used_features
+        logs += [f.log_bayes for f in features if len(f.columns) == 1 and f.name not in tables.TRUE_COLUMNS]
+    n_noise = n_tables * (len(train.X.columns) - len(tables.TRUE_COLUMNS))
+    for factor in (5, 20):
+        share = float(np.sum(np.array(logs) >= np.log(factor)) / n_noise)
+        yield Line(
+            f"The same tables of 300 rows: noise columns with a Bayes factor of {factor} or more",
+            f"{share:.1%}",
+            f"at most {1 / factor:.0%}",
+            share <= 1 / factor,
+        )
+
+
 def weak(quick: bool) -> Iterator[Line]:
     """Many weak effects, which must survive."""
     losses = []
@@ -260,7 +278,7 @@ def order(arguments: Any) -> Iterator[Line]:
 
 CASES: dict[str, Callable[[bool], Iterator[Line]]] = {
     case.__name__: case
-    for case in (noise, weak, shuffled, wide_noise, wide_binary, cliffs, jumps, interactions, intervals, errors)
+    for case in (noise, chance, weak, shuffled, wide_noise, wide_binary, cliffs, jumps, interactions, intervals, errors)
 }
 
 
