@@ -135,6 +135,22 @@ def test_a_model_without_features_cannot_pass(tmp_path: Path, run: Run) -> None:
     result = run("monitor", tmp_path / "model.json", "new.csv", "-q", "--fail-if", "psi>0.25")
     assert result.exit_code == 1
     assert "psi has no value, as no feature is in the model (psi>0.25)" in result.stderr
+    pl.DataFrame({"a": [1.0] * 20, "t": [0, 1] * 10}).write_csv("labelled.csv")
+    condition = "calibration_slope<0.5"
+    result = run("monitor", tmp_path / "model.json", "labelled.csv", "-q", "--target", "t", "--fail-if", condition)
+    assert result.exit_code == 1
+    assert f"calibration_slope has no value in all, as all rows have one score ({condition})" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["monitor", "evaluate", "predict", "explain"])
+def test_a_table_without_a_column_of_the_model_is_named(model: Path, run: Run, command: str) -> None:
+    table = new_rows("new.csv", durration=pl.col("duration"))
+    pl.read_csv(table).drop("duration").write_csv(table)
+    result = run(command, model, table)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == (
+        f"error: {table} lacks a column that the model needs: 'duration'; did you mean 'durration'?"
+    )
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,16 @@ def test_no_slope_without_overlap() -> None:
         assert calibration_intercept(np.arange(4.0), hit, ones) == (NAN, NAN)
 
 
+def test_rows_of_probability_0_or_1_leave_the_slope_of_the_others() -> None:
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=500)
+    hit, certain = rng.random(500) < expit(0.4 * z), np.repeat([np.inf, -np.inf], [30, 20])
+    both, is_right, ones = np.append(z, certain), np.append(hit, certain > 0), np.ones(550)
+    assert calibration_slope(both, is_right, ones) == calibration_slope(z, hit, ones[:500])
+    for wrong in (np.append(hit, certain < 0), ~is_right):  # of the second, the slope of the others is negative, too
+        assert calibration_slope(both, wrong, ones) == (NAN, NAN)
+
+
 def test_intercepts_of_extreme_log_odds() -> None:
     hit, weights = np.array([True, False, False, True, True]), np.array([1.0, 2, 1, 1, 1])
     for z in ([700.0, 700, -700, -700, 1], [1e4, -1e4, 1e4, 0, 0], [0.3] * 5):

@@ -224,6 +224,15 @@ def test_what_64_bits_cannot_count_is_refused(name: str, kind: str | None, capfd
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_durations_beyond_those_of_python_are_refused_in_any_number_of_rows(n_rows: int) -> None:
+    X = pl.DataFrame({"a": pl.Series(np.arange(100) + 100 * (np.arange(100) % 2)).cast(pl.Duration("ms"))})
+    model = SelectiveNB().fit(X, np.arange(100) % 2)
+    rows = pl.DataFrame({"a": pl.Series([-(1 << 57)] * n_rows).cast(pl.Duration("ms"))})
+    with pytest.raises(ValueError, match="Column 'a' holds values of type duration that are too large to read"):
+        model.predict_proba(rows)
+
+
 def test_values_that_cannot_be_read_are_one_sentence() -> None:
     class Rude:
         __hash__ = None  # type: ignore[assignment]

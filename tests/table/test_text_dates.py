@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB, scan
-from bayesieve.classifier.predicting import levels_of_columns
+from bayesieve import SelectiveNB, load, merge, scan
+from bayesieve.classifier.predicting import levels_of_columns, scan_for
 from bayesieve.table.reading import read_table
 from bayesieve.table.text_types import TextType
 
@@ -91,3 +93,69 @@ def test_order_of_day_and_month_is_that_of_the_file(tmp_path: Path) -> None:
             assert np.array_equal(model.predict_proba(rows), expected)
     with pytest.warns(UserWarning, match="'d' is read as a date but holds '03/04/2024'"):
         model.predict_proba(pl.DataFrame({"d": ["03/04/2024", "04/05/2024"]}))
+
+
+def _dated_rows(form: str) -> pl.DataFrame:
+    """Rows whose class follows from the half of the year."""
+    rng = np.random.default_rng(0)
+    days = [dt.date(2024, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 366, 400)]
+    labels = np.where(rng.random(400) < np.where([day.month > 6 for day in days], 0.9, 0.1), "yes", "no")
+    return pl.DataFrame({"sold": [day.strftime(form) for day in days], "y": labels})
+
+
+def _into_sqlite(rows: pl.DataFrame, path: Path) -> str:
+    columns = ", ".join(f"{name} text" for name in rows.columns)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"create table rows ({columns})")
+        connection.executemany(f"insert into rows values ({', '.join('?' * rows.width)})", rows.rows())
+    return f"{path}::rows"
+
+
+@pytest.fixture(scope="module", params=["%m/%d/%Y", "%d/%m/%Y"])
+def ordered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[SelectiveNB, dt.date]:
+    """A model of dates in one order of day and month, and the day that 11/02/2024 is."""
+    folder = tmp_path_factory.mktemp("dates")
+    _dated_rows(request.param).write_csv(folder / "sales.csv")
+    model = SelectiveNB().fit(scan(folder / "sales.csv"), "y")
+    return model, dt.datetime.strptime("11/02/2024", request.param).date()
+
+
+@pytest.mark.filterwarnings("ignore:Column 'sold' holds dates", "ignore:The shares of the classes change")
+def test_one_date_of_two_readings_is_read_in_the_order_of_training(
+    ordered: tuple[SelectiveNB, dt.date], tmp_path: Path
+) -> None:
+    model, day = ordered
+    row, typed = pl.DataFrame({"sold": ["11/02/2024"]}), pl.DataFrame({"sold": [day]})
+    row.write_csv(tmp_path / "row.csv")
+    table = _into_sqlite(row, tmp_path / "row.db")
+    model.save(tmp_path / "model.json")
+    new = _dated_rows("%Y-%m-%d").with_columns(pl.col("sold").str.to_date())
+    updated = model.update(new[["sold"]], new["y"])
+    for made in (model, load(tmp_path / "model.json"), merge([model, model]), model.edit().done(), updated):
+        sources = [row, row.to_pandas(), {"sold": "11/02/2024"}, scan_for(made, table)]
+        sources += [read_table(tmp_path / "row.csv", levels_of_columns(made)), scan_for(made, tmp_path / "row.csv")]
+        for source in sources:
+            np.testing.assert_array_equal(made.predict_proba(source), made.predict_proba(typed))
+        assert made.explain(row)["value"][0] == f"{day}"
+
+
+def test_a_date_that_contradicts_the_order_of_training_gets_one_sentence(ordered: tuple[SelectiveNB, dt.date]) -> None:
+    model, day = ordered
+    other, order = ("25/12/2024", "month before the day") if day.month == 11 else ("12/25/2024", "day before the month")
+    with pytest.warns(UserWarning, match=f"'sold' holds '{other}', but dates of the training table have the {order}"):
+        both = model.predict_proba(pl.DataFrame({"sold": [other, "11/02/2024"]}))
+    days = pl.DataFrame({"sold": [dt.date(2024, 12, 25), day]})
+    np.testing.assert_array_equal(both, model.predict_proba(days))
+
+
+@pytest.mark.filterwarnings("ignore:Column 'sold' holds dates", "ignore:The shares of the classes change")
+def test_every_source_of_training_proves_the_order(tmp_path: Path) -> None:
+    rows = _dated_rows("%m/%d/%Y")
+    rows.write_csv(tmp_path / "one.csv")
+    rows.write_csv(tmp_path / "two.csv")
+    table = _into_sqlite(rows, tmp_path / "rows.db")
+    orders: dict[str, bool] = {}
+    read_table(table, date_orders=orders)
+    assert orders == scan(tmp_path / "*.csv").date_orders == scan(table).date_orders == {"sold": False}
+    _dated_rows("%d/%m/%Y").write_csv(tmp_path / "two.csv")
+    assert scan(tmp_path / "*.csv").date_orders == {}

@@ -17,6 +17,7 @@ from bayesieve.evidence.fitting import FeatureEvidence, fit_around
 from bayesieve.parts import is_number
 from bayesieve.scorecard import edits
 from bayesieve.scorecard.combining import with_neutral
+from bayesieve.scorecard.date_orders import in_date_orders
 from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
 from bayesieve.table.cautions import silenced, warn_caller
@@ -221,6 +222,18 @@ def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
             made.encoder_.levels_ = tuple(levels)
     made.scorecard_ = card
     return made
+
+
+def remember_date_orders(model: SelectiveNB, date_orders: Mapping[str, bool]) -> None:
+    """Let a model that was just fitted read texts of dates in the order of day and month of its training table.
+
+    Parameters
+    ----------
+    date_orders : mapping from str to bool
+        For columns of dates, whether the day comes first.
+    """
+    made = with_card(model, in_date_orders(model.scorecard_, date_orders))
+    model.encoder_, model.scorecard_ = made.encoder_, made.scorecard_
 
 
 def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: str | None) -> SelectiveNB:

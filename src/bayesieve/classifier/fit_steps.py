@@ -50,6 +50,11 @@ class TrainingRows(NamedTuple):
     def is_scanned(self) -> bool:
         return isinstance(self.table, ScannedTable)
 
+    @property
+    def date_orders(self) -> Mapping[str, bool]:
+        """Whether the day comes first in columns of dates, as far as the texts of a scan prove it."""
+        return self.table.source.date_orders if isinstance(self.table, ScannedTable) else {}
+
 
 def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> TrainingRows:
     """Read the rows; classes, weights and groups may be columns of them.

@@ -625,7 +625,11 @@ def cells_of_row(model: SelectiveNB, X: Any) -> list[Cell] | None:
     moments = [name for name, type_ in zip(X.columns, types, strict=True) if type_.is_temporal()]
     if not all(_is_in_calendar(frame[name]) for name in moments):
         return None
-    return reader.read_row(dict(zip(X.columns, frame.rows()[0], strict=True)))
+    try:
+        values = frame.rows()[0]
+    except OverflowError:  # a duration that Python cannot hold
+        return None
+    return reader.read_row(dict(zip(X.columns, values, strict=True)))
 
 
 def _is_in_calendar(column: nw.Series[Any]) -> bool:

@@ -247,6 +247,10 @@ class SelectiveNB(Predicting):
         coded, shift = steps.with_offset(coded, offset, plan)
 
         self._fit_codes(coded, plan, rows.target_name, rows.groups, shift)
+        if rows.date_orders:
+            from bayesieve.classifier.editing import remember_date_orders
+
+            remember_date_orders(self, rows.date_orders)
 
         # Cautions: one look at the rows and the model, after the fit.
         self.cautions_ = fit_cautions(rows, coded, plan, self.scorecard_, self.trace_)

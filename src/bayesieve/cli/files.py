@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 _BYTES_OF_VALUE = 16  # in memory, with what is made of it
 
 
-def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
+def read_table(
+    path: Path, screen: Screen, model: Any = None, date_orders: dict[str, bool] | None = None
+) -> pl.DataFrame:
     """The table in a file, or in the files of a folder or pattern; with a model, values are read by the model's levels.
+
+    ``date_orders`` receives the orders of day and month that columns of one file prove.
 
     CommandError for files that memory does not hold.
     """
@@ -42,7 +46,7 @@ def read_table(path: Path, screen: Screen, model: Any = None) -> pl.DataFrame:
         raise CommandError(f"{shown(path)} holds {size}, more than memory does; name a part of the files")
     with screen.working(f"Reading {shown(path)} ..."):
         if source is None:
-            return reading.read_table(path, None if model is None else levels_of_columns(model))
+            return reading.read_table(path, None if model is None else levels_of_columns(model), date_orders)
         import polars as pl
 
         return pl.concat(list(source.blocks()))
@@ -130,11 +134,17 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
     source = open_source(path, screen, model) if in_blocks else scan(read_table(path, screen, model))
     if output is not None and not to_stdout(output) and not is_stream(path):
         refuse_own_file(output, path, source)
-    lacking = [name for name in model.scorecard_.reader.needed if name not in source.names]
+    require_needed(path, source.names, model)
+    return source
+
+
+def require_needed(path: Path, names: Sequence[str], model: Any) -> None:
+    """CommandError for columns that a model needs and a table lacks, with similar names unknown to the model."""
+    lacking = [name for name in model.scorecard_.reader.needed if name not in names]
     if lacking:
         column = "a column" if len(lacking) == 1 else "columns"
-        raise CommandError(f"{shown(path)} lacks {column} that the model needs: {named(lacking)}")
-    return source
+        hint = did_you_mean(lacking, [name for name in names if name not in model.scorecard_.columns])
+        raise CommandError(f"{shown(path)} lacks {column} that the model needs: {named(lacking)}{hint and '; ' + hint}")
 
 
 def _memory() -> int:

@@ -112,8 +112,11 @@ def _apart(given: Any, data: TrainingTable) -> tuple[TrainingTable, TrainingTabl
 def _training(given: Any, columns: Columns, screen: Screen) -> TrainingTable:
     """Open the rows: in memory or, for folders, patterns, memory limits, plans and other engines, as a scan."""
     in_blocks = given.memory_limit is not None or given.dry_run or given.engine != "memory"
-    read = files.open_source if in_blocks or files.is_several(given.table) else files.read_table
-    return TrainingTable.of(read(given.table, screen), columns, given.table, screen)
+    if in_blocks or files.is_several(given.table):
+        return TrainingTable.of(files.open_source(given.table, screen), columns, given.table, screen)
+    date_orders: dict[str, bool] = {}
+    frame = files.read_table(given.table, screen, date_orders=date_orders)
+    return replace(TrainingTable.of(frame, columns, given.table, screen), date_orders=date_orders)
 
 
 def _check_ids(data: TrainingTable, decisions: Sequence[str], screen: Screen) -> None:

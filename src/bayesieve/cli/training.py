@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from bayesieve.classifier.editing import remember_date_orders
 from bayesieve.cli.commands import CommandError, Screen
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.decision.benefit_classifier import BenefitRule
@@ -99,6 +100,7 @@ class TrainingTable:
     rows : all columns, as a dataframe of the rows whose target is known, or as a scan of all rows.
     target : classes of the rows whose target is known.
     known : (n,) which rows of the table have a known target; None for all.
+    date_orders : for columns of dates in memory whose texts prove an order of day and month, whether the day is first.
     """
 
     path: Path
@@ -107,6 +109,7 @@ class TrainingTable:
     rows: pl.DataFrame | Scan
     target: Target
     known: np.ndarray | None = None
+    date_orders: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -192,6 +195,8 @@ class TrainingTable:
         model.set_params(normalize=self.columns.normalize)
         with _numbered(self.known if self.in_memory else None):  # rows of scans are numbered already
             model.fit(self.to_learn, self.columns.target, self.columns.weight)
+        if self.date_orders:
+            remember_date_orders(model, self.date_orders)
 
     def parted(self, start: str) -> tuple[TrainingTable, TrainingTable]:
         """Return the rows before a moment, and those from it on; CommandError if there are none."""

@@ -99,6 +99,7 @@ def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]
     target = files.target_of(model, None) if target == "" else target
     frame = files.read_table(given.table, screen, model)
     files.require_columns(given.table, frame, by=given.by, target=target, weight=given.weight)
+    files.require_needed(given.table, frame.columns, model)
     with files.locating(given.table), compiling.announced(screen), screen.working("Measuring ..."):
         return screen, measure(model, frame, target, given.by, every=given.every, sample_weight=given.weight)
 
@@ -142,7 +143,7 @@ def _reason_of_null(name: str, row: dict[str, Any]) -> str:
     if not row["labelled"]:
         return "no row has a label and a weight above 0"
     if name == "calibration_slope" and row["auc"] is not None:
-        return "the scores of the classes do not overlap"
+        return "all rows have one score" if row["ks"] == 0 else "the scores of the classes do not overlap"
     return "all labels are of one class"
 
 

@@ -268,7 +268,7 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     if left < 1:
         return level
     if level.kind == "numeric":
-        numbers, _ = level.with_special(column).read_numbers(level._number_type, [])
+        numbers, _ = level.with_special(column).read_numbers(level._number_type, [], level.day_first)
         return _cells_of_numbers(level, numbers, weights, min(N_CELLS, left + 1))
     return _cells_of_values(level, column, weights, None if most is None else left)
 

@@ -139,12 +139,15 @@ def _check_alike(cards: Sequence[Scorecard], n: int) -> None:
 def _facts(levels: Any) -> dict[str, Any]:
     """Return the facts that distinguish the values of the levels."""
     own = levels.to_json()
-    return {name: own[name] for name in own if name not in ("counts", "cells", "level_score", "renamed")}
+    return {name: own[name] for name in own if name not in ("counts", "cells", "level_score", "renamed", "day_first")}
 
 
 def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
     counts = np.sum([np.asarray(own.counts) for own in levels], axis=0)
-    return replace(levels[0], counts=counts, level_score=float(np.mean([own.level_score for own in levels])))
+    level_score = float(np.mean([own.level_score for own in levels]))
+    orders = {own.day_first for own in levels} - {None}
+    day_first = orders.pop() if len(orders) == 1 else None  # models of two orders leave it open
+    return replace(levels[0], counts=counts, level_score=level_score, day_first=day_first)
 
 
 def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
@@ -188,7 +191,10 @@ def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, 
 def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
     """The pair with the counts of all, with parts that are levels of columns if these are the same."""
     parts = [columns.get(part.name, part) for part in pairs[0].parts]
-    parts = [own if _facts(own) == _facts(part) else part for own, part in zip(parts, pairs[0].parts, strict=True)]
+    parts = [
+        own if _facts(own) == _facts(part) else replace(part, day_first=own.day_first)
+        for own, part in zip(parts, pairs[0].parts, strict=True)
+    ]
     name = pairs[0].name if pairs[0].name not in names else unused_pair_name(parts[0].name, parts[1].name, names)
     cells = np.sum([pair.cells for pair in pairs], axis=0)
     return replace(pairs[0], name=name, parts=tuple(parts), cells=cells)

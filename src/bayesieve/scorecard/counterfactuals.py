@@ -111,14 +111,16 @@ def refined(name: str, uses: Sequence[FeatureLevels]) -> FeatureLevels:
     if first.groups is None:
         cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in uses]))
         cuts = np.append(-np.inf, cuts[np.isfinite(cuts)])
-        return FeatureLevels(name, "numeric", first.type, cuts, missing_code=0, special=first.special)
+        rest: dict[str, Any] = {"special": first.special, "day_first": first.day_first}
+        return FeatureLevels(name, "numeric", first.type, cuts, missing_code=0, **rest)
     single = [value for level in uses for group in level.groups or () for value in group if value is not None]
     values: dict[str, Any] = {canonical_text(value): value for value in single}
     whole = Categories(np.arange(len(values)), list(values.values()))
     alike: dict[tuple[int, ...], list[object]] = defaultdict(list)
     for value, *codes in zip(values.values(), *(level.code_categories(whole).tolist() for level in uses), strict=True):
         alike[tuple(codes)].append(value)
-    return FeatureLevels(name, "categorical", first.type, None, ((None,), *map(tuple, alike.values())), 0)
+    groups = ((None,), *map(tuple, alike.values()))
+    return FeatureLevels(name, "categorical", first.type, None, groups, 0, day_first=first.day_first)
 
 
 def codes_in(part: FeatureLevels, levels: FeatureLevels) -> np.ndarray:

@@ -224,7 +224,7 @@ def _own_cut(feature: Feature, old: Any) -> float:
 
 def _number_in(level: FeatureLevels, value: Any) -> float:
     """A value of a feature of numbers or moments as the number that its cuts are compared with."""
-    number = number_of(value, level.type)
+    number = number_of(value, level.type, level.day_first)
     if not math.isfinite(number):
         raise ValueError(f"A cut of {level.name!r} must be a finite {level._number_type}, got {value!r:.80}.")
     return number

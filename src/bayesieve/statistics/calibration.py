@@ -14,8 +14,9 @@ _CLOSE = 1e-9  # standard errors: length of the last of Newton's steps
 def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Return the slope of a logistic regression of the hits on the log-odds, and its standard error.
 
-    The maximum of the likelihood is finite if and only if the log-odds of hits and misses overlap; otherwise, and if
-    log-odds are infinite, both numbers are NaN.
+    The maximum of the likelihood is finite if and only if the log-odds of hits and misses overlap; otherwise both
+    numbers are NaN. Rows of probability 0 or 1 that are right say nothing about a positive slope; if one is wrong, or
+    the slope of the others is not positive, both numbers are NaN, too.
 
     Parameters
     ----------
@@ -29,6 +30,11 @@ def calibration_slope(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray
     >>> round(slope, 3), round(error, 3)
     (0.42, 0.68)
     """
+    certain = np.isinf(log_odds)
+    if certain.any():
+        slope, error = calibration_slope(log_odds[~certain], hit[~certain], weights[~certain])
+        is_right = np.array_equal(log_odds[certain] > 0, hit[certain])
+        return (slope, error) if is_right and slope > 0 else _UNKNOWN
     hits, misses = log_odds[hit], log_odds[~hit]
     if not (hits.size and misses.size and np.isfinite(log_odds).all()):
         return _UNKNOWN

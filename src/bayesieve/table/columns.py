@@ -231,7 +231,9 @@ class Column:
         self.refuse_infinite(values)
         return values
 
-    def read_numbers(self, type_: str, complaints: list[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def read_numbers(
+        self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """`numbers_as` by the value of every row alone, infinite ones included.
 
         Parameters
@@ -239,6 +241,8 @@ class Column:
         type_ : str
         complaints : list of str, optional
             List that receives a sentence about unreadable values; None raises ValueError for them.
+        day_first : bool, optional
+            The order of day and month in texts of dates, if it is known.
 
         Returns
         -------
@@ -257,7 +261,7 @@ class Column:
             with suppress(ValueError):  # one value beyond 64 bits: each is read by itself
                 return self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
         if natural in _READ_AS_TEXT or self._of_objects:
-            numbers, unreadable = self._numbers_of_texts(type_)
+            numbers, unreadable = self._numbers_of_texts(type_, complaints, day_first)
             if self._special:
                 self._read_special(numbers, unreadable, type_)
             rows = np.flatnonzero(unreadable)
@@ -303,24 +307,43 @@ class Column:
             return values
         return self._converted(values, natural, type_)
 
-    def _numbers_of_texts(self, type_: str) -> tuple[np.ndarray, np.ndarray]:
+    def _numbers_of_texts(
+        self, type_: str, complaints: list[str] | None, day_first: bool | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         import polars as pl
 
         from bayesieve.table.text_types import numbers_of_texts
 
         data = self._selected()
         if isinstance(data, pl.Series) and data.dtype == pl.String:
-            return numbers_of_texts(data, type_)
+            self._complain_of_order(data, complaints, day_first)
+            return numbers_of_texts(data, type_, day_first)
         with self._reading():
             codes, values = backends.encoded(data)
         texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
-        numbers, unreadable = numbers_of_texts(texts, type_)
+        self._complain_of_order(texts, complaints, day_first)
+        numbers, unreadable = numbers_of_texts(texts, type_, day_first)
         for i, value in enumerate(values):  # the same numbers as in a column of nothing else
             is_number = isinstance(value, (Real, decimal.Decimal)) and not isinstance(value, (bool, np.timedelta64))
             if is_number and type_ == "number":
                 with suppress(OverflowError):
                     numbers[i], unreadable[i] = float(value), False
         return numbers[codes], unreadable[codes]
+
+    def _complain_of_order(self, texts: pl.Series, complaints: list[str] | None, day_first: bool | None) -> None:
+        """Add a sentence about a date whose order of day and month is not that of training."""
+        if day_first is None or complaints is None:
+            return
+        from bayesieve.table.text_types import other_order
+
+        other = other_order(texts, day_first)
+        if other is not None:
+            first, second = ("day", "month") if day_first else ("month", "day")
+            complaints.append(
+                f"Column {self.name!r} holds {quoted_text(other)}, but dates of the training table have the {first} "
+                f"before the {second}. Dates such as 03/04/2024 are read in that order; write all dates as 2024-12-31 "
+                "if these rows have another."
+            )
 
     def categories(self, *, merged: bool = True) -> Categories:
         """The column as codes of its distinct values, sorted by their canonical text.
@@ -667,7 +690,9 @@ class _ReadColumn(Column):
     def numbers_as(self, type_: str) -> np.ndarray:
         return self._once(type_, lambda: self._whole.numbers_as(type_))[self._taken]
 
-    def read_numbers(self, type_: str, complaints: list[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def read_numbers(
+        self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         values = self.numbers_as(type_)  # that all values are numbers is known since the levels were first learnt
         return values, np.zeros(values.size, dtype=bool)
 

@@ -143,7 +143,9 @@ def _scan_sqlite(file: Path, inside: str, copies: Copies, levels: Mapping[str, F
             pl.DataFrame([*map(_SqliteColumn.read, columns, block)])
             for block in _sqlite_blocks(connection, rows, columns)
         )
-        return copies.scan([copies.write(frames, schema)], schema)
+        orders = {column.name: column.dates.day_first for column in columns if column.dates is not None}
+        proved = {name: day_first for name, day_first in orders.items() if day_first is not None}
+        return copies.scan([copies.write(frames, schema)], schema, proved)
 
 
 @contextmanager

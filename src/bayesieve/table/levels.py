@@ -50,6 +50,9 @@ class FeatureLevels(ShortRepr):
         below all others, up to `HIGHEST_SPECIAL`, with a cut point at each.
     renamed : tuple of str or None
         Texts that stand for the labels of levels, None for a level that keeps its own; empty if all do.
+    day_first : bool or None
+        Dates: whether the day comes before the month in texts of the training table such as 31/12/2024; None if they
+        did not show it. Texts of new rows with two readings, such as 03/04/2024, are read in this order.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class FeatureLevels(ShortRepr):
     level_score: float = 0.0
     special: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     renamed: tuple[str | None, ...] = ()
+    day_first: bool | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what follows from these
@@ -252,7 +256,9 @@ class FeatureLevels(ShortRepr):
             return np.where(column.categories().codes < 0, self._code_of_missing, 0).astype(self.code_dtype)
         one_level = self.n_levels == 1  # anything is in it
         column = self.with_special(column)
-        numbers, unreadable = column.read_numbers(self._number_type, [] if one_level else complaints)
+        numbers, unreadable = column.read_numbers(
+            self._number_type, [] if one_level else complaints, day_first=self.day_first
+        )
         column.refuse_infinite(numbers)
         codes = self.code_numbers(numbers)
         if unreadable.any():
@@ -295,7 +301,7 @@ class FeatureLevels(ShortRepr):
             return missing[categories.codes]
         if self.n_levels == 1:
             return column.categories(merged=False).codes < 0
-        numbers, unreadable = column.read_numbers(self._number_type, [])
+        numbers, unreadable = column.read_numbers(self._number_type, [], day_first=self.day_first)
         return np.isnan(numbers) & ~unreadable
 
     def texts(self, column: Column) -> list[str | None]:
@@ -304,7 +310,7 @@ class FeatureLevels(ShortRepr):
             categories = column.categories(merged=False)
             read = [*(self._category(value) for value in categories.values), None]
             return [read[code] for code in categories.codes.tolist()]
-        numbers, unreadable = column.read_numbers(self._number_type, [])
+        numbers, unreadable = column.read_numbers(self._number_type, [], day_first=self.day_first)
         texts: list[str | None] = [None] * len(numbers)
         for row in np.flatnonzero(~np.isnan(numbers)).tolist():
             number = float(numbers[row])
@@ -343,7 +349,7 @@ class FeatureLevels(ShortRepr):
         text = canonical_text(value)
         if text in self._code_of_text:
             return text
-        for other in other_texts(value, self.type, self._value_types):
+        for other in other_texts(value, self.type, self._value_types, self.day_first):
             if other is None or other in self._code_of_text:
                 return other
         truth = truth_of(value) if self._truth else None
@@ -372,7 +378,7 @@ class FeatureLevels(ShortRepr):
         """Return levels of a categorical column with one level per value."""
         groups = [(value,) for group in self.groups or () for value in group]
         missing = groups.index((None,)) if (None,) in groups else None
-        return FeatureLevels(self.name, self.kind, self.type, None, tuple(groups), missing)
+        return FeatureLevels(self.name, self.kind, self.type, None, tuple(groups), missing, day_first=self.day_first)
 
     def first_values(self) -> Categories:
         """The first value of each group."""
@@ -396,6 +402,7 @@ class FeatureLevels(ShortRepr):
             "level_score": self.level_score,
             **({"special": [[name, list(values)] for name, values in self.special]} if self.special else {}),
             **self._texts_to_json(),
+            **({} if self.day_first is None else {"day_first": self.day_first}),
         }
 
     def _texts_to_json(self) -> dict[str, Any]:
@@ -409,7 +416,7 @@ class FeatureLevels(ShortRepr):
             counts = counts_of(saved.counts)
         cuts = None if saved.cut_points is None else np.array([number(cut) for cut in saved.cut_points], dtype=float)
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
-        rest = (saved.missing_code, counts, saved.level_score, saved.special, saved.renamed)
+        rest = (saved.missing_code, counts, saved.level_score, saved.special, saved.renamed, saved.day_first)
         return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest)
 
 
@@ -431,6 +438,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     level_score: Finite
     special: tuple[tuple[str, tuple[str | int | Finite | bool, ...]], ...] = ()
     renamed: tuple[str | None, ...] = ()
+    day_first: bool | None = None
 
 
 @contextmanager

@@ -30,7 +30,11 @@ _MOST_BYTES = 1 << 32  # of a stream, which may be endless
 KNOWN = ".csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .ipc"
 
 
-def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels] | None = None) -> pl.DataFrame:
+def read_table(
+    path: str | os.PathLike[str],
+    levels: Mapping[str, FeatureLevels] | None = None,
+    date_orders: dict[str, bool] | None = None,
+) -> pl.DataFrame:
     """Read a table from a CSV, TSV, Parquet, Arrow or Excel file, a database, standard input or a pipe.
 
     Text tables have a header line; the separator (comma, semicolon, tab or bar) is found from the first lines and the
@@ -48,6 +52,8 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     levels : mapping from str to FeatureLevels, optional
         Levels of a model's columns by name. Rows to be scored are read with them: types are not inferred from the rows
         of a text table or of SQLite, so the meaning of a value does not depend on the other rows.
+    date_orders : dict, optional
+        Receives the columns whose texts prove an order of day and month, and whether the day comes first.
 
     Returns
     -------
@@ -66,7 +72,10 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     if database_in(path):
         from bayesieve.table.scans import scan, scan_to_score
 
-        return pl.concat((scan(path) if levels is None else scan_to_score(path, levels)).blocks())
+        rows = scan(path) if levels is None else scan_to_score(path, levels)
+        if date_orders is not None:
+            date_orders |= rows.date_orders
+        return pl.concat(rows.blocks())
     path = checked_path(path)
     if not is_stream(path) and not path.exists():
         raise FileNotFoundError(f"There is no file {path}; check its name and folder.")
@@ -75,9 +84,9 @@ def read_table(path: str | os.PathLike[str], levels: Mapping[str, FeatureLevels]
     try:
         if is_stream(path):
             source, path = path, Path("standard input") if str(path) in _STANDARD_INPUT else path
-            frame = _read_stream(source, path, levels)
+            frame = _read_stream(source, path, levels, date_orders)
         else:
-            frame = _read(path, levels)
+            frame = _read(path, levels, date_orders)
     except ValueError:
         raise
     except OSError as error:
@@ -177,7 +186,9 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
 
-def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
+def _read_stream(
+    path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None
+) -> pl.DataFrame:
     """The table in a stream, in the format of its first bytes; messages use ``name``."""
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in _STANDARD_INPUT else files.enter_context(path.open("rb"))
@@ -191,7 +202,7 @@ def _read_stream(path: Path, name: Path, levels: Mapping[str, FeatureLevels] | N
             from bayesieve.table.text_files import refuse_binary
 
             refuse_binary(name, content)  # before all of what may be endless is read
-        return _parsed(name, _whole(content, file, name), format, levels)
+        return _parsed(name, _whole(content, file, name), format, levels, date_orders)
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
@@ -205,7 +216,7 @@ def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
     return b"".join(pieces)
 
 
-def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
+def _read(path: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None) -> pl.DataFrame:
     format = "Excel" if path.suffix.lower() in EXCEL else format_of(path)
     if format is None:
         raise ValueError(f"{path} has no known file extension; name it {KNOWN}; or .xlsx.")
@@ -215,18 +226,24 @@ def _read(path: Path, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFram
         from bayesieve.table.workbooks import first_sheet
 
         frame = first_sheet(path)
-        return _parsed(path, frame.write_csv().encode(), "text", levels) if frame.height else frame
-    return _parsed(path, path if is_utf8(path) else path.read_bytes(), format, levels)
+        return _parsed(path, frame.write_csv().encode(), "text", levels, date_orders) if frame.height else frame
+    return _parsed(path, path if is_utf8(path) else path.read_bytes(), format, levels, date_orders)
 
 
-def _parsed(path: Path, source: Path | bytes, format: str, levels: Mapping[str, FeatureLevels] | None) -> pl.DataFrame:
+def _parsed(
+    path: Path,
+    source: Path | bytes,
+    format: str,
+    levels: Mapping[str, FeatureLevels] | None,
+    date_orders: dict[str, bool] | None,
+) -> pl.DataFrame:
     """The table in a file, or its content; messages use ``path``."""
     import polars as pl
 
     if format == "text":
         from bayesieve.table.text_files import read_csv
 
-        return read_csv(path, source, levels)
+        return read_csv(path, source, levels, date_orders)
     if format == "Parquet":
         return pl.read_parquet(io.BytesIO(source) if isinstance(source, bytes) else source, glob=False)
     # A file whose place polars knows; it would take * and [1] in a name for a pattern.

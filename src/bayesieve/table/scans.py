@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -114,12 +114,15 @@ class Scan:
         The folder of copies, which is deleted with the last scan that holds it; None if files are read in place.
     untyped : tuple of paths
         The files as they were given, if types of columns were inferred from their values; otherwise empty.
+    date_orders : mapping from str to bool
+        For columns of dates whose texts prove an order of day and month, whether the day comes first.
     """
 
     files: tuple[DataFile, ...]
     schema: pl.Schema
     folder: Any = None
     untyped: tuple[str | os.PathLike[str], ...] = ()
+    date_orders: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -30,9 +30,15 @@ class DayMonthOrder:
     A number above 12 is a day: each value that has one proves the order for all values with the same separator. The
     year comes first or last; if it comes first, the month follows. Points separate day, month and year, in this order.
     English names of months need no proof.
+
+    Parameters
+    ----------
+    day_first : bool, optional
+        The order of the training table: values of one reading only are read so, and all others in this order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, day_first: bool | None = None) -> None:
+        self._known = day_first
         self._proofs: dict[str, set[bool]] = {}  # by separator: whether the day comes first
 
     def add(self, texts: pl.Series) -> None:
@@ -51,6 +57,25 @@ class DayMonthOrder:
         """Whether the values prove one order for each separator that occurs."""
         return all(proofs == {True} if mark == "." else len(proofs) == 1 for mark, proofs in self._proofs.items())
 
+    @property
+    def day_first(self) -> bool | None:
+        """Whether the day comes first, as the values prove; None if they prove nothing, or both orders."""
+        proofs = {proof for mark, proofs in self._proofs.items() if mark != "." for proof in proofs}
+        return proofs.pop() if len(proofs) == 1 else None
+
+    def contradiction(self, texts: pl.Series) -> str | None:
+        """Return the first text that proves another order than that of the training table; None without."""
+        import polars as pl
+
+        dated = texts.filter(texts.str.contains(_OTHER_FORM))
+        if self._known is None or not len(dated):
+            return None
+        day, month = ("second_number", "first_number") if self._known else ("first_number", "second_number")
+        is_other = (pl.col("mark") == pl.col("mark_again")) & (pl.col("mark") != ".")
+        is_other &= (pl.col(day) > 12) & (pl.col(month) <= 12)
+        others = dated.filter(_parts(dated, _YEAR_LAST).select(is_other.fill_null(False)).to_series())
+        return others[0] if len(others) else None
+
     def to_iso(self, texts: pl.Series, *, default: bool | None = None) -> pl.Series:
         """Rewrite dates as ISO 8601, with the time if there is one; other texts stay as they are.
 
@@ -68,6 +93,8 @@ class DayMonthOrder:
         others = texts.gather(rows)
         last = _parts(others, _YEAR_LAST)
         proved = {mark: next(iter(proofs)) for mark, proofs in self._proofs.items() if len(proofs) == 1}
+        if self._known is not None:
+            proved, default = {}, self._known
         day_first = (
             pl.when(pl.col("mark") == ".")
             .then(True)

@@ -43,7 +43,12 @@ _BINARY_STARTS = {
 }
 
 
-def read_csv(path: Path, source: Path | bytes, levels: Mapping[str, FeatureLevels] | None = None) -> pl.DataFrame:
+def read_csv(
+    path: Path,
+    source: Path | bytes,
+    levels: Mapping[str, FeatureLevels] | None = None,
+    date_orders: dict[str, bool] | None = None,
+) -> pl.DataFrame:
     """Read a text table. ValueError names the file and its defect.
 
     Types are inferred from all rows, unless there are ``levels``. Then no types are inferred: columns of numbers whose
@@ -57,8 +62,13 @@ def read_csv(path: Path, source: Path | bytes, levels: Mapping[str, FeatureLevel
     source : Path or bytes
         Where the table is: the file, or its content.
     levels : mapping from the names of a model's columns to their levels, optional
+    date_orders : dict, optional
+        Receives the columns of dates that prove an order of day and month, and whether the day comes first.
     """
-    return TextTable(path, source, None, levels).frame()
+    table = TextTable(path, source, None, levels)
+    if date_orders is not None:
+        date_orders |= table.date_orders
+    return table.frame()
 
 
 def read_header(path: Path) -> list[str]:
@@ -86,9 +96,9 @@ def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str
 
 def text_blocks(
     paths: Sequence[Path], folder: Path, levels: Mapping[str, FeatureLevels] | None = None
-) -> tuple[pl.Schema, list[Iterator[pl.DataFrame]]]:
-    """Return the columns of text tables, and the blocks of each, with separators, encodings and types as `read_table`
-    finds them.
+) -> tuple[pl.Schema, list[Iterator[pl.DataFrame]], dict[str, bool]]:
+    """Return the columns of text tables, the blocks of each, and the orders of day and month that all prove, with
+    separators, encodings and types as `read_table` finds them.
 
     A type is that of all values of its file; integers of one file and numbers of another are numbers.
 
@@ -114,7 +124,16 @@ def text_blocks(
     for name, dtype in schema.items():
         if dtype == pl.Null:
             schema[name] = pl.Float64() if name in marked else pl.String()
-    return schema, [table.blocks(schema) for table in tables]
+    return schema, [table.blocks(schema) for table in tables], common_orders([table.date_orders for table in tables])
+
+
+def common_orders(orders: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
+    """Return the columns for which no two tables prove different orders of day and month, and their order."""
+    proofs: dict[str, set[bool]] = {}
+    for of_table in orders:
+        for name, day_first in of_table.items():
+            proofs.setdefault(name, set()).add(day_first)
+    return {name: proved.pop() for name, proved in proofs.items() if len(proved) == 1}
 
 
 class TextTable:
@@ -133,6 +152,8 @@ class TextTable:
         The types of all values; Null for columns without any.
     marked : set of str
         Columns that hold marks of missing numbers only.
+    date_orders : dict from str to bool
+        For columns of dates that prove an order of day and month, whether the day comes first; none with levels.
     """
 
     def __init__(
@@ -197,16 +218,19 @@ class TextTable:
         types |= {name: texts.dtype for name, texts in self._texts.items()}
         self.schema = pl.Schema({name: types[name] for name in columns})
         self.marked = {name for name, texts in self._texts.items() if texts.has_text and not texts.has_values}
+        orders = {name: texts.day_first for name, texts in self._texts.items() if isinstance(texts, TextType)}
+        self.date_orders = {name: day_first for name, day_first in orders.items() if day_first is not None}
 
     def _text_type(self, name: str, numbers: Collection[str]) -> TextType | ScoredText:
         decimal_comma = self._text.separator != ","
         if self._levels is None:
             return TextType(decimal_comma=decimal_comma)
-        type_ = self._levels[name].type if name in self._levels else "text"
+        level = self._levels.get(name)
+        type_ = "text" if level is None else level.type
         return ScoredText(
             decimal_comma=decimal_comma and type_ == "number",
             as_numbers=name in numbers,
-            as_dates=type_ in ("date", "datetime"),
+            as_dates=type_ in ("date", "datetime") and (level is None or level.day_first is None),
         )
 
     def _blocks(self) -> Iterator[pl.DataFrame]:

@@ -76,6 +76,11 @@ class TextType:
         self._readers = []
         return trimmed
 
+    @property
+    def day_first(self) -> bool | None:
+        """Whether the day comes before the month in the dates; None for other values, and without proof."""
+        return self._order.day_first if self.dtype.is_temporal() else None
+
     def read(self, column: pl.Series) -> pl.Series:
         """Some of the values in the type of all."""
         trimmed = _trimmed(column)
@@ -150,13 +155,15 @@ def decimal_points(column: pl.Series) -> pl.Series:
     return column.str.replace(r"^\s*([+-]?\d*),(\d+)\s*$", "${1}.${2}")
 
 
-def numbers_of_texts(column: pl.Series, type_: str) -> tuple[np.ndarray, np.ndarray]:
+def numbers_of_texts(column: pl.Series, type_: str, day_first: bool | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Every text as a number of a type, by its own value: whatever else the column holds makes no difference.
 
     Parameters
     ----------
     column : polars.Series of String
     type_ : "number", "date", "datetime", "duration" or "time"
+    day_first : bool, optional
+        The order of day and month in training; without it, the values must prove one.
 
     Returns
     -------
@@ -173,7 +180,7 @@ def numbers_of_texts(column: pl.Series, type_: str) -> tuple[np.ndarray, np.ndar
     rest = np.flatnonzero(np.isnan(numbers) & cleaned.is_not_null().to_numpy())
     texts = cleaned.gather(rest)
     if type_ in _DATED and rest.size:
-        order = DayMonthOrder()
+        order = DayMonthOrder(day_first)
         order.add(texts)
         texts = order.to_iso(texts)
         numbers[rest] = _fast_numbers(texts, type_)
@@ -190,7 +197,14 @@ def numbers_of_texts(column: pl.Series, type_: str) -> tuple[np.ndarray, np.ndar
     return numbers, unreadable
 
 
-def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[str | None]:
+def other_order(column: pl.Series, day_first: bool) -> str | None:
+    """Return the first text of a column that proves another order of day and month than training; None without."""
+    return DayMonthOrder(day_first).contradiction(trimmed_values(column))
+
+
+def other_texts(
+    value: Scalar, type_: str, among: frozenset[type], day_first: bool | None = None
+) -> Iterator[str | None]:
     """Canonical texts of the categories that a value may stand for if its own text is not one; None stands for missing.
 
     Files, databases and dataframes write one value in many ways: 1 as "1.0" or "01", True as "true", "yes" or 1.
@@ -200,6 +214,7 @@ def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[s
     value : bool, int, float or str
     type_ : `Column.type` of the categories
     among : Python types of the categories
+    day_first : the order of day and month in training
     """
     if isinstance(value, bool):
         yield from (_YES if value else _NO)
@@ -216,7 +231,7 @@ def other_texts(value: Scalar, type_: str, among: frozenset[type]) -> Iterator[s
         if text in (*_TRUE, *_FALSE):
             yield from (_YES if text in _TRUE else _NO)
         if type_ in _READERS and type_ != "number":
-            number = _number_of_text(text, type_)
+            number = _number_of_text(text, type_, day_first)
             if number is not None:
                 yield format_temporal(number, type_)
 
@@ -251,18 +266,20 @@ def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
         yield str(bool(number))
 
 
-def number_of(value: Any, type_: str) -> float:
+def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
     """The number that a value of a column of this type is read as; NaN if it is none."""
-    number = value if is_number(value) else _number_of_text(canonical_text(value).strip(), number_type(type_))
+    number = (
+        value if is_number(value) else _number_of_text(canonical_text(value).strip(), number_type(type_), day_first)
+    )
     return np.nan if number is None else float(number)
 
 
-def _number_of_text(text: str, type_: str) -> float | None:
+def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> float | None:
     """One trimmed text that the fast readers cannot read as a number; None if it cannot be read at all."""
     if type_ == "number" and text in (*_TRUE, *_FALSE):
         return float(text in _TRUE)
     if type_ in _DATED:
-        text = DayMonthOrder().to_iso(_series([text]))[0]
+        text = DayMonthOrder(day_first).to_iso(_series([text]))[0]
     numbers = _fast_numbers(_series([text]), type_)
     if not np.isnan(numbers[0]):
         return float(numbers[0])

@@ -114,9 +114,9 @@ class Copies:
             relation.write_parquet(str(path), compression="lz4", row_group_size=BLOCK_ROWS)
         return self._written(path, look_at(path)[1], None)
 
-    def scan(self, files: Sequence[DataFile], schema: pl.Schema) -> Scan:
+    def scan(self, files: Sequence[DataFile], schema: pl.Schema, date_orders: Mapping[str, bool] | None = None) -> Scan:
         """Return the scan of the files that were written."""
-        return Scan(tuple(files), schema, self.folder)
+        return Scan(tuple(files), schema, self.folder, date_orders=date_orders or {})
 
     def _new_path(self) -> Path:
         return self.folder.path / f"{len(list(self.folder.path.glob('*.parquet'))):06}.parquet"
@@ -199,20 +199,23 @@ def copy_files(paths: Sequence[Path], format: str, copies: Copies, levels: Mappi
     ValueError
         If a file is no table or does not fit the others; the message names it and its defect.
     """
-    from bayesieve.table.text_files import DECODED, text_blocks
+    from bayesieve.table.text_files import DECODED, common_orders, text_blocks
 
     states = [FileState.of(path) for path in paths]
     with copies.deleted_after_errors():
         frames: Sequence[Iterable[pl.DataFrame]]
+        orders: dict[str, bool] = {}
         if format == "Arrow":
             inside = unified([look_at(path)[0] for path in paths], paths)
             frames = [batches_of(_cast(lazy_file(path), inside)) for path in paths]
         elif format == "Excel":
-            sheets = [read_table(path, levels) for path in paths]
+            of_sheets: list[dict[str, bool]] = [{} for _ in paths]
+            sheets = [read_table(path, levels, own) for path, own in zip(paths, of_sheets, strict=True)]
+            orders = common_orders(of_sheets)
             inside = unified([sheet.schema for sheet in sheets], paths)
             frames = [[sheet[:, inside.names()].cast(inside)] for sheet in sheets]
         else:
-            inside, frames = text_blocks(paths, copies.folder.path, levels)
+            inside, frames, orders = text_blocks(paths, copies.folder.path, levels)
         schema, constants = with_partitions(inside, paths, levels)
         files = []
         for rows, state, values in zip(frames, states, constants, strict=True):
@@ -221,7 +224,7 @@ def copy_files(paths: Sequence[Path], format: str, copies: Copies, levels: Mappi
             files.append(DataFile(file.path, file.size, file.changed, file.n_rows, values, state))
         for decoded in copies.folder.path.glob(f"*{DECODED}"):
             decoded.unlink()
-        return copies.scan(files, schema)
+        return copies.scan(files, schema, orders)
 
 
 def _cast(query: pl.LazyFrame, schema: pl.Schema) -> pl.LazyFrame:

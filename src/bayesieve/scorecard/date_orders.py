@@ -1,0 +1,40 @@
+"""The order of day and month in which a scorecard reads texts of dates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bayesieve.scorecard.record import Scorecard
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import FeatureLevels
+
+_DATED = ("date", "datetime")
+
+
+def in_date_orders(card: Scorecard, date_orders: Mapping[str, bool]) -> Scorecard:
+    """Return a scorecard whose columns of dates read 03/04/2024 in the order of day and month of the training table.
+
+    Parameters
+    ----------
+    date_orders : mapping from str to bool
+        For columns of dates, whether the day comes first.
+    """
+    made: dict[int, FeatureLevels] = {}
+
+    def ordered(level: FeatureLevels) -> FeatureLevels:
+        # Features share levels, and pairs the levels of columns: equal objects stay equal objects.
+        if id(level) in made:
+            return made[id(level)]
+        new = level
+        if isinstance(level, PairLevels):
+            parts = tuple(map(ordered, level.parts))
+            if any(part is not own for part, own in zip(parts, level.parts, strict=True)):
+                new = replace(level, parts=parts)
+        elif level.name in date_orders and level.type in _DATED:
+            new = replace(level, day_first=date_orders[level.name])
+        made[id(level)] = new
+        return new
+
+    features = (replace(own, levels=ordered(own.levels), cells=ordered(own.cells)) for own in card.features)
+    return replace(card, features=tuple(features))
