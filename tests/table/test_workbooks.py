@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
+import struct
 import sys
 import zipfile
 from pathlib import Path
@@ -15,6 +17,7 @@ import xlsxwriter
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.predicting import levels_of_columns
+from bayesieve.table import workbooks
 from bayesieve.table.reading import read_header, read_table
 from tests.cli.conftest import GERMAN, invoke
 
@@ -118,7 +121,40 @@ def _far_ods(path: Path, row: int, column: int, value: object) -> None:
         archive.writestr("content.xml", content)
 
 
-@pytest.mark.parametrize(("ending", "write"), [("xlsx", _far_xlsx), ("ods", _far_ods)])
+def _far_xlsb(path: Path, row: int, column: int, value: object) -> None:
+    def record(kind: int, content: bytes = b"") -> bytes:
+        head = bytes([kind]) if kind < 0x80 else bytes([kind & 0x7F | 0x80, kind >> 7])
+        return head + bytes([len(content) & 0x7F | 0x80, len(content) >> 7]) + content
+
+    def text(value: str) -> bytes:
+        return struct.pack("<I", len(value)) + value.encode("utf-16-le")
+
+    def cells(number: int, values: dict[int, object]) -> bytes:
+        rows = [record(0, struct.pack("<I", number) + bytes(13))]
+        for at, one in values.items():
+            start = struct.pack("<II", at, 0)
+            of_text = isinstance(one, str)
+            content = text(one) if isinstance(one, str) else b"" if one is None else struct.pack("<d", one)
+            rows.append(record(6 if of_text else 1 if one is None else 5, start + content))
+        return b"".join(rows)
+
+    rows = cells(0, {0: "a", 1: "y"}) + cells(1, {0: 1.0, 1: 0.0}) + cells(2, {0: 2.0, 1: 1.0})
+    rows += cells(row, {column: None if value is None else float(str(value))})
+    sheet = record(129) + record(148, bytes(16)) + record(145) + rows + record(146) + record(130)
+    book = record(131) + record(143) + record(156, bytes(8) + text("rId1") + text("s")) + record(144) + record(132)
+    kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    relations = "http://schemas.openxmlformats.org/package/2006/relationships"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "xl/_rels/workbook.bin.rels",
+            f'<Relationships xmlns="{relations}"><Relationship Id="rId1" Type="{kinds}/worksheet" '
+            'Target="worksheets/sheet1.bin"/></Relationships>',
+        )
+        archive.writestr("xl/workbook.bin", book)
+        archive.writestr("xl/worksheets/sheet1.bin", sheet)
+
+
+@pytest.mark.parametrize(("ending", "write"), [("xlsx", _far_xlsx), ("ods", _far_ods), ("xlsb", _far_xlsb)])
 def test_a_cell_far_from_the_table_is_refused(tmp_path: Path, ending: str, write: Any) -> None:
     path = tmp_path / f"far.{ending}"
     write(path, 1_048_575, 16_383, 1)
@@ -137,3 +173,51 @@ def test_times_of_day_are_times(tmp_path: Path) -> None:
     )
     times.write_excel(path := tmp_path / "times.xlsx")
     assert read_table(path).equals(times)
+
+
+def _repeating_ods(path: Path, columns: int, rows: int) -> None:
+    """Two rows, and one whose only cell, with a value but no type, stands for many."""
+    _far_ods(path, 4, 1, None)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    cell = f'<table:table-cell office:value="3" table:number-columns-repeated="{columns}"/>'
+    row = f'<table:table-row table:number-rows-repeated="{rows}">{cell}</table:table-row></table:table>'
+    parts["content.xml"] = parts["content.xml"].replace("</table:table>", row)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+
+
+def test_repeated_cells_are_as_far_as_others(tmp_path: Path) -> None:
+    _repeating_ods(path := tmp_path / "few.ods", 2, 3)
+    assert read_table(path).height > 3
+    _repeating_ods(path := tmp_path / "many.ods", 16_384, 1_000)
+    with pytest.raises(ValueError, match=r"many\.ods holds 7 values in 1,00\d rows and 16,384 columns"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    "part", ["xl/worksheets/sheet1.xml", "xl/workbook.xml", "xl/sharedStrings.xml", "xl/other.xml"]
+)
+@pytest.mark.parametrize("honest", [True, False])
+def test_a_workbook_that_unpacks_to_far_more_than_a_table_is_refused(
+    tmp_path: Path, part: str, honest: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of true sizes, and of sizes that the archive states as smaller than they are."""
+    monkeypatch.setattr(workbooks, "_MOST_BYTES", 1 << 20)
+    pl.DataFrame({"a": [1, 2]}).write_excel(path := tmp_path / "plain.xlsx")
+    assert read_table(path)["a"].to_list() == [1, 2]
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts[part] = parts.get(part, b"<a>") + b" " * (16 << 20)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    content = packed.getvalue()
+    if not honest:
+        content = content.replace(struct.pack("<I", len(parts[part])), struct.pack("<I", 5000))
+    (path := tmp_path / "bomb.xlsx").write_bytes(content)
+    message = "unpacks to 0.0 GiB, far more than a table of its size" if honest else "cannot be read as a workbook"
+    with pytest.raises(ValueError, match=message):
+        read_table(path)

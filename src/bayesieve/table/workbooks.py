@@ -17,12 +17,16 @@ _CHUNK = 1 << 20
 # The reader holds the whole rectangle around all cells in memory, with 32 bytes a cell.
 _MOST_CELLS = 10_000_000  # of a sheet of any shape
 _MOST_PER_CELL = 100  # cells of the rectangle for each cell with a value, beyond that
-_MOST_BYTES = 1 << 31  # of a sheet that is looked at as a whole
+_MOST_BYTES = 1 << 28  # of a sheet that is looked at as a whole, and of any workbook once it is unpacked
+_MOST_RATIO = 200  # bytes for each byte of the file, beyond that; sheets of numbered cells stay below 50
+_DEFLATE_RATIO = 1032  # the most that a zip archive can pack
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 # Excel stores a time of day as a moment of day 0, and a date as its midnight.
 _TIME = r"^1899-12-3[01] (\d\d:\d\d:\d\d(?:\.\d+)?)$"
 _DATE = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 _MAX_ROW, _MAX_COLUMN = 1 << 20, 1 << 14
+# Types of records of binary workbooks: rows, cells with a value, and the sheets of a book (MS-XLSB, section 2.3).
+_ROW, _VALUES, _BUNDLED_SHEET = 0, (*range(2, 12), 62), 156
 
 
 def first_sheet(path: Path) -> pl.DataFrame:
@@ -44,7 +48,7 @@ def first_sheet(path: Path) -> pl.DataFrame:
         raise ValueError(
             f"{path} is a workbook, which needs fastexcel; run pip install 'bayesieve[excel]', or save it as CSV."
         ) from None
-    except (OSError, FarCell):
+    except (OSError, HugeWorkbook):
         raise
     except Exception as error:  # of fastexcel, whose errors have a base class of their own
         raise ValueError(
@@ -54,30 +58,48 @@ def first_sheet(path: Path) -> pl.DataFrame:
     return pl.DataFrame([text.str.replace(_TIME, "$1").str.replace(_DATE, "$1") for text in texts])
 
 
-class FarCell(ValueError):
-    """A cell far from all others."""
+class HugeWorkbook(ValueError):
+    """A workbook that takes far more memory than its values need."""
 
 
 def refuse_far_cells(path: Path, content: bytes) -> None:
-    """Raise FarCell for a sheet with few cells in a rectangle of very many; the message names the last cell."""
+    """Raise HugeWorkbook for a sheet with few cells in a rectangle of very many, and for one that unpacks to far more
+    bytes than tables do.
+    """
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return  # of .xls, which has 16 million cells at most
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        _refuse_bomb(path, archive, len(content))
         name = _first_sheet_name(archive)
         if name is None:
             return
-        size = archive.getinfo(name).file_size
-        if name != "content.xml" and size < _MOST_BYTES and _is_dense(archive.read(name)):
+        is_excel, size = name.endswith(".xml") and name != "content.xml", archive.getinfo(name).file_size
+        if is_excel and size < _MOST_BYTES and _is_dense(archive.read(name)):
             return
-        counter = _OdsCells() if name == "content.xml" else _XlsxCells()
+        counter = _XlsxCells() if is_excel else _OdsCells() if name == "content.xml" else _XlsbCells()
         with archive.open(name) as file:
             counter.read(file)
     if counter.n_rows * counter.n_columns > _most_cells(counter.n_values):
-        raise FarCell(
+        raise HugeWorkbook(
             f"{path} holds {counter.n_values:,} values in {counter.n_rows:,} rows and {counter.n_columns:,} columns: a "
             "cell is far from the others. Delete it (Ctrl+End goes to the last row and column), or save the table as "
             "CSV."
         )
+
+
+def _refuse_bomb(path: Path, archive: zipfile.ZipFile, size: int) -> None:
+    """Raise HugeWorkbook for an archive that unpacks to far more bytes than tables of its size do."""
+    parts = archive.infolist()
+    n_bytes = sum(part.file_size for part in parts)
+    if n_bytes > max(_MOST_BYTES, _MOST_RATIO * size):
+        raise HugeWorkbook(
+            f"{path} unpacks to {n_bytes / 2**30:,.1f} GiB, far more than a table of its size; save the table as CSV."
+        )
+    # Sizes may be false: reading a part to its end raises an error if it is longer.
+    for part in parts if _DEFLATE_RATIO * size > _MOST_BYTES else ():
+        with archive.open(part) as file:
+            for _ in _chunks(file):
+                pass
 
 
 def _most_cells(n_values: int) -> int:
@@ -103,23 +125,58 @@ def _is_dense(sheet: bytes) -> bool:
 
 
 def _first_sheet_name(archive: zipfile.ZipFile) -> str | None:
-    """Return the name of the file that holds the first sheet; None if it is not XML."""
+    """Return the name of the file that holds the first sheet; None if there is none."""
     names = archive.namelist()
     if "content.xml" in names:
         return "content.xml"
+    ending = "bin" if "xl/workbook.bin" in names else "xml"
     try:
-        book = archive.read("xl/workbook.xml").decode("utf-8", "replace")
-        relations = archive.read("xl/_rels/workbook.xml.rels").decode("utf-8", "replace")
+        book = archive.read(f"xl/workbook.{ending}")
+        relations = archive.read(f"xl/_rels/workbook.{ending}.rels").decode("utf-8", "replace")
     except KeyError:
         return None
-    sheet = re.search(r'<(?:\w+:)?sheet\b[^>]*?\s\w+:id="([^"]*)"', book)
+    sheet = _sheet_of_records(book) if ending == "bin" else _sheet_of_xml(book.decode("utf-8", "replace"))
     for relation in re.findall(r"<Relationship\b[^>]*>", relations) if sheet else ():
         fields = dict(re.findall(r'(\w+)="([^"]*)"', relation))
-        if sheet is not None and fields.get("Id") == sheet[1]:
+        if fields.get("Id") == sheet:
             target = fields.get("Target", "")
             full = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
             return full if full in names else None
     return None
+
+
+def _sheet_of_xml(book: str) -> str | None:
+    """Return the relation of the first sheet of a workbook in XML."""
+    sheet = re.search(r'<(?:\w+:)?sheet\b[^>]*?\s\w+:id="([^"]*)"', book)
+    return None if sheet is None else sheet[1]
+
+
+def _sheet_of_records(book: bytes) -> str | None:
+    """Return the relation of the first sheet of a binary workbook."""
+    for kind, content in _records(io.BytesIO(book)):
+        if kind == _BUNDLED_SHEET:
+            length = int.from_bytes(content[8:12], "little")
+            return content[12 : 12 + 2 * length].decode("utf-16-le", "replace")
+    return None
+
+
+def _records(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the types and contents of the records of a part of a binary workbook (MS-XLSB, section 2.1.4)."""
+
+    def number(most_bytes: int) -> int:
+        """Read a number of seven bits a byte; the last one has no high bit."""
+        value = 0
+        for k in range(most_bytes):
+            byte = file.read(1)
+            value |= (byte[0] & 0x7F) << 7 * k if byte else 0
+            if not byte or byte[0] < 0x80:
+                break
+        return value
+
+    file = io.BufferedReader(file, _CHUNK)  # type: ignore[type-var]
+    while file.peek(1):
+        kind = number(2)
+        yield kind, file.read(number(4))
 
 
 class _Cells:
@@ -128,7 +185,7 @@ class _Cells:
     Attributes
     ----------
     n_values, n_rows, n_columns : int
-        Cells with a value, and sides of the rectangle around them.
+        Cells with a value, repeated ones once, and sides of the rectangle around them.
     """
 
     def __init__(self) -> None:
@@ -162,7 +219,7 @@ class _Cells:
         """Handle the end of an element."""
 
     def _add(self, row: int, column: int, n_rows: int = 1, n_columns: int = 1) -> None:
-        self.n_values += n_rows * n_columns
+        self.n_values += 1
         self._first_row, self._last_row = min(self._first_row, row), max(self._last_row, row + n_rows - 1)
         self._first_column = min(self._first_column, column)
         self._last_column = max(self._last_column, column + n_columns - 1)
@@ -175,6 +232,19 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 def _refuse_entities(*_: Any) -> None:
     raise ValueError("a workbook declares no entities")
+
+
+class _XlsbCells(_Cells):
+    """Cells of a binary sheet of Excel: records of rows, each followed by those of its cells."""
+
+    def read(self, file: IO[bytes]) -> None:
+        row = 0
+        for kind, content in _records(file):
+            at = int.from_bytes(content[:4], "little")
+            if kind == _ROW:
+                row = at
+            elif kind in _VALUES:
+                self._add(row, at)
 
 
 class _XlsxCells(_Cells):
@@ -219,7 +289,7 @@ class _OdsCells(_Cells):
             self._n_rows, self._column = int(attributes.get("table:number-rows-repeated", 1)), 0
         elif name in ("table:table-cell", "table:covered-table-cell"):
             n_columns = int(attributes.get("table:number-columns-repeated", 1))
-            if "office:value-type" in attributes:
+            if any(name.startswith("office:") and "value" in name for name in attributes):
                 self._add(self._row, self._column, self._n_rows, n_columns)
             self._column += n_columns
 
