@@ -20,6 +20,7 @@ from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.discretize import row_blocks, row_tasks, scan_passes
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.scan_passes import _block_starts
+from bayesieve.engine import Mapped
 from bayesieve.engine.executors import executor_of
 from bayesieve.table.scanned import scanned_rows
 
@@ -211,3 +212,20 @@ def test_long_texts_are_read_in_parts_of_a_block(tmp_path: Path, monkeypatch: py
     np.testing.assert_array_equal(
         one.predict_joint_log_proba(frame.drop("y")), other.predict_joint_log_proba(frame.drop("y"))
     )
+
+
+def test_a_sample_of_long_texts_is_as_small_as_the_memory(tmp_path: Path) -> None:
+    n_rows = 30_000
+    frame = pl.DataFrame({"a": range(n_rows), "text": [f"{i:06}" * 200 for i in range(n_rows)], "y": [0, 1] * 15_000})
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=10_000)
+    engine = Mapped(str(tmp_path), reading_bytes=8_000_000)
+    coding = CodingOptions(engine=engine, rows_kept=lambda n_columns, n_classes: 20_000)
+    part = TableEncoder().fit_transform_coded(bayesieve.scan(tmp_path / "rows.parquet"), "y", None, coding)
+    sample = part.recoder.table.sample
+    assert sample.rows.size == 8_000_000 // 1216
+    # polars would keep the texts of all rows, of which these are a view
+    buffers = sample.frame["text"].to_arrow(compat_level=pl.CompatLevel.newest()).buffers()
+    assert sum(buffer.size for buffer in buffers if buffer is not None) < 10_000_000
+    # no later step asks for rows that are read again
+    for most in (1000, 20_000):
+        assert part.recoder.table.sample.at(part.drawn(most)) is not None

@@ -64,7 +64,7 @@ def fit_cautions(
         )
         found.append(Caution("engine", (), sentence))
     if isinstance(encoder, TableEncoder):
-        found += [*encoder.cautions_, *column_cautions(rows.table, coded, encoder)]
+        found += [*encoder.cautions_, *column_cautions(coded, encoder)]
     of_order = order_cautions(coded, card, getattr(encoder, "marks_", {}))
     return (*model_cautions(card, trace, encoder, found), *of_order)
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
-from bayesieve.table import Table, as_table
+from bayesieve.table import Table
 from bayesieve.table.cautions import Caution, about_columns
 from bayesieve.table.levels import TableLevels
-from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.text_forms import TextForm, form_of
 from bayesieve.table.values import canonical_text
 from bayesieve.words import listed, named, quoted_text
@@ -23,17 +22,13 @@ _OFTEN = 20  # rows a value, from which the rows that share a value show a copy:
 _MOST_GROUPS = 3
 
 
-def column_cautions(table: Table, coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
-    """Return cautions about raw columns.
-
-    ``coded`` holds the same rows, in the same order or as its ``rows.runs`` say.
-    """
+def column_cautions(coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
+    """Return cautions about the raw columns that ``encoder`` has coded."""
+    assert coded.recoder is not None
+    table: Table = coded.recoder.table
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
-    table = as_table(table, kinds=kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
-    if coded.rows.runs is not None and isinstance(table, ScannedTable):
-        table = table.by_class(coded.rows.runs)
     columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).of_columns)
     target = _copies_of_target(columns)
     as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}

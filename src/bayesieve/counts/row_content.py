@@ -75,16 +75,18 @@ class RowSamples:
     ----------
     prints : gives the fingerprints; it is called if rows are left out.
     rows : their classes and weights.
+    at_most : rows of a sample, of which there may be fewer; None for any number.
     """
 
-    def __init__(self, prints: Callable[[], np.ndarray], rows: Rows) -> None:
-        self._prints, self._rows = prints, rows
+    def __init__(self, prints: Callable[[], np.ndarray], rows: Rows, at_most: int | None = None) -> None:
+        self._prints, self._rows, self._at_most = prints, rows, at_most
         self._lowest = np.zeros(0, dtype=np.int64)
 
     def drawn(self, most: int) -> np.ndarray:
         """Positions, ascending, of ``most`` of the rows of positive weight, or of all; a smaller sample is part of a
         larger one.
         """
+        most = most if self._at_most is None else min(most, self._at_most)
         n_rows, weights = len(np.asarray(self._rows.class_codes)), self._rows.weights
         n_counted = n_rows if weights is None else int(np.count_nonzero(weights))
         if n_counted <= most:

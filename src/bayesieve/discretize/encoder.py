@@ -177,7 +177,7 @@ class TableEncoder(TableCoder):
         in_table = {coder: coder.in_table(table.n_columns, float(training.order.total)) for coder in set(by_column)}
         by_column = [in_table[coder] for coder in by_column]
         fitter = LevelFitter(training, self.missing, self.n_quantiles, self.n_jobs)
-        fitted, codes = fit_levels(training, by_column, fitter)
+        fitted, codes, training = fit_levels(training, by_column, fitter)
         cautions = [*training.cautions, *fitter.cautions]
         if rules is not None:
             learnt = as_learnt(table.names, by_column)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class RowHashes:
     n_jobs : threads.
     known : (n_rows,) hashes that were computed already; None if not.
     engine : storage of the hashes of a scan.
+    at_most : rows of a sample, as `RowSamples` takes it.
     """
 
     def __init__(
@@ -47,19 +49,27 @@ class RowHashes:
         n_jobs: int | None,
         known: np.ndarray | None = None,
         engine: Engine = IN_MEMORY,
+        at_most: int | None = None,
     ) -> None:
-        self._table, self._rows, self._n_jobs, self._engine, self._hashes = table, rows, n_jobs, engine, known
-        self.samples = RowSamples(self, rows)
+        # Without a reference to this object, so that the files of a scan are deleted with the last one to it.
+        self._hashes = cache(partial(_hashes_of, table, rows, n_jobs, known, engine))
+        self.samples = RowSamples(self._hashes, rows, at_most)
 
     def __call__(self) -> np.ndarray:
-        if self._hashes is None and isinstance(self._table, ScannedTable):
-            self._hashes = self._engine.array((self._table.n_rows,), np.uint64)
-            for rows, block in self._table.blocks():
-                RowScatter(self._rows.runs, rows).put(fingerprints(block, self._n_jobs), self._hashes)
-                self._engine.visited(self._hashes[rows].nbytes)
-        elif self._hashes is None:
-            self._hashes = fingerprints(self._table, self._n_jobs)
-        return self._hashes
+        return self._hashes()
+
+
+def _hashes_of(table: Table, rows: Rows, n_jobs: int | None, known: np.ndarray | None, engine: Engine) -> np.ndarray:
+    """Return the hashes of all rows, in the order of ``rows``, unless they are ``known``."""
+    if known is not None:
+        return known
+    if not isinstance(table, ScannedTable):
+        return fingerprints(table, n_jobs)
+    hashes = engine.array((table.n_rows,), np.uint64)
+    for block_rows, block in table.blocks():
+        RowScatter(rows.runs, block_rows).put(fingerprints(block, n_jobs), hashes)
+        engine.visited(hashes[block_rows].nbytes)
+    return hashes
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:

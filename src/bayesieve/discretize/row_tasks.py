@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -158,4 +159,12 @@ def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
     codes = map_in_threads(
         lambda at: task.levels[at].code(table.column(at)), range(table.n_columns), task.reading.n_jobs
     )
-    return codes, None if task.sample is None else rows[task.sample]
+    return codes, None if task.sample is None else _without_other_texts(rows[task.sample])
+
+
+def _without_other_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Copy the texts of some rows: polars would keep those of the whole frame that the rows were taken from."""
+    import polars as pl
+
+    copied: pl.DataFrame = pickle.loads(pickle.dumps(rows)) if pl.String in rows.dtypes else rows
+    return copied

@@ -107,12 +107,24 @@ class ScannedBlocks:
         return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
+        return self.codes_and_sample(positions, levels, np.zeros(0, dtype=np.int64))[0]
+
+    def codes_and_sample(
+        self, positions: Sequence[int], levels: TableLevels, sample: np.ndarray
+    ) -> tuple[np.ndarray, pl.DataFrame]:
+        """Return the codes of all rows by levels of some columns, and these columns of the rows of a sample.
+
+        Parameters
+        ----------
+        positions : of the columns.
+        levels : of these columns.
+        sample : ascending positions of rows, in the order of the source.
+        """
         import polars as pl
 
         dtype = smallest_unsigned(int(levels.n_levels.max()))
         codes = self._engine.array((len(positions), self.table.n_rows), dtype)
         learnt = [levels[at] for at in range(len(positions))]
-        sample = self.table.sample if len(positions) == self.table.n_columns else np.zeros(0, dtype=np.int64)
         sampled: dict[int, list[pl.DataFrame]] = {}
 
         def task(step: _Step) -> CodeTask:
@@ -128,9 +140,8 @@ class ScannedBlocks:
                 self._engine.visited(codes[here, step.rows].nbytes)
                 if rows is not None:
                     sampled.setdefault(step.columns.start, []).append(rows)
-        if sampled:
-            self.table.keep_frame(pl.concat([pl.concat(frames) for frames in sampled.values()], how="horizontal"))
-        return codes
+        columns = [pl.concat(frames) for frames in sampled.values()]
+        return codes, pl.concat(columns, how="horizontal") if columns else pl.DataFrame()
 
     def _steps(self, positions: Sequence[int], options: Sequence[Any]) -> list[_Step]:
         """Cut a pass over columns with these options into steps, one group of columns after another.

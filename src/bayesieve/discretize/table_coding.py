@@ -28,8 +28,10 @@ from bayesieve.engine.files import mapped_options
 from bayesieve.table import Rows, Table, Target
 from bayesieve.table.cautions import MOST_JUDGED_ROWS, Caution, Mark, marks
 from bayesieve.table.levels import TableLevels
-from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.scanned import RowSample, ScannedTable
 from bayesieve.table.target import ClassRuns
+
+FEWEST_SAMPLED_ROWS = 5_000  # however long their texts are
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class TrainingTable:
     hashes : of the rows, by which samples are drawn.
     engine : storage of the codes.
     values : counts of the values of a scan, which is read only once; None for a table in memory.
+    blocks : reads a scan; None for a table in memory.
+    sample_rows : ascending positions of the rows of a scan that later steps look at, in the order of the source.
     cautions : about repeated rows, and about values that were not counted one by one.
     """
 
@@ -56,6 +60,8 @@ class TrainingTable:
     hashes: RowHashes
     engine: Engine
     values: CountedColumns | None = None
+    blocks: ScannedBlocks | None = None
+    sample_rows: np.ndarray | None = None
     cautions: tuple[Caution, ...] = ()
 
     @property
@@ -113,17 +119,18 @@ def table_in_files(
     values = CountedColumns(blocks, n_jobs, n_quantiles)
     repeated = scan_caution(table.names, values.columns, blocks.prints, rows)
     cautions = (*values.cautions(), *([] if repeated is None else [repeated]))
-    hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine)
-    training = TrainingTable(table, target, weights, order, rows, hashes, engine, values, cautions)
-    # Later steps look at a sample of the rows, which stays in memory as far as there is room for its texts.
-    most = MOST_JUDGED_ROWS
+    # Later steps look at a sample of the rows, which stays in memory. If there is no room for its texts, it is smaller,
+    # and so are all others: the rows of no sample are read again.
+    most, at_most = MOST_JUDGED_ROWS, None
     if coding.rows_kept is not None:
         most = max(most, coding.rows_kept(table.n_columns, target.n_classes))
     if engine.reading_bytes is not None:
         n_bytes = 8 * table.n_columns + sum(table.source.text_bytes.values())
-        most = max(MOST_JUDGED_ROWS, min(most, int(engine.reading_bytes / n_bytes)))
-    table.keep(training.drawn(most))
-    return training
+        room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / n_bytes))
+        most, at_most = min(most, room), room if room < most else None
+    hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine, at_most)
+    training = TrainingTable(table, target, weights, order, rows, hashes, engine, values, blocks, cautions=cautions)
+    return replace(training, sample_rows=training.drawn(most))
 
 
 class LevelFitter:
@@ -174,14 +181,20 @@ class LevelFitter:
 
 def fit_levels(
     training: TrainingTable, coders: Sequence[ColumnCoder], fitter: LevelFitter
-) -> tuple[FittedColumns, np.ndarray]:
-    """Fit the levels of every column, and code the rows, (n_columns, n_rows).
+) -> tuple[FittedColumns, np.ndarray, TrainingTable]:
+    """Fit the levels of every column, and code the rows, (n_columns, n_rows). The rows of a scan are returned with
+    those of the sample in memory.
 
     Columns whose levels may well have come about by chance are marked in the levels, if the prior allows to tell.
     """
-    fitted, codes = fitter.fit(coders)
+    fitted, codes = fitter.fit(coders, coded=training.blocks is None)
+    if training.blocks is not None and training.sample_rows is not None:
+        every = range(training.table.n_columns)
+        codes, frame = training.blocks.codes_and_sample(every, fitted.levels, training.sample_rows)
+        table = training.blocks.table.with_sample(RowSample(training.sample_rows, frame))
+        training = replace(training, table=table)
     if not all(getattr(coder, "prior", None) == "sizes" for coder in coders):
-        return fitted, codes
+        return fitted, codes, training
     saved = fitted.null_costs - fitted.costs
     # The rows did not choose levels by hand, which need not pay for being chosen among all that are possible.
     for i, coder in enumerate(coders):
@@ -189,7 +202,7 @@ def fit_levels(
             counts = np.asarray(fitted.levels.class_counts(i), dtype=float)
             saved[i] = part_cost(counts.sum(axis=0)) - part_cost(counts).sum()
     by_chance = columns_cut_by_chance(saved, float(training.order.total), fitted.levels.n_constant)
-    return replace(fitted, levels=fitted.levels.with_chance(by_chance)), codes
+    return replace(fitted, levels=fitted.levels.with_chance(by_chance)), codes, training
 
 
 def marks_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,14 +22,25 @@ _MOST_CLASSES = 1 << 16
 _BLOCK_CELLS = 1 << 23  # values of a block, 64 MiB of numbers
 
 
-@dataclass
-class _Kept:
-    """Sample that the views of one scanned table share: the positions of its ``rows``, and the ``frame`` that holds
-    them once it is read.
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """Some rows of a scanned table in memory.
+
+    Attributes
+    ----------
+    rows : ascending positions among the rows that count, in the order of the source.
+    frame : all columns of these rows.
     """
 
-    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    frame: pl.DataFrame | None = None
+    rows: np.ndarray
+    frame: pl.DataFrame
+
+    def at(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the positions of ascending rows in the frame, or None if it lacks some of them."""
+        at = np.searchsorted(self.rows, rows)
+        if not self.rows.size or (rows.size and at[-1] == self.rows.size):
+            return None
+        return at if np.array_equal(self.rows[at], rows) else None
 
 
 class ScannedTable(Table):
@@ -47,6 +58,8 @@ class ScannedTable(Table):
         How to read columns whose kind does not follow from their type.
     labels : RowLabels or None
         The target and the weights of the rows that count, as `scanned_rows` read them.
+    sample : RowSample or None
+        Rows that are in memory and not read again.
     """
 
     def __init__(
@@ -55,14 +68,13 @@ class ScannedTable(Table):
         known: np.ndarray | None = None,
         runs: ClassRuns | None = None,
         kinds: Mapping[str, str] | None = None,
-        kept: _Kept | None = None,
         labels: RowLabels | None = None,
+        sample: RowSample | None = None,
     ) -> None:
         import polars as pl
 
-        self.source, self.known, self.runs, self.labels = source, known, runs, labels
+        self.source, self.known, self.runs, self.labels, self.sample = source, known, runs, labels, sample
         self.given_kinds = dict(kinds or {})
-        self._kept = _Kept() if kept is None else kept
         # Types follow from the schema, so that no row has to be read for them.
         super().__init__(_columns_of(pl.DataFrame(schema=source.schema), self.given_kinds), 0, True)
         self.n_rows = source.n_rows if known is None else int(np.count_nonzero(known))
@@ -90,19 +102,6 @@ class ScannedTable(Table):
             end = begin + frame.height
             yield frame if self.known is None else frame.filter(pl.Series(self.known[begin:end]))
             begin = end
-
-    @property
-    def sample(self) -> np.ndarray:
-        """Ascending positions of rows that are to stay in memory once they are read, and are not there yet."""
-        return self._kept.rows if self._kept.frame is None else self._kept.rows[:0]
-
-    def keep(self, rows: np.ndarray) -> None:
-        """Make these ascending rows the sample, which the next pass over all columns reads."""
-        self._kept.rows, self._kept.frame = rows, None
-
-    def keep_frame(self, frame: pl.DataFrame) -> None:
-        """Keep the values of the sample, in all columns."""
-        self._kept.frame = frame
 
     def column(self, i: int) -> Column:
         """The column at position ``i``, all of it in memory."""
@@ -135,12 +134,9 @@ class ScannedTable(Table):
         """Ascending rows of the source."""
         import polars as pl
 
-        sample = self._kept
-        if sample.frame is not None and sample.rows.size:
-            at = np.searchsorted(sample.rows, rows)
-            at[at == sample.rows.size] = 0
-            if np.array_equal(sample.rows[at], rows):
-                return sample.frame[at, list(self.names)]
+        at = None if self.sample is None else self.sample.at(rows)
+        if self.sample is not None and at is not None:
+            return self.sample.frame[at, list(self.names)]
         frames, begin = [], 0
         for frame in self.frames():
             end = begin + frame.height
@@ -159,15 +155,34 @@ class ScannedTable(Table):
     def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
         if tuple(names) != self.names:
             raise ValueError("The columns of a scanned table keep their names; rename them where they come from.")
-        return ScannedTable(self.source, self.known, self.runs, {**self.given_kinds, **kinds}, self._kept, self.labels)
+        return self._with(given_kinds={**self.given_kinds, **kinds})
 
     def select(self, positions: Sequence[int]) -> ScannedTable:
-        source = self.source.select([self.names[i] for i in positions])
-        return ScannedTable(source, self.known, self.runs, self.given_kinds, self._kept, self.labels)
+        return self._with(source=self.source.select([self.names[i] for i in positions]))
 
     def by_class(self, runs: ClassRuns) -> ScannedTable:
         """Return the rows grouped by class."""
-        return ScannedTable(self.source, self.known, runs, self.given_kinds, self._kept, self.labels)
+        return self._with(runs=runs)
+
+    def with_sample(self, sample: RowSample) -> ScannedTable:
+        """Return the table with some of its rows in memory."""
+        return self._with(sample=sample)
+
+    def _with(
+        self,
+        source: Scan | None = None,
+        runs: ClassRuns | None = None,
+        given_kinds: Mapping[str, str] | None = None,
+        sample: RowSample | None = None,
+    ) -> ScannedTable:
+        return ScannedTable(
+            self.source if source is None else source,
+            self.known,
+            self.runs if runs is None else runs,
+            self.given_kinds if given_kinds is None else given_kinds,
+            self.labels,
+            self.sample if sample is None else sample,
+        )
 
     def read_once(self) -> ScannedTable:
         return self
