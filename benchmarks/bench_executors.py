@@ -84,7 +84,10 @@ def measured(folder: str, rounds: int) -> tuple[dict[str, list[float]], list[tup
 
     scanned, few = bayesieve.scan(folder), bayesieve.scan(Path(folder) / "000.parquet")
     models: dict[str, Any] = {}
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster, direct_to_workers=True) as client,
+    ):
         engines = {"here": "memory", "there": client}
         executors = {where: executor_of(engine) for where, engine in engines.items()}
         log = io.StringIO()
