@@ -448,6 +448,7 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("map-str", "calibrated_smoothing", [[], GONE, "x"], "smoothing"),
     ("compression-str", "n_factors", [-1, 1, 99, "x"], "factors"),
     ("compression-str", "intercept_factors", [[], [[1.0]], GONE, "x"], "factors"),
+    ("compression-str", "omitted_variances", [[], [-1.0], [0.0, 0.0], "x"], "variances of omitted columns"),
     ("compression-str", "features.0.factors", [[], [[[1.0]]], "x"], "factors"),
     ("class without weight", "features.0.counts", [[[1.0]], "x"], "counts"),
     ("map-str", "encoder", [GONE, 1, {}], "encoder|missing"),

@@ -10,9 +10,12 @@ from scipy.stats import norm
 
 from bayesieve.evidence.inclusion import (
     TRIED_VARIANCES,
+    Effects,
     inclusion_probabilities,
     log_bayes_by_variance,
     marginal_log_bayes,
+    omitted_variances,
+    squares_by_variance,
 )
 
 
@@ -24,6 +27,28 @@ def test_bayes_factors_are_those_of_integrals() -> None:
             prior = norm(scale=np.sqrt(variance))
             factor *= quad(lambda x, p=pull, h=precision, f=prior: np.exp(p * x - h * x * x / 2) * f.pdf(x), -9, 9)[0]
         assert_allclose(log_bayes, np.log(factor), rtol=1e-6)
+
+
+def test_squares_are_those_of_integrals() -> None:
+    pull, precision = 3.0, 10.0
+    squares = squares_by_variance(np.array([pull]), np.array([precision]), 1.0)
+    for variance, square in zip(TRIED_VARIANCES, squares, strict=True):
+        prior = norm(scale=np.sqrt(variance))
+        total, of_squares = (
+            quad(lambda x, k=k, f=prior: x**k * np.exp(pull * x - precision * x * x / 2) * f.pdf(x), -9, 9)[0]
+            for k in (0, 2)
+        )
+        assert_allclose(square, precision * of_squares / total, rtol=1e-6)
+
+
+def test_left_out_features_add_what_their_rows_leave_possible() -> None:
+    n, sizes = 20, np.broadcast_to(TRIED_VARIANCES, (20, 1, TRIED_VARIANCES.size))
+    slight, none = np.full((n, TRIED_VARIANCES.size), 0.5) - TRIED_VARIANCES, np.full((n, TRIED_VARIANCES.size), -3.0)
+    unlikely, likely = np.full(n, 0.01), np.full(n, 0.4)
+    assert omitted_variances(Effects(none, sizes), unlikely)[0] < 0.1
+    assert omitted_variances(Effects(slight, sizes), unlikely)[0] > 0.2  # together they tell that they matter
+    assert omitted_variances(Effects(none, sizes), likely)[0] > 1.0
+    assert omitted_variances(Effects(none[:0], sizes[:0]), unlikely[:0]).tolist() == [0.0]
 
 
 def test_the_mean_bayes_factor_of_noise_is_at_most_about_one() -> None:

@@ -6,13 +6,14 @@ features gave.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB
+from bayesieve import SelectiveNB, load
 from bayesieve.datasets import load_german_credit
 from benchmarks import trust_tables as tables
 
@@ -46,6 +47,21 @@ def test_intervals_hold_the_probabilities_of_new_rows(
 ) -> None:
     model, _, new = among_noise
     assert tables.coverage(model, new) > 0.8
+
+
+def test_intervals_allow_for_columns_that_were_dropped(tmp_path: Path) -> None:
+    models, shares = [], []
+    for seed in range(3):
+        train, new = tables.samples(tables.weak_effects, 500, 4000, seed)
+        models.append(fit(train.X, train.y))
+        shares.append(tables.coverage(models[-1], new))
+        assert models[-1].scorecard_.omitted_variances > 0.1
+    assert np.mean(shares) > 0.8
+    models[0].save(tmp_path / "model.json")
+    variances = [model.scorecard_.omitted_variances for model in (load(tmp_path / "model.json"), models[0])]
+    assert variances[0] == variances[1] == models[0].update(train.X, train.y).scorecard_.omitted_variances
+    train, _ = tables.samples(tables.two_true_columns, 5000, 0, seed=0)
+    assert fit(train.X, train.y).scorecard_.omitted_variances < 0.02
 
 
 def test_weak_effects_survive() -> None:

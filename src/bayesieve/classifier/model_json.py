@@ -160,6 +160,7 @@ class _Content(msgspec.Struct, kw_only=True):
 class _Model(_Content, kw_only=True):
     intercept: list[Number]
     intercept_factors: Any = None
+    omitted_variances: Any = None
     n_factors: Annotated[int, msgspec.Meta(ge=0, le=N_FACTORS)] = 0
     evidence: Literal["counted", "levels", "cells"]
     features: Annotated[list[_Feature], msgspec.Meta(min_length=1)]
@@ -172,6 +173,7 @@ class _Model2(_Content, kw_only=True):
     features: Annotated[list[_Feature2], msgspec.Meta(min_length=1)]
     intercept: list[Number] | None = None
     intercept_factors: None = None
+    omitted_variances: None = None
     n_factors: Literal[0] = 0
 
 
@@ -216,6 +218,7 @@ def model_to_json(model: SelectiveNB) -> dict[str, Any]:
         "intercept": [number_to_json(value) for value in card.intercept.tolist()],
         "n_factors": card.intercept_factors.shape[1],
         "intercept_factors": card.intercept_factors.tolist(),
+        "omitted_variances": card.omitted_variances.tolist(),
         "evidence": card.provenance["evidence"],
         "weight_factor": float(model.weight_factor_),
         "calibrated_smoothing": _smoothing_to_json(model.smoothing_),
@@ -327,7 +330,11 @@ def _scorecard(parts: Any, levels: Sequence[FeatureLevels], signs: Mapping[int, 
     if parts.intercept_factors is None and parts.n_factors > 0:
         raise Damaged("its intercept lacks the factors of its error")
     shared = _factors(parts.intercept_factors, (n_numbers,), parts.n_factors, "the intercept")
-    facts |= {"class_counts": class_counts, "intercept_factors": shared}
+    omitted = np.zeros(n_numbers)
+    if parts.omitted_variances is not None:
+        what = "variances of omitted columns"
+        omitted = numbers(parts.omitted_variances, (n_numbers,), what, 0.0, -_LEAST_LOG)
+    facts |= {"class_counts": class_counts, "intercept_factors": shared, "omitted_variances": omitted}
     if parts.edits:
         facts["provenance"]["edits"] = tuple(parts.edits)
     facts["provenance"] |= {key: tuple(getattr(parts, key)) for key in _NOTES if getattr(parts, key)}

@@ -17,7 +17,7 @@ from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.evidence.choosing import CURVATURE_ROWS, Surface, SurfacePart, find_surfaces, worth_keeping
-from bayesieve.evidence.inclusion import inclusion_probabilities, marginal_log_bayes
+from bayesieve.evidence.inclusion import Effects, inclusion_probabilities, marginal_log_bayes, omitted_variances
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
 from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, lines_between_levels, most_directions, shapes_within
@@ -35,7 +35,7 @@ _LEAST_INCLUDED = 0.1  # weight of a feature that must be in the model
 _LEAST_EVIDENCE = 0.02  # mean deviation in nats below which a feature without weight stays out
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these rows make the steps largest
-_DIGITS = 4  # of errors that features share, in nats
+_DIGITS = 4  # of factors of errors and of variances, in nats
 _DIGITS_OF_WEIGHTS = 9
 _LEAST_PROBABILITY = 0.6  # that a feature which stays matters (benchmarks/decisions/inclusion.md)
 _FEWEST_ROWS = 500  # that show which features are worth keeping
@@ -122,6 +122,7 @@ class Evidence:
     features : in the order of the levels.
     intercept : (n_classes,) nats that all evidence is added to.
     intercept_factors : (n_numbers, n_factors) what its error shares with those of the features.
+    omitted_variances : (n_numbers,) variances of what features that dropped out may add to a row.
     class_counts : (n_classes,) rows (or weight).
     smoothing : of the probabilities.
     factor : common factor on the weights of the search around which those of the features were fitted.
@@ -133,6 +134,7 @@ class Evidence:
     features: Sequence[FeatureEvidence]
     intercept: np.ndarray
     intercept_factors: np.ndarray
+    omitted_variances: np.ndarray
     class_counts: np.ndarray
     smoothing: Smoothing
     factor: float
@@ -173,10 +175,13 @@ def fit_evidence(
     intercept, fitted = class_log_prior(class_counts), dict[int, FeatureEvidence]()
     is_fitted = False
     intercept_factors = no_factors(1, class_counts.size)[0]
+    omitted = np.zeros(len(intercept_factors))
     if calibration.loss is not None and calibration.every is not None and options.fit != "weights" and weights.any():
-        fit = _JointFit(_terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor)
+        fit = _JointFit(
+            _terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor, omitted
+        )
         fit, solution = _solved(fit, levels, calibration.every, options, clock)
-        weights, factor, is_fitted = fit.weights, fit.factor, True
+        weights, factor, is_fitted, omitted = fit.weights, fit.factor, True, fit.omitted_variances
         if fit.terms or fit.surfaces:
             fitted, moved, intercept_factors = _evidence_of(fit, solution, levels, counts)
             intercept, levels = intercept + moved, _with_surfaces(levels, fitted)
@@ -200,7 +205,7 @@ def fit_evidence(
     split = any(own.cells is not levels[k] for k, own in fitted.items())
     kind: Literal["counted", "levels", "cells"] = "cells" if split else "levels" if fitted or is_fitted else "counted"
     facts = class_counts, calibration.smoothing, factor, kind, options.fit is not None
-    return Evidence(levels, features, intercept, intercept_factors, *facts)
+    return Evidence(levels, features, intercept, intercept_factors, omitted, *facts)
 
 
 def _between_neighbours(logs: np.ndarray, counts: np.ndarray, levels: FeatureLevels) -> np.ndarray:
@@ -310,6 +315,7 @@ class _JointFit:
     loss : what counting predicts of each row from all others.
     averaged : (n_features of the table,) weights of the search.
     factor : common factor on these.
+    omitted_variances : (n_numbers,) variances of what dropped terms may add to a row.
     log_bayes : (n,) log Bayes factors of the terms, then of the surfaces, against no effect; empty before the test.
     """
 
@@ -318,6 +324,7 @@ class _JointFit:
     loss: LeaveOneOutLoss
     averaged: np.ndarray
     factor: float
+    omitted_variances: np.ndarray
     log_bayes: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
@@ -510,9 +517,13 @@ def _solved(
     if not solution.complete:
         return fit, solution
     fit = replace(fit, log_bayes=_log_bayes(fit, solution))
-    kept = _are_worth_keeping(fit, solution)
+    probabilities = inclusion_probabilities(fit.log_bayes[: len(fit.terms)], fit.averaged.size)
+    kept = _are_worth_keeping(fit, solution, probabilities)
     kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
-    fit = fit.only(kept)
+    dropped = np.flatnonzero(~kept[: len(fit.terms)])
+    assert solution.effects is not None
+    effects = Effects(*(of_features[dropped] for of_features in solution.effects))
+    fit = replace(fit.only(kept), omitted_variances=_rounded(omitted_variances(effects, probabilities[dropped])))
     if not kept.any():  # chance does as well as any feature
         return fit, solution
     fit = fit.trusted()
@@ -521,8 +532,8 @@ def _solved(
     return _on_every_row(fit, solution, every, options.n_jobs, clock)
 
 
-def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
-    """(n,) bool, the terms and surfaces that save their price."""
+def _are_worth_keeping(fit: _JointFit, solution: Solution, probabilities: np.ndarray) -> np.ndarray:
+    """(n,) bool, the terms and surfaces that save their price. ``probabilities`` : (n_terms,) that terms matter."""
     rows, n = fit.loss.rows, len(solution.tables)
     some = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
     few = np.searchsorted(some, rows.drawn(min(some.size, CURVATURE_ROWS)))
@@ -534,8 +545,7 @@ def _are_worth_keeping(fit: _JointFit, solution: Solution) -> np.ndarray:
     prior = fit.loss.prior if rows.offset is None else fit.loss.prior[some]
     joint = contributions.sum(axis=0) + prior + solution.intercept
     kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
-    of_terms = fit.log_bayes[: len(fit.terms)]
-    kept[: len(fit.terms)] &= inclusion_probabilities(of_terms, fit.averaged.size) >= _LEAST_PROBABILITY
+    kept[: len(fit.terms)] &= probabilities >= _LEAST_PROBABILITY
     return kept
 
 
@@ -674,9 +684,9 @@ def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tu
     return np.sqrt(posterior + left * (2.0 - left) * counting), uncertainty.factors[i]
 
 
-def _rounded(factors: np.ndarray) -> np.ndarray:
-    """Without digits that would only fill files."""
-    return np.round(factors, _DIGITS)
+def _rounded(errors: np.ndarray) -> np.ndarray:
+    """Round factors or variances to the digits that matter."""
+    return np.round(errors, _DIGITS)
 
 
 def _makes_a_difference(deviations: np.ndarray, counts: np.ndarray) -> bool:

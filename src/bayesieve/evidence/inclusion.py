@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit, logsumexp, softmax
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
 _MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmarks/decisions/inclusion.md)
 _MOST_ROUNDS = 200
 _SAME_SHARE = 1e-9
+
+
+class Effects(NamedTuple):
+    """Effects of features beside all others, for each of `TRIED_VARIANCES` of their deviations.
+
+    Parameters
+    ----------
+    log_bayes : (n_features, n_variances) log Bayes factors against no effect.
+    squares : (n_features, n_numbers, n_variances) expected squared effects on rows, weighted by the curvature of rows.
+    """
+
+    log_bayes: np.ndarray
+    squares: np.ndarray
 
 
 def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray | float) -> np.ndarray:
@@ -33,6 +48,29 @@ def log_bayes_by_variance(pulls: np.ndarray, precisions: np.ndarray, square: flo
     square : factor from a squared number to the squared deviations of all classes.
     """
     return np.asarray(log_bayes_factors(pulls[:, None], precisions[:, None], TRIED_VARIANCES / square).sum(axis=0))
+
+
+def squares_by_variance(pulls: np.ndarray, precisions: np.ndarray, square: float) -> np.ndarray:
+    """Expected squared deviations times their precisions, summed over axes, as in `log_bayes_by_variance`."""
+    variances, of_axes = TRIED_VARIANCES / square, precisions[:, None]
+    posterior = variances / (1.0 + variances * of_axes)
+    return np.asarray((of_axes * (posterior + (posterior * pulls[:, None]) ** 2)).sum(axis=0))
+
+
+def omitted_variances(effects: Effects, probabilities: np.ndarray) -> np.ndarray:
+    """Variances of what left-out features may add to a row, (n_numbers,), in squared nats.
+
+    Each feature may have a small effect, of a variance that the left-out features share and tell together, 0 being one
+    of the candidates; and it has an effect of its own with its probability to matter.
+
+    Parameters
+    ----------
+    effects : of the left-out features.
+    probabilities : (n_features,) that they matter.
+    """
+    shared = softmax(np.append(0.0, effects.log_bayes.sum(axis=0)))[1:]
+    each = probabilities[:, None] * softmax(effects.log_bayes, axis=1)
+    return np.asarray(np.einsum("kjv,kv->j", effects.squares, shared + each))
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:

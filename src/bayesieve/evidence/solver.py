@@ -20,7 +20,13 @@ from scipy.special import expit, softmax
 from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
 from bayesieve.engine.base import map_in_threads, one_blas_thread, row_slices
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes, log_bayes_by_variance
+from bayesieve.evidence.inclusion import (
+    TRIED_VARIANCES,
+    Effects,
+    averaged_log_bayes,
+    log_bayes_by_variance,
+    squares_by_variance,
+)
 from bayesieve.evidence.shapes import Shape
 
 _FIRST_DEVIATION = 0.2
@@ -82,7 +88,7 @@ class Solution:
     ``point``: parameters (n_parameters, n_numbers) at the end. ``loss``: log loss of the rows there, in nats.
     ``expected_variance``: of deviations, in the prior of variances; 0 without such a prior.
     ``uncertainty``: of the deviations; None if another fit follows. ``log_bayes``: (n_features,) log Bayes
-    factors of the deviations of each feature against none, after a rough fit.
+    factors of the deviations of each feature against none, after a rough fit. ``effects``: those by variance.
     """
 
     tables: list[np.ndarray]
@@ -95,6 +101,7 @@ class Solution:
     expected_variance: float
     uncertainty: Uncertainty | None = None
     log_bayes: np.ndarray | None = None
+    effects: Effects | None = None
 
 
 Start = tuple[np.ndarray, np.ndarray]
@@ -136,7 +143,7 @@ def solve(
     few = not roughly and problem.n_rows <= FEW_ROWS
     expected_variance = 0.0 if not few else problem.expected_variance if nearby is None else nearby.expected_variance
     search = _VarianceSearch(problem, start, nearby is not None)
-    uncertainty, log_bayes, complete = None, None, False
+    uncertainty, log_bayes, effects, complete = None, None, None, False
     # One thread: matrices are small, and sums come in one order.
     with one_blas_thread():
         try:
@@ -145,7 +152,7 @@ def solve(
                 search = search.with_best_expectation(clock)
             complete = not clock.is_up
             if complete and roughly:
-                log_bayes = search.log_bayes_factors()
+                log_bayes, effects = search.effects()
             elif complete and not followed:
                 uncertainty = search.uncertainty(settle=True)
         except KeyboardInterrupt:
@@ -157,7 +164,9 @@ def solve(
     intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(search.effective)
     loss, _ = search.rest.loss(search.point)
     tables, expected = problem.tables(at), search.expected_variance
-    return Solution(tables, intercept, deviations, complete, of_features, at, loss, expected, uncertainty, log_bayes)
+    return Solution(
+        tables, intercept, deviations, complete, of_features, at, loss, expected, uncertainty, log_bayes, effects
+    )
 
 
 class _VarianceSearch:
@@ -235,13 +244,19 @@ class _VarianceSearch:
             total += self.rest.weighted([own == fold for own in folds]).loss(point)[0]
         return total
 
-    def log_bayes_factors(self) -> np.ndarray:
-        """(n_features,) log Bayes factors of deviations against none, given those of all other features."""
+    def effects(self) -> tuple[np.ndarray, Effects]:
+        """Return log Bayes factors of deviations against none, (n_features,), and effects by variance, given the
+        deviations of all other features.
+        """
         assert self._curvature is not None
-        metric = self.rest.metric(self._curvature, self.variances)
-        of_groups = np.zeros(self.problem.n_groups)
-        of_groups[self.groups] = self.rest.log_bayes_factors(self.point, self.variances, metric)
-        return self.problem.by_feature(of_groups)
+        logs, squares = self.rest.effects(self.point, self.variances, self._curvature)
+
+        def by_feature(of_groups: np.ndarray) -> np.ndarray:
+            every = np.zeros((self.problem.n_groups, *of_groups.shape[1:]))
+            every[self.groups] = of_groups
+            return self.problem.by_feature(every)
+
+        return by_feature(averaged_log_bayes(logs)), Effects(by_feature(logs), by_feature(squares))
 
     def uncertainty(self, *, settle: bool) -> Uncertainty:
         """Return the uncertainty of the deviations, at the optimum for these variances if asked to ``settle``."""
@@ -495,8 +510,10 @@ class EvidenceProblem:
         return np.bincount(self._group, of_parameters, self.n_groups + 1)[:-1]
 
     def by_feature(self, of_groups: np.ndarray) -> np.ndarray:
-        """Sums over the groups of each feature."""
-        return np.bincount(self._feature, of_groups, len(self.shapes))
+        """Sums over the groups of each feature, (n_features, ...)."""
+        sums = np.zeros((len(self.shapes), *of_groups.shape[1:]))
+        np.add.at(sums, self._feature, of_groups)
+        return sums
 
     def of_classes(self, numbers: np.ndarray) -> np.ndarray:
         """Deviations (..., n_classes) that numbers (..., n_numbers) mean."""
@@ -725,18 +742,21 @@ class EvidenceProblem:
         other._blocks = [replace(block, weights=block.weights * own) for block, own in blocks]
         return other
 
-    def log_bayes_factors(self, point: np.ndarray, variances: np.ndarray, metric: Metric) -> np.ndarray:
-        """(n_groups,) log Bayes factors of the deviations of each group against none, all others being uncertain.
+    def effects(self, point: np.ndarray, variances: np.ndarray, curvature: Curvature) -> tuple[np.ndarray, np.ndarray]:
+        """Log Bayes factors of the deviations of each group against none, all others being uncertain, by variance,
+        (n_groups, n_variances); and their expected squares over the rows, (n_groups, n_numbers, n_variances).
 
-        The posterior of a group less its prior is the likelihood of its deviations; see `inclusion.log_bayes_factor`.
+        The posterior of a group less its prior is the likelihood of its deviations; see `inclusion.log_bayes_factors`.
         A Newton step leads from ``point`` to the optimum first.
         """
+        metric = self.metric(curvature, variances)
         gradient = self.loss(point)[1] + self.penalty(point, variances)[1]
         point = point - metric.move(metric.move(gradient, transposed=True))
         priors, n = self.priors(variances), metric.steps.shape[1]
         order = np.argsort(self._group[: n - 1], kind="stable")
         ends = np.searchsorted(self._group[order], np.arange(self.n_groups + 1))
         logs = np.zeros((self.n_groups, TRIED_VARIANCES.size))
+        squares = np.zeros((self.n_groups, self.n_numbers, TRIED_VARIANCES.size))
         for j in range(self.n_numbers):
             for group, (begin, end) in enumerate(pairwise(ends.tolist())):
                 if end > begin:
@@ -745,16 +765,20 @@ class EvidenceProblem:
                     posterior, axes = eigh(roots @ roots.T)
                     posterior = np.maximum(posterior, _LEAST_POSTERIOR)
                     precisions = np.maximum(1.0 / posterior - 1.0 / priors[own[0]], 0.0)
-                    logs[group] += log_bayes_by_variance((axes.T @ point[own, j]) / posterior, precisions, self._square)
+                    pulls = (axes.T @ point[own, j]) / posterior
+                    logs[group] += log_bayes_by_variance(pulls, precisions, self._square)
+                    squares[group, j] = squares_by_variance(pulls, precisions, self._square)
         single = np.arange(n, self.n_parameters)
         posterior = np.maximum(metric.apart**2, _LEAST_POSTERIOR)
         precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
         for group in np.unique(self._group[single]).tolist():
             own = self._group[single] == group
-            logs[group] += log_bayes_by_variance(
-                (point[single] / posterior)[own].ravel(), precisions[own].ravel(), self._square
-            )
-        return averaged_log_bayes(logs * (self.n_classes - 1) / self.n_numbers)
+            pulls = (point[single] / posterior)[own]
+            logs[group] += log_bayes_by_variance(pulls.ravel(), precisions[own].ravel(), self._square)
+            for j in range(self.n_numbers):
+                squares[group, j] = squares_by_variance(pulls[:, j], precisions[own, j], self._square)
+        logs *= (self.n_classes - 1) / self.n_numbers
+        return logs, squares / curvature.dense[:, -1, -1, None]  # the curvature of the intercept is that of all rows
 
 
 @dataclass(frozen=True)

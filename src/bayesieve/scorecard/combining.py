@@ -106,6 +106,7 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
         "columns": cards[0].columns,
         "class_counts": np.sum([card.class_counts for card in cards], axis=0),
         "intercept_factors": intercept_factors,
+        "omitted_variances": shares @ [card.omitted_variances for card in cards],
         "provenance": _provenance(cards, prior, shares, features),
     }
     whole = [replace(feature, factors=own) for (feature, _), own in zip(features, tables, strict=True)]
@@ -350,11 +351,12 @@ def updated(
     if "prior" in provenance:
         provenance["prior"] = tuple(shares.tolist())
     facts = {"classes": labels, "columns": card.columns, "class_counts": class_counts, "provenance": provenance}
+    facts |= {"intercept_factors": shared, "omitted_variances": card.omitted_variances}
     shrinks = isinstance(provenance["smoothing"], Shrinkage)
     for k, old in enumerate(card.features):
         if not old.unseen.any():
             features[k] = with_neutral(features[k], old.contributions, shrinks=shrinks)
-    return scorecard_of(features, base, intercept_factors=shared, **facts)
+    return scorecard_of(features, base, **facts)
 
 
 def _with_rows(feature: Feature, rows: np.ndarray, grid: np.ndarray | None, known: dict[int, FeatureLevels]) -> Feature:

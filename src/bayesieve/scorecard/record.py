@@ -194,6 +194,8 @@ class Scorecard(ShortRepr):
         Nats; the mean log joint of the training rows.
     intercept_factors : float array, shape (n_numbers, n_factors)
         What its error shares with those of the features, in nats.
+    omitted_variances : float array, shape (n_numbers,)
+        Variances of what columns that the fit dropped may add to a row, in squared nats.
     features : tuple of Feature
         All that the fit looked at: columns, then pairs of columns.
     class_counts : float array, shape (n_classes,)
@@ -218,6 +220,7 @@ class Scorecard(ShortRepr):
     classes: np.ndarray
     intercept: np.ndarray
     intercept_factors: np.ndarray
+    omitted_variances: np.ndarray
     features: tuple[Feature, ...]
     class_counts: np.ndarray
     columns: tuple[str, ...]
@@ -326,7 +329,7 @@ class Scorecard(ShortRepr):
             lines[..., : shared.shape[2]] = shared
             tables.append(np.column_stack([own, lines.reshape(len(own), -1)]))
         of_intercept = np.sqrt(_ERRORS_TIMES) * self.intercept_factors
-        return CellTables.of(tables, np.append(chance(self.class_counts), of_intercept))
+        return CellTables.of(tables, np.append(chance(self.class_counts) + self.omitted_variances, of_intercept))
 
     @cached_property
     def reader(self) -> RowReader:
@@ -744,6 +747,7 @@ def scorecard_of_fit(evidence: Evidence, searched: np.ndarray, signs: Mapping[in
         numbers = own.table, unseen, own.counts, own.errors, own.factors
         features.append(Feature(levels, own.cells, *numbers, *weights, signs.get(k, 0), log_bayes=own.log_bayes))
     facts |= {"class_counts": evidence.class_counts, "intercept_factors": evidence.intercept_factors}
+    facts["omitted_variances"] = evidence.omitted_variances
     return scorecard_of(features, evidence.intercept, **facts)
 
 
