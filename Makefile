@@ -99,7 +99,7 @@ bench: $(VENV)/installed-bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
 ledger: $(VENV)/installed-dev
-	$(BIN)/python -m bayesieve_lab.ledger docs/papers.md
+	$(BIN)/python -m bayesieve_lab.papers docs/papers.md
 
 clean:
 	rm -rf $(VENV) build docs/generated dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

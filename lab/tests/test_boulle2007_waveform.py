@@ -162,9 +162,16 @@ def test_where_the_subset_of_the_paper_stands() -> None:
 
 
 def test_the_same_again_in_any_number_of_threads(data: Any, study: WaveformStudy) -> None:
-    told: list[tuple[int, int]] = []
-    again = waveform_study(*data, seed=3, n_splits=2, n_jobs=1, progress=lambda done, n: told.append((done, n)))
-    assert told == [(1, 2), (2, 2)]
+    finished: list[int] = []
+    again = waveform_study(
+        *data,
+        seed=3,
+        n_splits=2,
+        n_jobs=1,
+        known=study.splits[:1],
+        finished=lambda done: finished.append(len(done.splits)),
+    )
+    assert finished == [2]
     for ours, theirs in zip(again.splits, study.splits, strict=False):
         assert replace(ours, seconds=0.0) == replace(theirs, seconds=0.0)
     json.dumps(asdict(again))  # plain values
@@ -221,9 +228,9 @@ def test_rows_of_claims(study: WaveformStudy) -> None:
         (check,) = (claim := one.judged(splits)).checks
         return check.text("paper"), check.text("ours"), claim.verdict
 
-    assert told(number) == ("0.65", "0.50; 0.50 to 0.70", "holds")
-    assert told(replace(number, paper=0.71))[2] == "does not hold"
-    assert told(Number("none", 1, lambda s: np.nan)) == ("1", "–; –", "does not hold")
+    assert told(number) == ("0.65", "0.60; 0.10 to 1.10", "holds")
+    assert told(replace(number, paper=1.2))[2] == "does not hold"
+    assert told(Number("none", 1, lambda s: np.nan)) == ("1", "–", "cannot be told")
     assert told(Statement("high", lambda s: s.measures["NB"]["accuracy"] > 0.6)) == ("yes", "2 of 3", "cannot be told")
 
 

@@ -24,6 +24,9 @@ from bayesieve_lab.claims import (
     in_words,
     near,
     often,
+    predicted,
+    reasons,
+    wins,
 )
 from bayesieve_lab.comparison.differences import corrected_resampled_t
 from bayesieve_lab.tables import TextTable, mean_and_spread, p_text
@@ -115,19 +118,80 @@ def test_a_difference_needs_a_test() -> None:
     (check,) = differ({"A - B": Differences.of(first, second)})
     assert (check.verdict, check.ours, check.over) == ("holds", pytest.approx(-5.5), "10 repetitions")
     assert check.p_value == pytest.approx(2 / 1024)  # all ten of one sign
-    assert differ({"A - B": Differences.of(second, first)})[0].verdict == "reversed"
+    assert differ({"A - B": Differences.of(second, first)})[0].verdict == "refuted"
     assert differ({"A - B": Differences.of(second, first)}, 1)[0].verdict == "holds"
     (few,) = differ(sample([-1, -2, -3, -4]))
     assert (few.verdict, few.margin) == ("open", "no p below 0.12 is possible")
     (single,) = differ(sample([-1], fixed=True))
     assert (single.verdict, single.p_value) == ("holds", 0.0)
-    assert differ(sample([0.1 + 0.2 - 0.3] * 10))[0].verdict == "open"  # equal shares computed in two ways
+    equal = sample([0.1 + 0.2 - 0.3] * 10)  # shares computed in two ways
+    assert differ(equal, margin=None)[0].verdict == "open"
 
 
-def test_comparisons_of_a_claim_are_adjusted_together() -> None:
-    samples = {name: Differences(np.array([-1.0, -2, -3, -4, -5, -6])) for name in "ab"}
-    assert [check.p_value for check in differ(samples)] == [pytest.approx(2 * 2 / 64)] * 2
-    assert [check.verdict for check in differ(samples)] == ["open", "open"]
+SPREAD = np.array([-3.0, -2, -1, 1, 2, 3, -2.5, 2.5, -1.5, 1.5])
+
+
+@pytest.mark.parametrize(
+    ("values", "paper", "margin", "verdict", "reason"),
+    [
+        (0.02 + 0.001 * SPREAD, {}, 0.005, "holds", ""),
+        (0.002 + 0.0001 * SPREAD, {}, 0.005, "holds", ""),  # found, however small
+        (-0.02 + 0.001 * SPREAD, {}, 0.005, "refuted", "reversed"),
+        (0.0005 + 0.001 * SPREAD, {}, 0.005, "refuted", "within 0.005 of zero"),
+        (0.0005 + 0.001 * SPREAD, {}, None, "open", ""),
+        (0.0005 + 0.001 * SPREAD, {"A - B": 0.001}, 0.005, "open", ""),  # the paper's own is as small
+        (0.003 + 0.006 * SPREAD, {"A - B": 0.05}, 0.005, "refuted", "less than the paper's"),
+        (0.003 + 0.006 * SPREAD, {"A - B": "+0.050 on other sets"}, 0.005, "open", ""),
+        (0.003 + 0.006 * SPREAD, {"A - B": -0.05}, 0.005, "open", ""),  # the paper's own number contradicts it
+    ],
+)
+def test_claimed_differences_are_found_or_refuted(
+    values: np.ndarray, paper: Any, margin: float | None, verdict: str, reason: str
+) -> None:
+    for sign in (1, -1):
+        theirs = {what: sign * of if isinstance(of, float) else of for what, of in paper.items()}
+        (check,) = differ(sample(sign * values), sign, theirs, margin=margin)
+        assert (check.verdict, check.margin) == (verdict, reason)
+
+
+def test_only_refutations_are_adjusted() -> None:
+    """Comparisons of a claim hold one by one, since it holds only if all do; any of them may refute it."""
+    once = np.array([-1.0, -2, -3, -4, -5, -6])
+    samples = {name: Differences(once) for name in "abcd"}
+    assert [(check.p_value, check.verdict) for check in differ(samples)] == [(pytest.approx(2 / 64), "holds")] * 4
+    assert {check.verdict for check in differ(samples, 1)} == {"open"}
+    assert {check.verdict for check in alike(samples, strict=True)} == {"open"}
+    assert differ({"a": Differences(once)}, 1)[0].verdict == "refuted"
+    assert alike({"a": Differences(once)}, strict=True)[0].verdict == "refuted"
+
+
+def test_numbers_lie_in_the_prediction_interval() -> None:
+    values = [10.0, 11, 12, 13, 14]  # 12 +- 2.776 * 1.581 * sqrt(1.2), and half a unit
+    (verdicts,) = ([predicted("n", paper, values, form=".0f").verdict for paper in (6, 7, 17, 18)],)
+    assert verdicts == ["refuted", "holds", "holds", "refuted"]
+    assert predicted("n", 10, values, form=".0f").ours == "12; 7 to 17"
+    assert predicted("n", 0.5, [0.5, 0.5], form=".1f").verdict == "holds"
+    assert predicted("n", 0.6, [0.5, 0.5], form=".1f").verdict == "refuted"
+    assert [predicted("n", 1, of).verdict for of in ([1.0], [], [np.nan])] == ["open"] * 3
+
+
+def test_the_rule_for_printed_numbers() -> None:
+    assert [wins(*counts) for counts in ((9, 2), (10, 0), (0, 10), (0, 0))] == ["open", "holds", "refuted", "open"]
+    checks = differ(sample(SPREAD) | {"C - D": Differences(SPREAD)}, printed={"A - B": "holds", "C - D": "open"})
+    assert Judged("", "", checks).printed == "cannot be told"
+    assert Judged("", "", checks[:1]).printed == "holds"
+    assert [differ(sample(SPREAD), paper=of)[0].printed for of in ("", {"A - B": 1.0})] == [
+        "no number",
+        "no spread printed",
+    ]
+
+
+def test_what_is_not_like_for_like_has_no_other_verdict() -> None:
+    checks = differ(sample(SPREAD - 10))
+    assert Judged("", "", checks).verdict == "holds"
+    unlike = Judged("", "A errs less", checks, unlike="Other data.")
+    assert in_words(unlike) == "A errs less: not like for like."
+    assert reasons([unlike, Judged("", "", checks)]) == "**: A errs less.** Other data."
 
 
 def test_folds_are_tested_with_their_overlap() -> None:
@@ -144,10 +208,10 @@ def test_folds_are_tested_with_their_overlap() -> None:
     ("mean", "margin", "sides", "strict", "verdict"),
     [
         (-0.02, 0.10, (-1, 1), False, "holds"),
-        (-0.02, 0.01, (-1, 1), False, "reversed"),
-        (-0.02, 0.03, (-1, 1), True, "reversed"),  # any significant difference
+        (-0.02, 0.01, (-1, 1), False, "refuted"),
+        (-0.02, 0.03, (-1, 1), True, "refuted"),  # any significant difference
         (-0.02, 0.01, (1,), True, "holds"),  # only a higher mean is excluded
-        (0.02, 0.01, (1,), False, "reversed"),
+        (0.02, 0.01, (1,), False, "refuted"),
         (-0.02, 0.021, (-1, 1), False, "open"),
         (0.0, 0.0001, (-1, 1), False, "open"),
     ],
@@ -161,8 +225,8 @@ def test_equality_needs_a_margin(mean: float, margin: float, sides: Any, strict:
 
 def test_counts_and_numbers() -> None:
     counted = {k: often("splits", [True] * k + [False] * (10 - k)).verdict for k in (0, 1, 3, 8, 9, 10)}
-    assert counted == {0: "reversed", 1: "reversed", 3: "open", 8: "open", 9: "holds", 10: "holds"}
-    assert [near("n", 0.5, ours, 0.01).verdict for ours in (0.505, 0.52)] == ["holds", "reversed"]
+    assert counted == {0: "refuted", 1: "refuted", 3: "open", 8: "open", 9: "holds", 10: "holds"}
+    assert [near("n", 0.5, ours, 0.01).verdict for ours in (0.505, 0.52)] == ["holds", "refuted"]
     close = closeness("Table 1", [("a", 0.5, 0.505), ("b", 0.5, 0.6), ("c", 0.5, np.nan)])
     assert close.text == "1 of 2 numbers within 0.010; 0.052 on average, at most 0.100 (b)"
 
@@ -173,7 +237,7 @@ def test_claims_in_words() -> None:
     values = {"good": 0.1 + noise, "bad": 0.2 - noise, "same": 0.1 + noise[::-1]}
     claim = Claim("Good errs least", (("good", "bad"), ("bad", "good"), ("good", "same")))
     found = compare(claim, values, {"good": 0.1, "bad": 0.3})
-    assert [check.verdict for check in found.checks] == ["holds", "reversed", "open"]
+    assert [check.verdict for check in found.checks] == ["holds", "refuted", "refuted"]  # "same" is within half a point
     assert in_words(found) == "Good errs least: does not hold (1 of 3)."
     assert found.summary("paper") == "good - bad -0.2000; bad - good +0.2000"
     assert found.summary("over") == "20 repetitions"
@@ -182,8 +246,11 @@ def test_claims_in_words() -> None:
     many = Judged("", "", one.checks * 5)
     assert many.summary("ours") == one.summary("ours")
     rows = claims_table([found, one]).rows
-    assert [row[1] for row in rows] == ["Good errs least", "", "", "It holds"]
-    assert [row[-1] for row in rows] == ["holds", "**does not hold**", "cannot be told", "holds"]
+    lines = ["Good errs least", "– good - bad", "– bad - good", "– good - same", "It holds"]
+    assert [row[1] for row in rows] == lines
+    verdicts = ["**does not hold** (1 of 3)", "holds", *["**does not hold**"] * 2, "holds"]
+    assert [row[-2] for row in rows] == verdicts
+    assert [row[-1] for row in rows] == ["no spread printed", "", "", "", "no number"]
 
 
 def test_markdown_tables() -> None:

@@ -1,11 +1,16 @@
 """The rule by which all studies judge the claims of their papers.
 
-A comparison of two methods is a sample of `Differences`, tested over what the experiment repeats: draws, splits or data
-sets by the exact signed-rank test, the folds of a data set by the corrected resampled t-test. A claim of *difference*
-holds if the test finds it (p < 0.05, after Holm's adjustment for the comparisons of a claim), and is reversed if it
-finds the opposite. A claim of *equality* names a margin: it holds if one-sided tests at 5 % find the difference within
-the margin, and is reversed if they find one in a direction that the claim excludes and its mean is beyond the margin.
-All else is open. Numbers have a margin as well, and counted events a sign test.
+A comparison of two methods is a sample of `Differences`, tested over the repetitions of the experiment: draws, splits
+or data sets by the exact signed-rank test, the folds of a data set by the corrected resampled t-test.
+
+- *Difference*, see `differ`: found if the test finds it at 5 %, without adjustment, because a claim holds only if all
+  of its comparisons do. Refuted if the opposite is significant after Holm's adjustment, if the difference lies within a
+  margin of zero, or if it is significantly nearer to zero than the paper's.
+- *Equality*, see `alike`: one-sided tests at 5 % find the difference within a margin.
+- *Numbers*, see `predicted` and `near`: the paper's number lies in the 95 % prediction interval of our repetitions, or
+  within a margin.
+
+Every comparison also names the outcome of the rule for the numbers that the paper prints, if that can be computed.
 """
 
 from __future__ import annotations
@@ -15,23 +20,29 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t as student
 
 from bayesieve_lab.comparison.differences import DIGITS, corrected_resampled_t, holm, signed_rank_test
 from bayesieve_lab.tables import TextTable, number_text, p_range, p_text
 
 LEVEL = 0.05
 MARGIN = 0.01
-"""Of shares: a point of accuracy is practically nothing (Benavoli, Corani, Demsar & Zaffalon 2017)."""
-Verdict = Literal["holds", "open", "reversed"]
-_FEW = 4  # comparisons that are told one by one
+"""Margin of equality for shares: a point is practically nothing (Benavoli, Corani, Demsar & Zaffalon 2017)."""
+NEGLIGIBLE = 0.005
+"""Half a point: a claimed difference of shares that lies within this margin of zero is refuted."""
+Verdict = Literal["holds", "open", "refuted"]
+WORDS: Mapping[str, str] = {"holds": "holds", "refuted": "does not hold", "open": "cannot be told"}
+UNLIKE = "not like for like"
+NO_NUMBER, NO_SPREAD, ONE_RUN = "no number", "no spread printed", "one run"
+"""Reasons why the rule cannot be applied to the numbers of a paper."""
+_FEW = 4  # comparisons that are shown one by one
 
 
 @dataclass(frozen=True)
 class Claim:
     """A claim about methods: in each pair, the first has the lower value of ``what``, or, with a margin, the same.
 
-    ``where`` is the claim's place in the paper, ``sides`` those of `alike`.
+    ``where`` is the claim's place in the paper, ``sides`` those of `alike`, ``negligible`` the margin of `differ`.
     """
 
     sentence: str
@@ -40,6 +51,7 @@ class Claim:
     where: str = ""
     margin: float | None = None
     sides: tuple[int, ...] = (-1, 1)
+    negligible: float | None = NEGLIGIBLE
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,7 @@ class Check:
     ours, paper : numbers in the format ``form``, see `number_text`, or texts.
     p_value, margin, over : the test, the margin that equality allows, and what is repeated; None or empty if there is
         none.
+    printed : verdict of the rule for the paper's printed numbers, or the reason why there is none.
     """
 
     what: str
@@ -113,6 +126,7 @@ class Check:
     margin: str = ""
     over: str = ""
     form: str = "+.3f"
+    printed: str = NO_NUMBER
 
     def text(self, name: str) -> str:
         """A field as text."""
@@ -120,26 +134,49 @@ class Check:
         return value if isinstance(value, str) else number_text(value, self.form)
 
 
+def _verdict(outcomes: set[str]) -> str:
+    """Return the verdict on a claim from the outcomes of its comparisons."""
+    return WORDS["holds" if outcomes == {"holds"} else "refuted" if "refuted" in outcomes else "open"]
+
+
 @dataclass(frozen=True)
 class Judged:
-    """A claim of a paper with all comparisons that test it; ``why`` explains why it does not hold."""
+    """A claim of a paper with all comparisons that test it.
+
+    Attributes
+    ----------
+    where, sentence : place in the paper, and the claim.
+    checks : the comparisons.
+    why : why it does not hold.
+    unlike : why the comparison is not like for like, if it is not: other data, another implementation, lost settings.
+    """
 
     where: str
     sentence: str
     checks: tuple[Check, ...]
     why: str = ""
+    unlike: str = ""
 
     @property
     def verdict(self) -> str:
-        """ "holds" if every comparison does, "does not hold" if any speaks against it, else "cannot be told"."""
-        verdicts = {check.verdict for check in self.checks}
-        return "holds" if verdicts == {"holds"} else "does not hold" if "reversed" in verdicts else "cannot be told"
+        """ "holds" if every comparison does, "does not hold" if any is refuted, otherwise "cannot be told"; or "not
+        like for like".
+        """
+        return UNLIKE if self.unlike else _verdict({check.verdict for check in self.checks})
 
     @property
     def verdict_in_words(self) -> str:
         """The verdict, and how many of several comparisons hold."""
         held = sum(check.verdict == "holds" for check in self.checks)
-        return self.verdict if len(self.checks) == 1 else f"{self.verdict} ({held} of {len(self.checks)})"
+        few = len(self.checks) == 1 or self.unlike
+        return self.verdict if few else f"{self.verdict} ({held} of {len(self.checks)})"
+
+    @property
+    def printed(self) -> str:
+        """The verdict of the rule for the paper's printed numbers, or why there is none."""
+        outcomes = dict.fromkeys(check.printed for check in self.checks)
+        reasons = [outcome for outcome in outcomes if outcome not in WORDS]
+        return reasons[0] if reasons else _verdict({*outcomes})
 
     def summary(self, name: str) -> str:
         """A field of all comparisons, or the range of the numbers of many."""
@@ -166,9 +203,24 @@ class Judged:
 
 
 def differ(
-    samples: Mapping[str, Differences], sign: int = -1, paper: Mapping[str, float] | str = "", form: str = "+.3f"
+    samples: Mapping[str, Differences],
+    sign: int = -1,
+    paper: Mapping[str, float | str] | str = "",
+    form: str = "+.3f",
+    margin: float | None = NEGLIGIBLE,
+    printed: Mapping[str, str] | str = "",
 ) -> tuple[Check, ...]:
-    """Checks of a claim that the means of all samples are negative, or positive with ``sign`` 1.
+    """Return checks of a claim that the means of all samples are negative, or positive with ``sign`` 1.
+
+    Parameters
+    ----------
+    samples : differences by name.
+    sign : the claimed sign.
+    paper : the paper's differences by name. A number takes part in the rule, a text is only shown.
+    form : format of the numbers.
+    margin : a difference within it is refuted. It is at most half of the paper's own difference. None if nothing is
+        negligible.
+    printed : verdict on the paper's numbers, or the reason why there is none; by default they have no spread.
 
     Examples
     --------
@@ -180,13 +232,35 @@ def differ(
     """
     adjusted = holm([sample.p_value() for sample in samples.values()])
     checks = []
-    for (what, sample), p_value in zip(samples.items(), adjusted, strict=True):
-        found = p_value < LEVEL and sample.mean != 0
-        verdict: Verdict = "open" if not found else "holds" if sign * sample.mean > 0 else "reversed"
-        least = min(1.0, len(samples) * sample.least())
-        no_test = f"no p below {p_text(least)} is possible" if least >= LEVEL else ""
-        checks.append(Check(what, verdict, sample.mean, _told(paper, what), p_value, no_test, sample.repetitions, form))
+    for (what, sample), p_adjusted in zip(samples.items(), adjusted, strict=True):
+        theirs = _by_name(paper, what)
+        verdict, p_value, words = _outcome(sample, sign, theirs, margin, p_adjusted, form)
+        known = _by_name(printed, what) or (NO_NUMBER if isinstance(theirs, str) else NO_SPREAD)
+        checks.append(
+            Check(what, verdict, sample.mean, theirs, p_value, words, sample.repetitions, form, printed=str(known))
+        )
     return tuple(checks)
+
+
+def _outcome(
+    sample: Differences, sign: int, paper: float | str, margin: float | None, p_adjusted: float, form: str
+) -> tuple[Verdict, float, str]:
+    """Return the verdict on a claimed difference, the p-value that decides it, and the reason of a refutation."""
+    p_value = sample.p_value()
+    if p_value < LEVEL and sign * sample.mean > 0:
+        return "holds", p_value, ""
+    if p_adjusted < LEVEL and sign * sample.mean < 0:
+        return "refuted", p_adjusted, "reversed"
+    claimed = sign * paper if isinstance(paper, int | float) else 0.0
+    if margin is not None:
+        bound = min(margin, claimed / 2) if claimed > 0 else margin
+        outside = max(sample.beyond(side * bound, -side) for side in (-1, 1))
+        if outside < LEVEL:
+            return "refuted", outside, f"within {number_text(bound, form.lstrip('+'))} of zero"
+    if claimed > 0 and sign * sample.mean < claimed and sample.p_value(sign * claimed) < LEVEL:
+        return "refuted", sample.p_value(sign * claimed), "less than the paper's"
+    least = sample.least()
+    return "open", p_value, f"no p below {p_text(least)} is possible" if least >= LEVEL else ""
 
 
 def alike(
@@ -195,15 +269,15 @@ def alike(
     sides: Sequence[int] = (-1, 1),
     *,
     strict: bool = False,
-    paper: Mapping[str, float] | str = "",
+    paper: Mapping[str, float | str] | str = "",
     form: str = "+.3f",
 ) -> tuple[Check, ...]:
-    """Checks of a claim that the means of all samples are within a margin.
+    """Return checks of a claim that the means of all samples are within a margin.
 
     Parameters
     ----------
     sides : -1 and 1, or only the side on which they must not be: -1 for "not below".
-    strict : whether any significant difference on these sides speaks against the claim, however small.
+    strict : whether any significant difference on these sides refutes the claim, however small.
 
     Examples
     --------
@@ -211,37 +285,75 @@ def alike(
     >>> from bayesieve_lab.claims import Differences, alike
     >>> lower = Differences(np.array([-0.03, -0.05, -0.02, -0.04, -0.06, -0.03]))
     >>> [alike({"A - B": lower}, margin)[0].verdict for margin in (0.1, 0.04, 0.02)]
-    ['holds', 'open', 'reversed']
+    ['holds', 'open', 'refuted']
     """
     checks = []
-    for what, sample in samples.items():
+    against = [min(sample.beyond(0.0, side) for side in sides) for sample in samples.values()]
+    for (what, sample), outside in zip(samples.items(), holm(against), strict=True):
         inside = max(sample.beyond(side * margin, -side) for side in sides)
-        outside = min(sample.beyond(0.0, side) for side in sides)
         beyond = max(side * sample.mean for side in sides) > (0.0 if strict else margin)
         refuted = outside < LEVEL and beyond
-        verdict: Verdict = "reversed" if refuted else "holds" if inside < LEVEL else "open"
+        verdict: Verdict = "refuted" if refuted else "holds" if inside < LEVEL else "open"
         words, p_value = f"margin {number_text(margin, form.lstrip('+'))}", outside if refuted else inside
-        checks.append(Check(what, verdict, sample.mean, _told(paper, what), p_value, words, sample.repetitions, form))
+        theirs = _by_name(paper, what)
+        known = NO_NUMBER if isinstance(theirs, str) else NO_SPREAD
+        checks.append(
+            Check(what, verdict, sample.mean, theirs, p_value, words, sample.repetitions, form, printed=known)
+        )
     return tuple(checks)
 
 
-def _told(paper: Mapping[str, float] | str, what: str) -> float | str:
-    """The paper's number or word for a comparison."""
-    return paper if isinstance(paper, str) else paper.get(what, "")
+def _by_name(values: Mapping[str, Any] | str, what: str) -> Any:
+    """Return the value for a comparison, or the text for all of them."""
+    return values if isinstance(values, str) else values.get(what, "")
 
 
-def often(what: str, held: Sequence[bool], paper: str = "", over: str = "repetitions") -> Check:
-    """A statement that is true or not in every repetition: whether in more than half of them, by the sign test."""
+def often(what: str, held: Sequence[bool], paper: str = "", over: str = "repetitions", printed: str = ONE_RUN) -> Check:
+    """Return the check of a statement that is true or not in each repetition: whether in most, by the sign test."""
     count, n = sum(held), len(held)
     p_value = float(binomtest(count, n).pvalue) if n else 1.0
-    verdict: Verdict = "open" if p_value >= LEVEL else "holds" if 2 * count > n else "reversed"
-    return Check(what, verdict, f"{count} of {n}", paper, p_value, over=f"{n} {over}")
+    verdict: Verdict = "open" if p_value >= LEVEL else "holds" if 2 * count > n else "refuted"
+    return Check(what, verdict, f"{count} of {n}", paper, p_value, over=f"{n} {over}", printed=printed)
+
+
+def wins(won: int, lost: int) -> Verdict:
+    """Return whether a method wins more often than it loses, by the sign test."""
+    p_value = float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
+    return "open" if p_value >= LEVEL else "holds" if won > lost else "refuted"
 
 
 def near(what: str, paper: float, ours: float, margin: float, over: str = "", form: str = ".3f") -> Check:
-    """A number that is the paper's within a margin."""
+    """Return the check of a number that is the paper's within a margin."""
     words = f"margin {number_text(margin, form)}"
-    return fact(what, abs(ours - paper) <= margin, ours, paper, words, over, form)
+    return fact(what, abs(ours - paper) <= margin, ours, paper, words, over, form, printed=True)
+
+
+def predicted(what: str, paper: float, values: Sequence[float], over: str = "repetitions", form: str = ".3f") -> Check:
+    """Return the check of a number of a single run: whether it lies in the 95 % prediction interval of repetitions.
+
+    Repetitions are taken as normal: mean +- t s sqrt(1 + 1 / n), and half a unit of the last digit, to which the paper
+    rounds. A single repetition decides nothing.
+
+    Examples
+    --------
+    >>> from bayesieve_lab.claims import predicted
+    >>> predicted("power of ten", 1033, [1018.0, 1003, 1024, 1011, 1030], form=".0f").verdict
+    'holds'
+    >>> predicted("power of ten", 1080, [1018.0, 1003, 1024, 1011, 1030], form=".0f").verdict
+    'refuted'
+    """
+    known = np.array([value for value in values if value == value], dtype=float)
+    n = known.size
+    if n < 2:
+        only = float(known[0]) if n else float("nan")
+        return Check(what, "open", only, paper, over=f"{n} {over}", form=form, printed=ONE_RUN)
+    digits = int("".join(letter for letter in form.partition(".")[2] if letter.isdigit()) or 0)
+    spread = student.ppf(1 - LEVEL / 2, n - 1) * known.std(ddof=1) * np.sqrt(1 + 1 / n)
+    low, high = (float(known.mean() + side * (spread + 0.5 * 10.0**-digits)) for side in (-1, 1))
+    interval = f"{number_text(low, form)} to {number_text(high, form)}"
+    ours = f"{number_text(float(known.mean()), form)}; {interval}"
+    held: Verdict = "holds" if low <= paper <= high else "refuted"
+    return Check(what, held, ours, paper, None, "95 % prediction interval", f"{n} {over}", form, printed=ONE_RUN)
 
 
 def fact(
@@ -252,9 +364,15 @@ def fact(
     margin: str = "",
     over: str = "",
     form: str = ".3f",
+    printed: bool | None = None,
 ) -> Check:
-    """A statement about numbers in which nothing is left to chance, or a bound that the number keeps or not."""
-    return Check(what, "holds" if holds else "reversed", ours, paper, None, margin, over, form)
+    """Return the check of a statement about numbers without chance, or of a bound that the number keeps or not.
+
+    ``printed`` is whether the paper's numbers keep it; None if there are none.
+    """
+    known = NO_NUMBER if printed is None else "holds" if printed else "refuted"
+    verdict: Verdict = "holds" if holds else "refuted"
+    return Check(what, verdict, ours, paper, None, margin, over, form, printed=known)
 
 
 def compare(
@@ -262,15 +380,18 @@ def compare(
     values: Mapping[str, Sequence[float] | np.ndarray],
     paper: Mapping[str, float] | None = None,
     form: str = "+.4f",
+    printed: str = NO_SPREAD,
     **options: Any,
 ) -> Judged:
-    """A claim about pairs of methods, from the values of every method by repetition and the paper's."""
+    """Judge a claim about pairs of methods, from the values of each method by repetition and the paper's."""
     published = paper or {}
     samples = {f"{a} - {b}": Differences.of(values[a], values[b], **options) for a, b in claim.pairs}
     theirs = {f"{a} - {b}": published[a] - published[b] for a, b in claim.pairs if a in published and b in published}
     if claim.margin is None:
-        return Judged(claim.where, claim.sentence, differ(samples, paper=theirs, form=form))
-    return Judged(claim.where, claim.sentence, alike(samples, claim.margin, claim.sides, paper=theirs, form=form))
+        checks = differ(samples, paper=theirs, form=form, margin=claim.negligible, printed=printed if theirs else "")
+    else:
+        checks = alike(samples, claim.margin, claim.sides, paper=theirs, form=form)
+    return Judged(claim.where, claim.sentence, checks)
 
 
 def in_words(claim: Judged) -> str:
@@ -279,22 +400,66 @@ def in_words(claim: Judged) -> str:
 
 
 def claims_table(claims: Sequence[Judged]) -> TextTable:
-    """Every comparison of every claim."""
+    """Return a table of all claims, each followed by its comparisons if there are several."""
     rows = []
     for claim in claims:
-        for k, check in enumerate(claim.checks):
-            one = Judged("", "", (check,))
-            first = (claim.where, claim.sentence) if k == 0 else ("", "")
-            verdict = "**does not hold**" if check.verdict == "reversed" else one.verdict
-            rows.append((*first, check.what, check.text("paper"), check.text("ours"), one.tested, check.over, verdict))
-    titles = ("Place", "Claim", "Comparison", ">Paper", ">Ours", ">Margin, p", ">Repetitions", "Verdict")
+        lines = [(claim.sentence, claim)]
+        if len(claim.checks) > 1:
+            lines += [(f"– {check.what}", Judged("", "", (check,))) for check in claim.checks]
+        for k, (words, one) in enumerate(lines):
+            whole = k == 0 and len(lines) > 1
+            numbers = ("", "", "", "") if whole else _numbers(one)
+            verdict = one.verdict_in_words.replace("does not hold", "**does not hold**")
+            place = claim.where if k == 0 else ""
+            rows.append((place, words, *numbers, verdict, one.printed if k == 0 else ""))
+    titles = ("Place", "Claim", ">Paper", ">Ours", ">Margin, p", ">Repetitions", "Verdict", "Paper's numbers")
     return TextTable.of(titles, rows)
 
 
+def _numbers(claim: Judged) -> tuple[str, str, str, str]:
+    """The paper's number, ours, the test and the repetitions of a claim with a single comparison."""
+    (check,) = claim.checks
+    return check.text("paper"), check.text("ours"), claim.tested, check.over
+
+
+def variants_table(claims: Mapping[str, Sequence[Judged]]) -> TextTable:
+    """Return a table of all claims with a column for each variant of a study, such as a grid or a data set."""
+    by_claim: dict[tuple[str, str], dict[str, Judged]] = {}
+    for label, judged in claims.items():
+        for one in judged:
+            by_claim.setdefault((one.where, one.sentence), {})[label] = one
+    rows = []
+    for (where, sentence), variants in by_claim.items():
+        first = next(iter(variants.values()))
+        whole = len(first.checks) > 1
+        verdicts = [variants[label].verdict_in_words if label in variants else "" for label in claims]
+        paper = "" if whole else first.checks[0].text("paper")
+        cells = verdicts if whole else [_cell(variants.get(label), 0, verdicts[k]) for k, label in enumerate(claims)]
+        rows.append((where, sentence, paper, *cells, first.printed))
+        for k, check in enumerate(first.checks if whole else ()):
+            cells = [_cell(variants.get(label), k, "") for label in claims]
+            rows.append(("", f"– {check.what}", check.text("paper"), *cells, ""))
+    columns = ("Place", "Claim", ">Paper", *(f">{label}" for label in claims), "Paper's numbers")
+    return TextTable.of(columns, rows)
+
+
+def _cell(claim: Judged | None, number: int, verdict: str) -> str:
+    """Our number, the p-value and the verdict of a comparison of a claim."""
+    if claim is None or number >= len(claim.checks):
+        return ""
+    check = claim.checks[number]
+    p_value = p_range(() if check.p_value is None else (check.p_value,))
+    return ", ".join(part for part in (check.text("ours"), p_value, verdict or WORDS[check.verdict]) if part)
+
+
 def reasons(claims: Sequence[Judged]) -> str:
-    """Why claims do not hold, in Markdown."""
-    told = (one for one in claims if one.why and one.verdict != "holds")
-    return "\n\n".join(f"**{one.where}: {one.sentence}.** {one.why}" for one in told)
+    """Why claims do not hold or are not like for like, in Markdown."""
+    explained = {
+        (one.where, one.sentence): " ".join(text for text in (one.unlike, one.why) if text)
+        for one in claims
+        if one.verdict != "holds" and (one.unlike or one.why)
+    }
+    return "\n\n".join(f"**{where}: {sentence}.** {text}" for (where, sentence), text in explained.items())
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,11 @@
 """The ledger of the papers: every method, formula, table, figure and claim, where it lives, and the verdict.
 
-    python -m bayesieve_lab.ledger docs/papers.md
-
-writes it and the pages of the studies. Verdicts on claims are computed from the results in `lab/reproduction`.
-Methods, formulas, tables and figures, and claims that are not measured, are in the file ``ledger.toml`` of each study.
+Verdicts on claims are computed from the results in `lab/reproduction`. Methods, formulas, tables and figures, claims
+that are not measured, and the lines of docs/papers.md are in the file ``ledger.toml`` of each study.
 """
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,26 +13,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bayesieve.table import write_atomically
 from bayesieve_lab.blanquero2021.compromise import judge_compromise
 from bayesieve_lab.boulle2007.challenge import Challenge
 from bayesieve_lab.boulle2007.search import judge_search
 from bayesieve_lab.boulle2007.waveform import read_waveform
 from bayesieve_lab.boulle2007.waveform_claims import judge_waveform
-from bayesieve_lab.claims import Closeness, Judged
+from bayesieve_lab.claims import Closeness, Judged, claims_table, reasons, variants_table
 from bayesieve_lab.comparison.results import read_results
 from bayesieve_lab.growth import read_lines
 from bayesieve_lab.made import read_made
-from bayesieve_lab.pages import GRIDS, write_pages
 from bayesieve_lab.rabenoro2015.complexity import judge_complexity
 from bayesieve_lab.rabenoro2015.filters import judge_filters
-from bayesieve_lab.registry import PAPERS, Options, make_study
-from bayesieve_lab.surpassed import page as surpassed
-from bayesieve_lab.tables import TextTable, document
+from bayesieve_lab.rabenoro2015.study import GRIDS, REPETITIONS_KEPT
+from bayesieve_lab.registry import Options, make_study
+from bayesieve_lab.tables import TextTable
 
 FOLDER = "lab/reproduction"
-KINDS = {"method": "Method", "formula": "Formula", "table": "Table", "figure": "Figure"}
-
 
 Found = Sequence[Judged | Closeness]
 """Claims with their verdicts, and how close tables and figures come."""
@@ -43,16 +36,15 @@ Found = Sequence[Judged | Closeness]
 
 @dataclass(frozen=True)
 class Source:
-    """Results of a study, the page that shows them, and the claims judged by them.
+    """Results of a study, and the claims judged by them.
 
-    ``label`` tells the variants of a study apart; ``stand_in`` marks data that take the place of the paper's.
+    ``label`` tells the variants of a study apart; ``reported`` is whether the study's own report shows the claims.
     """
 
     label: str
     results: str
-    page: str
     judge: Callable[[Path], Found]
-    stand_in: bool = False
+    reported: bool = True
 
 
 def _saved(paper: str, results: Path, **options: Any) -> Found:
@@ -90,32 +82,32 @@ def _of_compromise(results: Path) -> Found:
 
 SOURCES: Mapping[str, tuple[Source, ...]] = {
     "boulle2007": (
-        Source("", "boulle2007.jsonl", "boulle2007.md", partial(_saved, "boulle2007")),
-        Source("", "boulle2007-waveform.json", "boulle2007.md", _of_waveform),
-        Source("", "boulle2007-challenge.jsonl", "boulle2007-challenge.md", _of_challenge),
-        Source("", "boulle2007-search.jsonl", "boulle2007-search.svg", _of_search),
+        Source("", "boulle2007.jsonl", partial(_saved, "boulle2007")),
+        Source("", "boulle2007-waveform.json", _of_waveform),
+        Source("", "boulle2007-challenge.jsonl", _of_challenge),
+        Source("", "boulle2007-search.jsonl", _of_search, reported=False),
     ),
-    "abellan2017": (Source("", "abellan2017-means.csv", "abellan2017.md", partial(_saved, "abellan2017")),),
+    "abellan2017": (Source("", "abellan2017-means.csv", partial(_saved, "abellan2017")),),
     "rabenoro2015": (
         *(
             Source(
                 grid,
                 f"rabenoro2015-{grid}.jsonl",
-                f"rabenoro2015-{grid}.md",
-                partial(_saved, "rabenoro2015", grid=grid, repetitions=repetitions),
+                partial(_saved, "rabenoro2015", grid=grid, repetitions=REPETITIONS_KEPT),
+                reported=False,
             )
-            for grid, repetitions in GRIDS.items()
+            for grid in GRIDS
         ),
-        *(Source(grid, "rabenoro2015-filters.jsonl", "rabenoro2015.md", partial(_of_filters, grid)) for grid in GRIDS),
-        Source("", "rabenoro2015-complexity.jsonl", "rabenoro2015-complexity.svg", _of_complexity),
+        *(Source(grid, "rabenoro2015-filters.jsonl", partial(_of_filters, grid), reported=False) for grid in GRIDS),
+        Source("", "rabenoro2015-complexity.jsonl", _of_complexity, reported=False),
     ),
     "blanquero2021": (
-        Source("", "blanquero2021.jsonl", "blanquero2021.md", partial(_saved, "blanquero2021")),
-        Source("", "blanquero2021-compromise.jsonl", "blanquero2021.md", _of_compromise),
+        Source("", "blanquero2021.jsonl", partial(_saved, "blanquero2021")),
+        Source("", "blanquero2021-compromise.jsonl", _of_compromise, reported=False),
     ),
     "gidofalvi": (
-        Source("simulated", "gidofalvi.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi", only=("donations",)), True),
-        Source("pva97nk", "gidofalvi-pva97nk.jsonl", "gidofalvi.md", partial(_saved, "gidofalvi"), True),
+        Source("simulated", "gidofalvi.jsonl", partial(_saved, "gidofalvi", only=("donations",))),
+        Source("pva97nk", "gidofalvi-pva97nk.jsonl", partial(_saved, "gidofalvi")),
     ),
 }
 """By paper, in the order of the page."""
@@ -138,34 +130,38 @@ class Entry:
     close: str = ""
 
 
-def entries(paper: str) -> tuple[Entry, ...]:
-    """The entries of a paper."""
-    text = Path(__file__).with_name(paper).joinpath("ledger.toml").read_text(encoding="utf-8")
+@dataclass(frozen=True)
+class Line:
+    """A line of a paper on docs/papers.md.
+
+    Attributes
+    ----------
+    place, claim : of a claim that is judged.
+    says : the claim in few words.
+    why : why it does not hold, or what else there is to know.
+    """
+
+    place: str
+    claim: str
+    says: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The contents of ``ledger.toml``: the paper's answer in a sentence, its most important claims, and all parts."""
+
+    answer: str
+    lines: tuple[Line, ...]
+    entries: tuple[Entry, ...]
+
+
+def read_ledger(paper: str) -> Ledger:
+    """Read the ledger of a paper."""
+    found = tomllib.loads(Path(__file__).with_name(paper).joinpath("ledger.toml").read_text(encoding="utf-8"))
     lists = ("lives", "tests")
-    return tuple(
-        Entry(**(line | {name: tuple(line.get(name, ())) for name in lists})) for line in tomllib.loads(text)["entry"]
-    )
-
-
-def ledger(folder: Path) -> str:
-    """The page, from the results in ``folder``."""
-    papers, best, made = [], surpassed.tables(folder), read_made(folder)
-    for paper, sources in SOURCES.items():
-        lines = entries(paper)
-        claims, close = judged(folder, sources)
-        papers.append(
-            {
-                "name": paper,
-                "citation": PAPERS[paper].citation,
-                "parts": _parts([line for line in lines if line.kind in ("method", "formula")]),
-                "shown": _shown([line for line in lines if line.kind in ("table", "figure")], close),
-                "claims": _claims(claims, [line for line in lines if line.kind == "claim"]),
-                "counts": _counts(claims, sum(line.kind == "claim" for line in lines)),
-                "surpassed": best.get(paper, []),
-                "made": _made([*(source.results for source in sources), *surpassed.files(folder, paper)], made),
-            }
-        )
-    return document(Path(__file__).with_name("ledger.md"), papers=papers)
+    entries = tuple(Entry(**(one | {name: tuple(one.get(name, ())) for name in lists})) for one in found["entry"])
+    return Ledger(found["answer"], tuple(Line(**one) for one in found["line"]), entries)
 
 
 Verdicts = dict[tuple[str, str], dict[Source, Judged]]
@@ -186,12 +182,50 @@ def judged(folder: Path, sources: Sequence[Source]) -> tuple[Verdicts, dict[str,
     return verdicts, close
 
 
+def details(folder: Path, paper: str) -> str:
+    """Return the sections of a paper's page on claims that its report does not show, and on all parts of the paper."""
+    sources, parts = SOURCES[paper], read_ledger(paper).entries
+    close = judged(folder, sources)[1]
+    return "\n\n".join(
+        [
+            *_more_claims(folder, sources, [part for part in parts if part.kind == "claim"]),
+            "## Methods and formulas",
+            _methods([part for part in parts if part.kind in ("method", "formula")]).to_markdown(),
+            "## Tables and figures",
+            _shown([part for part in parts if part.kind in ("table", "figure")], close).to_markdown(),
+            "## Results",
+            'A "+" marks code that was changed since the commit; lines are those of the file when the run ended.',
+            _made([source.results for source in sources], read_made(folder)).to_markdown(),
+        ]
+    )
+
+
+def _more_claims(folder: Path, sources: Sequence[Source], unmeasured: Sequence[Entry]) -> list[str]:
+    """Claims that no report shows: with a column for each variant, or as they are."""
+    variants: dict[str, list[Judged]] = {}
+    for source in sources:
+        if not source.reported:
+            claims = [one for one in source.judge(folder / source.results) if isinstance(one, Judged)]
+            variants.setdefault(source.label, []).extend(claims)
+    plain = variants.pop("", [])
+    tables = [variants_table(variants)] * bool(variants) + [claims_table(plain)] * bool(plain)
+    if unmeasured:
+        rows = [(part.place, part.what, part.why) for part in unmeasured]
+        tables.append(TextTable.of(("Place", "Not measured", "Why"), rows))
+    if not tables:
+        return []
+    explained = reasons([*(one for judged in variants.values() for one in judged), *plain])
+    rule = "[The rule for verdicts](../../docs/papers.md#the-rule) is that of all papers."
+    title = "## The paper's claims" if all(not source.reported for source in sources) else "## More claims"
+    return [title, rule, *(table.to_markdown() for table in tables), *([explained] if explained else [])]
+
+
 def _links(paths: Sequence[str]) -> str:
-    """Links from a page in `docs` to files of the repository."""
-    return ", ".join(f"[{Path(path).name}](../{path})" for path in paths)
+    """Links from a page of the results to files of the repository."""
+    return ", ".join(f"[{Path(path).name}](../../{path})" for path in paths)
 
 
-def _parts(lines: Sequence[Entry]) -> TextTable:
+def _methods(lines: Sequence[Entry]) -> TextTable:
     rows = [(line.place, f"{line.what}{_note(line)}", _links(line.lives), _links(line.tests)) for line in lines]
     return TextTable.of(("Place", "Method or formula", "Lives in", "Tested by"), rows)
 
@@ -216,70 +250,9 @@ def _made(results: Sequence[str], made: Mapping[str, Any]) -> TextTable:
         known = made.get(name, {"commits": {}, "settings": {}})
         settings = ", ".join(f"{key} {value}" for key, value in known["settings"].items() if value not in ((), [], ""))
         commits = ", ".join(f"{commit} ({n} lines)" for commit, n in known["commits"].items())
-        rows.append((_links([f"{FOLDER}/{name}"]), commits, settings))
+        rows.append((f"[{name}]({name})", commits, settings))
     return TextTable.of(("Results", "Commit", "Settings"), rows)
 
 
 def _note(line: Entry) -> str:
     return f". {line.why}" if line.why else ""
-
-
-def _claims(claims: Verdicts, unmeasured: Sequence[Entry]) -> TextTable:
-    rows = []
-    for (where, sentence), by_source in claims.items():
-        variants = [(source.label, one) for source, one in by_source.items()]
-        sources = dict.fromkeys(path for source in by_source for path in (source.page, source.results))
-        files = _links([f"{FOLDER}/{path}" for path in sources])
-        told = [_by_label(variants, words) for words in _COLUMNS]
-        if all(source.stand_in for source in by_source):
-            told[0] = f"{_ELSEWHERE}; {told[0]}"
-        rows.append((where, sentence, *told, files))
-    rows += [(line.place, line.what, "not measured", "", line.why, "", "", _links(line.lives)) for line in unmeasured]
-    columns = ("Place", "Claim", "Verdict", "Paper", "Ours", "Margin, p", "Repetitions", "Numbers")
-    return TextTable.of(columns, rows)
-
-
-_COLUMNS: tuple[Callable[[Judged], str], ...] = (
-    lambda one: one.verdict_in_words,
-    lambda one: one.summary("paper") or "no number",
-    lambda one: one.summary("ours"),
-    lambda one: one.tested,
-    lambda one: one.summary("over"),
-)
-
-
-def _by_label(variants: Sequence[tuple[str, Judged]], words: Callable[[Judged], str]) -> str:
-    """One text if all variants agree, else that of each."""
-    texts: dict[str, list[str]] = {}
-    for label, one in variants:
-        texts.setdefault(words(one), []).append(label)
-    if len(texts) == 1:
-        return next(iter(texts))
-    return "; ".join(f"{', '.join(labels)}: {text}" for text, labels in texts.items())
-
-
-def _counts(claims: Verdicts, n_unmeasured: int) -> str:
-    """The number of claims by verdict; "differs" if the variants of a study disagree."""
-    verdicts = [
-        {_ELSEWHERE if all(source.stand_in for source in variants) else one.verdict for one in variants.values()}
-        for variants in claims.values()
-    ]
-    words = [next(iter(of_claim)) if len(of_claim) == 1 else "differs between variants" for of_claim in verdicts]
-    counts = {word: words.count(word) for word in dict.fromkeys(sorted(words, key=_ORDER.index))}
-    return ", ".join(f"{word} {n}" for word, n in (*counts.items(), ("not measured", n_unmeasured)) if n)
-
-
-_ELSEWHERE = "not measured on the paper's data"
-_ORDER = ["holds", "does not hold", "cannot be told", "differs between variants", _ELSEWHERE]
-
-
-def main(page: str) -> None:
-    """Write the pages of the studies and this one."""
-    path = Path(page)
-    folder = path.absolute().parents[1] / FOLDER
-    write_pages(folder)
-    write_atomically(path, ledger(folder))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

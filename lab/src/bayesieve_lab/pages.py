@@ -1,55 +1,79 @@
-"""The pages of the studies, computed from the results that are next to them."""
+"""The pages of the papers, one for each, computed from the results that are next to them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bayesieve.table import write_atomically
+from bayesieve_lab.abellan2017.study import CLAIMS, claims_section
+from bayesieve_lab.ledger import details
+from bayesieve_lab.rabenoro2015.page import grids_page
 from bayesieve_lab.registry import Options, make_study
 from bayesieve_lab.surpassed.page import surpassed_page
 
-GRIDS = {"levels": 30, "quantiles": 30, "coarse": 30}
-"""Repetitions of Rabenoro et al. (2015) by grid."""
+Files = dict[str, str]
+"""Pages and drawings by name."""
+HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Page:
-    """A page, ``name`` with ".md", and the options of the study that made its results, ``name`` with ".jsonl"."""
-
-    name: str
-    paper: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def files(self, folder: Path) -> dict[str, str]:
-        """The page and its drawings, by name."""
-        study = make_study(self.paper, Options(**self.options))
-        report = study.report(study.saved(folder / f"{self.name}.jsonl"))
-        return {f"{self.name}.md": report.markdown, **report.files}
+def _report(name: str, paper: str, folder: Path, **options: Any) -> Files:
+    """The report of a study on its results, and its drawings."""
+    study = make_study(paper, Options(**options))
+    report = study.report(study.saved(folder / f"{name}.jsonl"))
+    return {f"{paper}.md": report.markdown, **report.files}
 
 
-PAGES = (
-    Page("boulle2007", "boulle2007"),
-    Page("boulle2007-challenge", "boulle2007", {"challenge": True}),
-    *(Page(f"rabenoro2015-{grid}", "rabenoro2015", {"grid": grid, "repetitions": n}) for grid, n in GRIDS.items()),
-    Page("rabenoro2015-levels-m-estimate", "rabenoro2015", {"repetitions": 10, "smoothing": "m-estimate"}),
-    Page("blanquero2021", "blanquero2021"),
-    Page("gidofalvi", "gidofalvi"),
-)
-"""All pages but that of Abellan & Castellano (2017), whose folds are too many to be kept: a test compares it with the
-means in its CSV file.
-"""
+def _boulle(folder: Path) -> Files:
+    """Tables 3 and 4, the reasons of differences, and the challenge, which has a study of its own."""
+    files, of_challenge = (
+        _report(name, "boulle2007", folder, challenge=challenge)
+        for name, challenge in (("boulle2007", False), ("boulle2007-challenge", True))
+    )
+    why = (HERE / "boulle2007" / "why.md").read_text(encoding="utf-8")
+    text = "\n".join([files["boulle2007.md"], lowered(why), lowered(of_challenge["boulle2007.md"])])
+    return {**of_challenge, **files, "boulle2007.md": text}
 
 
-def pages(folder: Path) -> dict[str, str]:
-    """All pages and drawings, from the results in a folder, by name."""
-    files = {name: text for page in PAGES for name, text in page.files(folder).items()}
-    return files | {"surpassed.md": surpassed_page(folder)}
+def _abellan(folder: Path) -> Files:
+    """The page with its claims judged anew: it has means of folds that are too many to be kept."""
+    text = (folder / "abellan2017.md").read_text(encoding="utf-8")
+    study = make_study("abellan2017")
+    claims = claims_section(study.judged(study.saved(folder / "abellan2017-means.csv")))
+    why = lowered((HERE / "abellan2017" / "why.md").read_text(encoding="utf-8"))
+    before, rest = text.partition(f"{CLAIMS}\n")[::2]
+    after = rest.partition("\n## Where the methods differ\n")[2].partition(why.partition("\n")[0])[0].rstrip()
+    return {"abellan2017.md": f"{before}{claims}\n\n## Where the methods differ\n{after}\n\n{why}"}
+
+
+PAGES: Mapping[str, Callable[[Path], Files]] = {
+    "boulle2007": _boulle,
+    "abellan2017": _abellan,
+    "rabenoro2015": grids_page,
+    "blanquero2021": partial(_report, "blanquero2021", "blanquero2021"),
+    "gidofalvi": partial(_report, "gidofalvi", "gidofalvi"),
+}
+"""By paper."""
+
+
+def lowered(text: str) -> str:
+    """Return a page as a section of another one: headings are a level lower."""
+    return re.sub(r"^(#+ )", r"#\1", text, flags=re.M)
+
+
+def page_of(paper: str, folder: Path) -> Files:
+    """Return the page of a paper and its drawings, from the results in a folder."""
+    files = PAGES[paper](folder)
+    return files | {f"{paper}.md": f"{files[f'{paper}.md'].rstrip()}\n\n{details(folder, paper)}\n"}
 
 
 def write_pages(folder: Path) -> None:
     """Write all pages and drawings."""
-    for name, text in pages(folder).items():
+    files = {"surpassed.md": surpassed_page(folder)}
+    for paper in PAGES:
+        files |= page_of(paper, folder)
+    for name, text in files.items():
         write_atomically(folder / name, text)

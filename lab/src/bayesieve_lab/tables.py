@@ -12,6 +12,8 @@ import numpy as np
 
 from bayesieve.counts import Smoothing
 
+_PADDED = 40  # characters to which cells are padded: longer ones are not aligned in plain text
+
 
 @dataclass(frozen=True)
 class TextTable:
@@ -45,7 +47,7 @@ class TextTable:
         return cls.of(("Data set", *(f">{method}" for method in methods)), rows)
 
     def to_markdown(self) -> str:
-        """The table in Markdown, padded so that it reads well as plain text too.
+        """The table in Markdown, with short columns padded so that it reads well as plain text too.
 
         Examples
         --------
@@ -56,7 +58,7 @@ class TextTable:
         | MI filter |    .1 |
         """
         cells = [[text.replace("|", "\\|") for text in row] for row in (self.titles, *self.rows)]
-        widths = [max(3, *(len(row[k]) for row in cells)) for k in range(len(self.titles))]
+        widths = [min(_PADDED, max(3, *(len(row[k]) for row in cells))) for k in range(len(self.titles))]
         marks = [">" if number else "<" for number in self.numbers]
         lines = [
             " | ".join(f"{text:{mark}{width}}" for text, mark, width in zip(row, marks, widths, strict=True))

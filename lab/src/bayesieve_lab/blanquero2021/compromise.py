@@ -74,10 +74,12 @@ def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
             return Differences(np.log10(one / two) if field == "seconds" else one - two, "folds", 1 / 9)
 
         gains = alike({what: sample(pair, "accuracies") for what, pair in both.items()}, sides=(1,), form=_POINTS)
-        costs = differ({f"seconds, {what}": sample(pair, "seconds") for what, pair in both.items()}, 1, form="+.2f")
+        costs = differ({what: sample(pair, "seconds") for what, pair in both.items()}, 1, form="+.2f", margin=None)
         if both:
-            words = f"{sentence}: more gain less than a point, and take longer (log10 of the seconds)"
-            claims.append(Judged(where, words, (*gains, *costs)))
+            claims += [
+                Judged(where, f"{sentence}: more gain less than a point", gains),
+                Judged(where, f"{sentence}: more take longer (log10 of the seconds)", costs),
+            ]
     return tuple(claims)
 
 

@@ -104,12 +104,15 @@ def of_australian(results: Results) -> list[Judged | Closeness]:
     claims: list[tuple[str, str, tuple[Check, ...], str]] = [
         (
             "Section 3.1",
-            "Half of the features of Australian do not lower the accuracy",
-            (
-                fact("features", sizes[free] <= 7, sizes[free], 7.0, "at most 7 of 14", folds, ".1f"),
-                *alike(level, sides=(-1,), paper={"accuracy": (CHOSEN_ACCURACY - ALL_ACCURACY) / 100}, form=POINTS),
-            ),
+            "The features chosen by accuracy do not lower the accuracy on Australian",
+            alike(level, sides=(-1,), paper={"accuracy": (CHOSEN_ACCURACY - ALL_ACCURACY) / 100}, form=POINTS),
             "The paper shows one fold, in which a row of 68 makes the difference.",
+        ),
+        (
+            "Section 3.1",
+            "They are half of the features of Australian",
+            (fact("features", sizes[free] <= 7, sizes[free], 7.0, "at most 7 of 14", folds, ".1f", printed=True),),
+            "",
         ),
         (
             "Section 3.1",
@@ -126,8 +129,14 @@ def of_australian(results: Results) -> list[Judged | Closeness]:
         ),
         (
             "Table 4",
-            "Guided by Recall+ with Recall- > 60, Recall+ is highest, with fewest features",
-            (*differ(more, 1, highest, POINTS), *differ(fewer, -1, fewest, "+.1f")),
+            "Guided by Recall+ with Recall- > 60, Recall+ is highest",
+            differ(more, 1, highest, POINTS),
+            "",
+        ),
+        (
+            "Table 4",
+            "Guided by Recall+ with Recall- > 60, features are fewest",
+            differ(fewer, -1, fewest, "+.1f", 1.0),
             "",
         ),
     ]
@@ -171,7 +180,8 @@ def of_simulated(results: Results) -> list[Judged | Closeness]:
             of_p, theirs = [sizes[p, rho] for rho in CORRELATIONS], [TABLE_2[p, rho][1] for rho in CORRELATIONS]
             texts = [" > ".join(f"{size:g}" for size in numbers) for numbers in (np.round(of_p, 1), theirs)]
             ours = texts[0].replace(" >", ",")
-            fewer.append(fact(f"p = {p}", bool(np.all(np.diff(of_p) < 0)), ours, texts[1], "", "10 folds"))
+            falls = [bool(np.all(np.diff(numbers) < 0)) for numbers in (of_p, theirs)]
+            fewer.append(fact(f"p = {p}", falls[0], ours, texts[1], "", "10 folds", printed=falls[1]))
         claims.append(
             ("The stronger the correlation, the fewer features", tuple(fewer), _why_not_fewer(results, whole))
         )
@@ -187,7 +197,9 @@ def of_simulated(results: Results) -> list[Judged | Closeness]:
         )
         check = fact("seconds", holds, ours, "the curves cross", "", "10 folds each")
         sentence = "Time grows with p where correlation is weak, but not where it is strong"
-        judged.append(Judged("Figure 3", sentence, (check,), why))
+        judged.append(
+            Judged("Figure 3", sentence, (check,), why, "Times of another implementation, of R in the paper.")
+        )
     for k, method, title in ((2, CLASSIC, "classic NB"), (0, sparse, "sparse NB")):
         numbers = [
             (names[key], TABLE_2[key][k] / 100, results.mean(one.ours, method, "accuracy")) for key, one in sets.items()

@@ -87,7 +87,7 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
         unbalanced_drawing=draw("unbalanced", "AUC and recalls", unbalanced_figure(results, unbalanced))
         if unbalanced
         else "",
-        table_4=add("Table 4", _table_4(results)) if results.count(AUSTRALIAN.ours, CLASSIC) else None,
+        table_4=add("Table 4", constraints_table(results)) if results.count(AUSTRALIAN.ours, CLASSIC) else None,
         chosen=_chosen_table(results) if results.count(AUSTRALIAN.ours, CLASSIC) else None,
         measures=_measures_table(results),
         cut_short=_cut_short(results),
@@ -112,7 +112,7 @@ def _table_1(examples: Examples) -> TextTable:
 
 
 def _table_2(results: Results) -> TextTable:
-    sparse, smoothed = (sparse_name("accuracy", "auto", smoothed=smooth) for smooth in (False, True))
+    sparse = sparse_name("accuracy", "auto")
     rows = []
     for one in results.of("simulated"):
         accuracy, features, classic = TABLE_2[one.n_features, one.correlation]
@@ -122,14 +122,13 @@ def _table_2(results: Results) -> TextTable:
                 f"{one.correlation:g}",
                 f"{accuracy:.2f} ({features:g})",
                 _with_features(results, one.ours, sparse),
-                _with_features(results, one.ours, smoothed),
                 f"{classic:.2f}",
                 f"{100 * results.mean(one.ours, CLASSIC, 'accuracy'):.2f}",
                 f"{100 * results.mean(one.ours, CLASSIC, 'smoothed accuracy'):.2f}",
                 f"{results.mean(one.ours, sparse, 'q'):g}",
             )
         )
-    columns = (">p", ">rho", ">Sparse NB, paper", ">Sparse NB", ">smoothed", ">Classic NB, paper", ">Classic NB")
+    columns = (">p", ">rho", ">Sparse NB, paper", ">Sparse NB", ">Classic NB, paper", ">Classic NB")
     return TextTable.of((*columns, ">smoothed", ">q"), rows)
 
 
@@ -182,9 +181,6 @@ def _methods_table(results: Results, sets: Sequence[PaperSet]) -> TextTable:
     for one in sets:
         for method in results.shown(one):
             rows.append(_line(results, one, method, two=two, first=method == CLASSIC))
-            twin = f"{method}, smoothed"
-            if results.count(one.ours, twin):
-                rows.append(_line(results, one, twin, two=two, first=False))
     columns = ["Data set", "Method", ">Accuracy", ">AUC", ">Features", ">Seconds"]
     columns[2:2] = [">Recall 1", ">Recall 2", ">Precision 1"] if two else []
     return TextTable.of((*columns, ">Accuracy, smoothed", ">AUC, smoothed", ">Folds"), rows)
@@ -195,14 +191,12 @@ def _line(results: Results, one: PaperSet, method: str, *, two: bool, first: boo
         value = results.mean(one.ours, method, measure)
         return "" if np.isnan(value) else f"{100 * value:.2f}"
 
-    searched = method.endswith("smoothed")  # its model is smoothed anyway
-    name = short(method) + (", searched smoothed" if searched else "")
     return (
         one.name if first else "",
-        name,
+        short(method),
         *(percent(measure) for measure in (*_RECALLS, _PRECISION) if two),
-        "" if searched else percent("accuracy"),
-        "" if searched else percent("auc"),
+        percent("accuracy"),
+        percent("auc"),
         f"{results.mean(one.ours, method, 'n_features'):.1f}",
         _seconds(results.seconds(one.ours, method)),
         percent("smoothed accuracy"),
@@ -211,28 +205,29 @@ def _line(results: Results, one: PaperSet, method: str, *, two: bool, first: boo
     )
 
 
-def _table_4(results: Results) -> TextTable:
+def constraints_table(results: Results, *, smoothed: bool = True) -> TextTable:
+    """Return table 4 of the paper, with ours; ``smoothed`` adds the rates with smoothed probabilities."""
     name, q = AUSTRALIAN.ours, AUSTRALIAN.q
     methods = [CLASSIC, *(sparse_name(guide, q, bounds) for guide, bounds in CONSTRAINED[:3])]
     measures = (*_RECALLS, "accuracy")
     rows = []
     for method, (title, *paper) in zip(methods, TABLE_4, strict=True):
         ours = [100 * results.mean(name, method, measure) for measure in measures]
-        smoothed = [100 * results.mean(name, method, f"smoothed {measure}") for measure in measures]
+        of_smoothed = [100 * results.mean(name, method, f"smoothed {measure}") for measure in measures]
         feasible = results.mean(name, method, "feasible")
         rows.append(
             (
                 title,
                 " / ".join(f"{value:.2f}" for value in paper[:3]),
                 " / ".join(f"{value:.2f}" for value in ours),
-                " / ".join(f"{value:.2f}" for value in smoothed),
+                *([" / ".join(f"{value:.2f}" for value in of_smoothed)] if smoothed else []),
                 f"{paper[3]:g}",
                 f"{results.mean(name, method, 'n_features'):.2f}",
                 "" if np.isnan(feasible) else f"{feasible:.0%}",
             )
         )
-    columns = ("Method", ">Recall- / Recall+ / accuracy, paper", ">Ours", ">smoothed", ">Features, paper", ">Features")
-    return TextTable.of((*columns, ">Feasible"), rows)
+    rates = (">Recall- / Recall+ / accuracy, paper", ">Ours", *([">smoothed"] if smoothed else []))
+    return TextTable.of(("Method", *rates, ">Features, paper", ">Features", ">Feasible"), rows)
 
 
 def _chosen_table(results: Results) -> TextTable:

@@ -1,4 +1,7 @@
-"""The claims in section 7.2 of Boulle (2007), judged by our results."""
+"""The claims in section 7.2 of Boulle (2007), judged by our results, each by one criterion.
+
+CR is the compression rate with probabilities of at least 1 / test rows, which the paper's rates fit.
+"""
 
 from __future__ import annotations
 
@@ -6,118 +9,123 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bayesieve_lab.boulle2007.data import CHALLENGE, METHODS, OURS, REFERENCE, SHORT, TABLE_3, TABLE_4, UCI, Cell
-from bayesieve_lab.boulle2007.results import CRITERIA, FLOORED, Group, of_paper
-from bayesieve_lab.claims import MARGIN, Check, Closeness, Differences, Judged, alike, closeness, differ, fact
-from bayesieve_lab.comparison.differences import DIGITS, ranks
+from bayesieve_lab.boulle2007.data import CHALLENGE, METHODS, REFERENCE, SHORT, TABLE_3, TABLE_4, UCI, Cell
+from bayesieve_lab.boulle2007.results import FLOORED, Group, of_paper
+from bayesieve_lab.claims import MARGIN, Check, Closeness, Differences, Judged, alike, closeness, differ, fact, wins
+from bayesieve_lab.comparison.differences import DIGITS
 from bayesieve_lab.comparison.results import Comparison
 
 Paper = Mapping[str, Mapping[str, Cell]]
 Pairs = Sequence[tuple[str, str]]
 
 NAMES = {**SHORT, FLOORED: "CR, floored"}
+"""Names of the criteria in tables."""
+JUDGED = {"accuracy": "ACC", "auc": "AUC", FLOORED: "CR"}
+"""Criteria by which claims are judged."""
 OTHERS = tuple(method for method in METHODS if method != REFERENCE)
-BOTH_RATES = ("compression_rate", FLOORED)
 STANDARD = ("SNB(ACC)", "SNB(AUC)")
 _OVERHEAD = 0.08
-"""Of log10 of seconds: 20 %."""
+"""Margin for log10 of seconds: 20 %."""
+_WHY_BINNED = (
+    "The paper has less for NB(EF). Names of Yeast and hospital numbers of HorseColic, which are new in test rows, "
+    "explain two thirds of it, if they count as the rarest category as in Khiops."
+)
+_WHY_BETTER = "The difference is small, as in the paper, but the same on most data sets: it is significant here."
+_WHY_MAX = "The paper's own differences are 0.002 and 0.009; 30 data sets cannot tell a difference of 0.001 from none."
 
 
-def findings(group: Group, paper: Paper, where: str) -> list[Judged]:
-    """All claims about the paper's table 3, tested on a group of data sets."""
-    no_better = [("SNB(MAP)", other) for other in STANDARD]
-    claims = {
-        f"{REFERENCE} has the best average rank": [_first(group, paper, criterion) for criterion in CRITERIA],
-        **{
-            f"{REFERENCE} beats each other method more often than it loses to it ({name})": [
-                check for criterion in CRITERIA for check in _wins(group, paper, criterion, corrected=corrected)
-            ]
-            for corrected, name in ((False, "paper's test"), (True, "corrected test"))
-        },
-        "NB with MODL preprocessing is better than NB(EF)": _better(group, paper, [("NB", "NB(EF)")], CRITERIA),
-        "SNB(BMA) is slightly better than SNB(MAP)": _better(group, paper, [("SNB(BMA)", "SNB(MAP)")], CRITERIA),
-        "SNB(BMA) does not significantly outperform SNB(MAP)": _no_better(
-            group, paper, [("SNB(BMA)", "SNB(MAP)")], CRITERIA
-        ),
-        "Selection of features improves the compression rate": _better(
-            group, paper, [(method, "NB") for method in (*STANDARD, "SNB(MAP)")], BOTH_RATES
-        ),
-        "Selection by accuracy or AUC improves the accuracy and the AUC of NB": _better(
-            group, paper, [(method, "NB") for method in STANDARD], ("accuracy", "auc")
-        ),
-        "Regularized methods have better compression rates than SNB(ACC) and SNB(AUC)": _better(
-            group, paper, [(one, two) for one in METHODS[:3] for two in STANDARD], BOTH_RATES
-        ),
-        "SNB(MAP) is no better than SNB(ACC) and SNB(AUC)": _no_better(group, paper, no_better, ("accuracy", "auc")),
-        "SNB(ACC) and SNB(AUC) are comparable in accuracy": _comparable(group, paper, "accuracy"),
-        "SNB(AUC) has the better AUC of the two": _better(group, paper, [STANDARD[::-1]], ("auc",)),
-        "The overhead of averaging is negligible (log10 of the seconds, with coding)": _overhead(group),
-        f"{REFERENCE} dominates most by CR, then by AUC, then by ACC (its significant wins)": [
-            _by_criterion(group, paper)
-        ],
-    }
-    return [Judged(where, sentence, tuple(checks)) for sentence, checks in claims.items()]
+def findings(group: Group, paper: Paper, where: str, *, whole: bool = True) -> list[Judged]:
+    """Judge all claims about the paper's table 3 on a group of data sets.
+
+    Unless it is the ``whole`` of the paper's sets, its numbers are shown and take no part in the rule.
+    """
+    best, rate = [(REFERENCE, other) for other in OTHERS], (FLOORED,)
+    averages, no_better = [("SNB(BMA)", "SNB(MAP)")], [("SNB(MAP)", other) for other in STANDARD]
+    selected = [(method, "NB") for method in (*STANDARD, "SNB(MAP)")]
+    regularized = [(one, two) for one in METHODS[:3] for two in STANDARD]
+    differences: list[tuple[str, Pairs, Sequence[str], str]] = [
+        (f"{REFERENCE} is better than each other method", best, tuple(JUDGED), _WHY_MAX if whole else ""),
+        ("NB with MODL preprocessing is better than NB(EF)", [("NB", "NB(EF)")], tuple(JUDGED), _WHY_BINNED),
+        ("SNB(BMA) is slightly better than SNB(MAP)", averages, tuple(JUDGED), ""),
+        ("Selection of features improves on NB", selected, rate, ""),
+        ("Selection by accuracy or AUC improves on NB", [(m, "NB") for m in STANDARD], ("accuracy", "auc"), ""),
+        ("Regularized methods are better than SNB(ACC) and SNB(AUC)", regularized, rate, ""),
+        ("SNB(AUC) is better than SNB(ACC)", [STANDARD[::-1]], ("auc",), ""),
+    ]
+    equalities: list[tuple[str, Pairs, Sequence[str], tuple[int, ...], str]] = [
+        ("SNB(BMA) does not significantly outperform SNB(MAP)", averages, tuple(JUDGED), (1,), _WHY_BETTER),
+        ("SNB(MAP) is no better than SNB(ACC) and SNB(AUC)", no_better, ("accuracy", "auc"), (1,), ""),
+        ("SNB(ACC) and SNB(AUC) are comparable", [STANDARD], ("accuracy",), (-1, 1), ""),
+    ]
+    judged = [
+        Judged(where, f"{sentence} ({JUDGED[by]})", _better(group, paper, pairs, by, whole=whole), why)
+        for sentence, pairs, criteria, why in differences
+        for by in criteria
+    ]
+    for sentence, pairs, criteria, sides, why in equalities:
+        for by in criteria:
+            samples, theirs = _samples(group, paper, pairs, by)
+            checks = alike(samples, MARGIN, sides, strict=sides == (1,), paper=theirs)
+            judged.append(Judged(where, f"{sentence} ({JUDGED[by]})", checks, why))
+    consistent = [
+        Judged(where, f"Means, ranks, and wins and losses are consistent: {REFERENCE} leads by all ({name})", (check,))
+        for by, name in JUDGED.items()
+        for check in [_consistent(group, paper, by)]
+    ]
+    dominance = f"{REFERENCE} dominates most by CR, then by AUC, then by ACC (its significant wins)"
+    return [
+        *judged,
+        *consistent,
+        Judged(where, "The overhead of averaging is negligible (log10 of the seconds, with coding)", _overhead(group)),
+        Judged(where, dominance, (_by_criterion(group, paper),)),
+    ]
 
 
 def challenge_findings(group: Group, paper: Paper, where: str) -> list[Judged]:
-    """The claims about the paper's table 4: those about table 3, and more."""
-    worthless = "Without selection, probabilities are worse than those of the null model (rate below 0)"
-    means = {of: {m: cell.mean for m, cell in cells.items()} for of, cells in paper.items()}
-    rates = [(means["compression_rate"], "compression_rate")] + [(None, FLOORED)]
-    gains = [
-        fact(
-            NAMES[criterion],
-            0.25 <= (ours := _gain(group.means(criterion))) <= 0.75,
-            ours,
-            _gain(theirs) if theirs else "",
-            "25 % to 75 %",
-            _sets(group),
-            ".0%",
-        )
-        for theirs, criterion in rates
-    ]
-    everywhere = [_everywhere(group, paper, criterion) for criterion in CRITERIA if criterion != "accuracy"]
+    """Judge the claims about the paper's table 4: those about table 3, and more."""
+    worthless = "Without selection, probabilities are worse than those of the null model (rate below 0, not floored)"
+    means = {method: cell.mean for method, cell in paper["compression_rate"].items()}
+    ours, theirs = _gain(group.means(FLOORED)), _gain(means)
+    low, high = 0.25, 0.75
+    gain = fact(
+        "CR", low <= ours <= high, ours, theirs, "25 % to 75 %", _sets(group), ".0%", printed=low <= theirs <= high
+    )
     claims = {
-        f"{REFERENCE} is the best on every data set": everywhere,
-        f"{REFERENCE} is almost always the best in accuracy (on more than half of the sets)": [
+        **{
+            f"{REFERENCE} is the best on every data set ({JUDGED[by]})": [_everywhere(group, paper, by)]
+            for by in ("auc", FLOORED)
+        },
+        f"{REFERENCE} is almost always the best, on more than half of the sets (ACC)": [
             _everywhere(group, paper, "accuracy", enough=0.5)
         ],
         worthless: [_worthless(group, paper, method) for method in ("NB", "NB(EF)")],
-        "SNB(CMA) improves the compression rate by about 50 % (over the mean of SNB(ACC) and SNB(AUC))": gains,
+        "SNB(CMA) improves the compression rate by about 50 % (over the mean of SNB(ACC) and SNB(AUC))": [gain],
     }
-    return [*findings(group, paper, where), *(Judged(where, one, tuple(checks)) for one, checks in claims.items())]
+    more = [Judged(where, one, tuple(checks)) for one, checks in claims.items()]
+    return [*findings(group, paper, where, whole=False), *more]
 
 
 def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
-    """Every claim about a table, with the verdicts on all comparisons, and how close the table comes."""
+    """Judge every claim about tables 3 and 4, and measure how close table 3 comes: table 4 has other sets here."""
     judged: list[Judged | Closeness] = []
-    tables = (("3", UCI, TABLE_3, findings), ("4", CHALLENGE, TABLE_4, challenge_findings))
-    for number, sets, paper, test in tables:
-        group = Group.of(comparison, [one.ours for one in sets if one.ours])
-        if len(group.names) > 1:
-            judged += test(group, paper, f"Section 7.2, table {number}")
-            judged.append(_close(group, paper, f"Table {number}", len(sets)))
-    groups = [Group.of(comparison, [one.ours for one in sets if one.ours]) for sets in (UCI, CHALLENGE)]
-    if all(len(group.names) > 1 for group in groups):
-        judged += _totals(groups)
-    return (*judged, _of_ours(groups[0]))
+    uci, challenge = (Group.of(comparison, [one.ours for one in sets if one.ours]) for sets in (UCI, CHALLENGE))
+    if len(uci.names) > 1:
+        judged += findings(uci, TABLE_3, "Section 7.2, table 3")
+        judged.append(_close(uci, TABLE_3, "Table 3", len(UCI)))
+    if len(challenge.names) > 1:
+        judged += challenge_findings(challenge, TABLE_4, "Section 7.2, table 4")
+    if len(uci.names) > 1 and len(challenge.names) > 1:
+        judged += _totals((uci, challenge))
+    return tuple(judged)
 
 
 def _close(group: Group, paper: Paper, where: str, whole: int) -> Closeness:
     numbers = [
-        (f"{method} by {NAMES[criterion]}", paper[of_paper(criterion)][method].mean, group.means(criterion)[method])
-        for criterion in ("accuracy", "auc", FLOORED)
+        (f"{method} by {name}", paper[of_paper(criterion)][method].mean, group.means(criterion)[method])
+        for criterion, name in JUDGED.items()
         for method in METHODS
     ]
     return closeness(where, numbers, unit=f"means over {len(group.names)} of {whole} sets, CR floored")
-
-
-def _of_ours(group: Group) -> Judged:
-    """A claim of ours about the default and the paper's methods."""
-    sentence = f"{OURS} (the default) is better than each of the paper's methods"
-    pairs = [(OURS, method) for method in METHODS]
-    checks = [check for criterion in SHORT for check in _better(group, {}, pairs, (criterion,))]
-    return Judged("Our README", sentence, tuple(checks))
 
 
 def _sets(group: Group) -> str:
@@ -129,26 +137,48 @@ def _samples(
 ) -> tuple[dict[str, Differences], dict[str, float]]:
     """Differences of pairs over the data sets, and the paper's."""
     column = dict(zip(group.methods, group.matrix(criterion).T, strict=True))
-    named = {f"{one} - {two}, {NAMES[criterion]}": (one, two) for one, two in pairs}
+    named = {f"{one} - {two}": (one, two) for one, two in pairs}
     samples = {name: Differences(column[one] - column[two], "data sets") for name, (one, two) in named.items()}
     cells = paper.get(of_paper(criterion), {})
     return samples, {name: cells[one].mean - cells[two].mean for name, (one, two) in named.items() if two in cells}
 
 
-def _better(group: Group, paper: Paper, pairs: Pairs, criteria: Sequence[str]) -> list[Check]:
-    """In each pair the first method is better on the data sets."""
-    tested = [_samples(group, paper, pairs, criterion) for criterion in criteria]
-    return [check for samples, theirs in tested for check in differ(samples, 1, theirs)]
+def _better(group: Group, paper: Paper, pairs: Pairs, criterion: str, *, whole: bool) -> tuple[Check, ...]:
+    """Check that in each pair the first method is better on the data sets.
+
+    The paper prints significant wins and losses of SNB(CMA), to which the sign test applies.
+    """
+    samples, theirs = _samples(group, paper, pairs, criterion)
+    cells, n = paper[of_paper(criterion)], len(UCI if whole else CHALLENGE)
+    printed = {
+        f"{one} - {two}": wins(cells[two].wins or 0, cells[two].losses or 0)
+        for one, two in pairs
+        if one == REFERENCE and cells[two].wins is not None
+    }
+    known: Mapping[str, float | str] = theirs
+    if not whole:
+        known = {name: f"{value:+.3f} on {n} sets" for name, value in theirs.items()}
+    return differ(samples, 1, known, printed=printed)
 
 
-def _no_better(group: Group, paper: Paper, pairs: Pairs, criteria: Sequence[str]) -> list[Check]:
-    tested = [_samples(group, paper, pairs, criterion) for criterion in criteria]
-    return [check for samples, theirs in tested for check in alike(samples, MARGIN, (1,), strict=True, paper=theirs)]
+def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
+    """Check that SNB(CMA) is first by mean and by rank, and wins more often than it loses against each other method."""
+    cells, records = paper[of_paper(criterion)], group.records(criterion, corrected=False)
+    means, ranked = group.means(criterion), group.ranks(criterion)
 
+    def first(mean: Mapping[str, float], rank: Mapping[str, float], won: Mapping[str, int]) -> list[bool]:
+        by_mean, by_rank = max(METHODS, key=mean.__getitem__), min(METHODS, key=rank.__getitem__)
+        return [by_mean == REFERENCE, by_rank == REFERENCE, all(lead > 0 for lead in won.values())]
 
-def _comparable(group: Group, paper: Paper, criterion: str) -> tuple[Check, ...]:
-    samples, theirs = _samples(group, paper, [STANDARD], criterion)
-    return alike(samples, paper=theirs)
+    ours = first(means, ranked, {other: records[other].wins - records[other].losses for other in OTHERS})
+    theirs = first(
+        {method: cell.mean for method, cell in cells.items()},
+        {method: cell.rank for method, cell in cells.items()},
+        {other: (cells[other].wins or 0) - (cells[other].losses or 0) for other in OTHERS},
+    )
+    texts = ("by mean", "by rank", "by wins")
+    led = ", ".join(text for text, holds in zip(texts, ours, strict=True) if holds) or "by none"
+    return fact("first", all(ours), led, "by all three", "", _sets(group), printed=all(theirs))
 
 
 def _overhead(group: Group) -> tuple[Check, ...]:
@@ -157,42 +187,6 @@ def _overhead(group: Group) -> tuple[Check, ...]:
     what, (one, two) = "SNB(BMA) - SNB(MAP)", ("SNB(BMA)", "SNB(MAP)")
     sample = Differences(seconds[one] - seconds[two], "data sets")
     return alike({what: sample}, _OVERHEAD, (1,), paper="negligible", form="+.2f")
-
-
-def _first(group: Group, paper: Paper, criterion: str) -> Check:
-    """The average rank of SNB(CMA) is below that of the best other method."""
-    own = METHODS.index(REFERENCE)
-    ranked = ranks(group.matrix(criterion)[:, : len(METHODS)])
-    best = min((k for k in range(len(METHODS)) if k != own), key=lambda k: ranked[:, k].mean())
-    published = {method: cell.rank for method, cell in paper[of_paper(criterion)].items()}
-    what = NAMES[criterion]
-    theirs = published[REFERENCE] - min(published[other] for other in OTHERS)
-    (check,) = differ({what: Differences(ranked[:, own] - ranked[:, best], "data sets")}, -1, {what: theirs}, "+.1f")
-    return check
-
-
-def _wins(group: Group, paper: Paper, criterion: str, *, corrected: bool) -> list[Check]:
-    """The data sets that SNB(CMA) wins against every other method, and those that it loses, significantly."""
-    records, cells = group.records(criterion, corrected=corrected), paper[of_paper(criterion)]
-    samples = {
-        f"{other}, {NAMES[criterion]}": Differences(
-            np.repeat([1.0, -1.0], [records[other].wins, records[other].losses]), "data sets with a winner"
-        )
-        for other in OTHERS
-    }
-    checks = differ(samples, 1)
-    return [
-        Check(
-            check.what,
-            check.verdict,
-            f"{records[other].wins}/{records[other].losses}",
-            f"{cells[other].wins}/{cells[other].losses}",
-            check.p_value,
-            check.margin,
-            _sets(group),
-        )
-        for other, check in zip(OTHERS, checks, strict=True)
-    ]
 
 
 def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, int, int, int]:
@@ -209,27 +203,34 @@ def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, i
 
 def _totals(groups: Sequence[Group]) -> list[Judged]:
     """Over both tables."""
-    records = [_record(group, paper, tuple(SHORT)) for group, paper in zip(groups, (TABLE_3, TABLE_4), strict=True)]
-    wins, losses, won, lost = np.sum(records, axis=0).tolist()
+    records = [_record(group, paper, tuple(JUDGED)) for group, paper in zip(groups, (TABLE_3, TABLE_4), strict=True)]
+    own, losses, won, lost = np.sum(records, axis=0).tolist()
     n = sum(len(group.names) for group in groups)
-    ratio, pairs = wins / max(losses, 1), len(SHORT) * len(OTHERS)
-    share, theirs = wins / pairs / n, won / pairs / (len(UCI) + len(CHALLENGE))
+    ratio, pairs = own / max(losses, 1), len(JUDGED) * len(OTHERS)
+    share, theirs = own / pairs / n, won / pairs / (len(UCI) + len(CHALLENGE))
     found = {
         "wins about ten times as often as it loses": fact(
-            "wins/losses", 5 <= ratio <= 20, f"{wins}/{losses}", f"{won}/{lost}", "factor 2", f"{n} data sets"
+            "wins/losses",
+            5 <= ratio <= 20,
+            f"{own}/{losses}",
+            f"{won}/{lost}",
+            "factor 2",
+            f"{n} data sets",
+            printed=5 <= won / max(lost, 1) <= 20,
         ),
         "wins on more than half of the data sets, on average over the others": fact(
-            "share", share > 0.5, share, theirs, "more than 50 %", f"{n} data sets", ".0%"
+            "share", share > 0.5, share, theirs, "more than 50 %", f"{n} data sets", ".0%", printed=theirs > 0.5
         ),
     }
     return [Judged("Section 7.2", f"{REFERENCE} {what} (paper's test)", (check,)) for what, check in found.items()]
 
 
 def _by_criterion(group: Group, paper: Paper) -> Check:
-    found = {name: _record(group, paper, (criterion,)) for criterion, name in SHORT.items()}
+    found = {name: _record(group, paper, (criterion,)) for criterion, name in JUDGED.items()}
     ours, theirs = ([row[k] for row in found.values()] for k in (0, 2))
     texts = [", ".join(f"{name} {n}" for name, n in zip(found, of, strict=True)) for of in (ours, theirs)]
-    return fact("wins", ours == sorted(ours) and len({*ours}) == len(ours), texts[0], texts[1], "", _sets(group))
+    ordered, theirs_ordered = (of == sorted(of) and len({*of}) == len(of) for of in (ours, theirs))
+    return fact("wins", ordered, texts[0], texts[1], "", _sets(group), printed=theirs_ordered)
 
 
 def _gain(rates: Mapping[str, float]) -> float:
@@ -244,10 +245,11 @@ def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0)
     ours = f"on {int(best.sum())} of {best.size}"
     rank = f"rank {paper[of_paper(criterion)][REFERENCE].rank:.1f}"
     holds = bool(best.all() if enough == 1 else best.mean() > enough)
-    return fact(NAMES[criterion], holds, ours, rank, "", _sets(group))
+    return fact("data sets", holds, ours, rank, "", _sets(group))
 
 
 def _worthless(group: Group, paper: Paper, method: str) -> Check:
     """The mean compression rate is below that of the null model."""
     mean = group.means("compression_rate")[method]
-    return fact(method, mean < 0, mean, paper["compression_rate"][method].mean, "below 0", _sets(group))
+    theirs = paper["compression_rate"][method].mean
+    return fact(method, mean < 0, mean, theirs, "below 0", _sets(group), printed=theirs < 0)

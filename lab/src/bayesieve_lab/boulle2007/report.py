@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bayesieve_lab.boulle2007.claims import NAMES, challenge_findings, findings
+from bayesieve_lab.boulle2007.claims import NAMES, judge
 from bayesieve_lab.boulle2007.data import BY_OURS, CHALLENGE, METHODS, OURS, TABLE_3, TABLE_4, UCI
 from bayesieve_lab.boulle2007.figure import means_figure
 from bayesieve_lab.boulle2007.results import CRITERIA, TITLES, Group, Readings, of_paper
 from bayesieve_lab.boulle2007.study import Boulle2007
 from bayesieve_lab.boulle2007.waveform_report import waveform_section
-from bayesieve_lab.claims import claims_table, in_words
-from bayesieve_lab.comparison.critical_difference import critical_difference_figure
+from bayesieve_lab.claims import Judged, claims_table, in_words
 from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.cross_validated import failures
 from bayesieve_lab.data_sets import DataFacts
@@ -29,9 +28,10 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
     facts = {name: _facts(study, name) for name in comparison.data}
     tables: list[tuple[str, TextTable]] = []
     files: dict[str, str] = {}
-    checked = findings(uci, TABLE_3, "Table 3") if len(uci.names) > 1 else []
+    checked = [one for one in judge(comparison) if isinstance(one, Judged)]
+    of_uci = [one for one in checked if one.where.endswith("table 3")]
+    others = [one for one in checked if one not in of_uci]
     claims = tuple(map(in_words, checked))
-    of_challenge = challenge_findings(challenge, TABLE_4, "Table 4") if len(challenge.names) > 1 else []
     text = document(
         Path(__file__).with_name("report.md"),
         citation=study.citation,
@@ -46,10 +46,8 @@ def report(study: Boulle2007, comparison: Comparison) -> Report:
         uci_results=_results(uci, TABLE_3, "UCI", len(UCI), tables, files),
         challenge_results=_results(challenge, TABLE_4, "challenge", len(CHALLENGE), tables, files),
         readings=_readings(readings, TABLE_3) if readings.names else None,
-        claims=claims,
-        claims_table=claims_table(checked),
-        challenge_claims=tuple(map(in_words, of_challenge)),
-        challenge_claims_table=claims_table(of_challenge) if of_challenge else None,
+        claims=claims_table(of_uci) if of_uci else None,
+        challenge_claims=claims_table(others) if others else None,
         missing=", ".join(one.name for one in CHALLENGE if one.ours not in challenge.names),
         criteria=CRITERIA,
         names=NAMES,
@@ -76,7 +74,7 @@ def _results(
     tables: list[tuple[str, TextTable]],
     files: dict[str, str],
 ) -> str:
-    """The table of each criterion, the means as a chart, and the ranks as diagrams, in Markdown."""
+    """The table of each criterion and the means as a chart, in Markdown."""
     if not group.names:
         return ""
     parts = []
@@ -85,17 +83,9 @@ def _results(
         tables.append((f"{len(group.names)} of {whole} {kind} data sets: {TITLES[criterion]}", main))
         parts += [f"**{TITLES[criterion]}**", main.to_markdown()]
     title, name = f"Means over {len(group.names)} data sets", kind.lower()
-    drawings = {f"boulle2007-{name}-means.svg": (title, means_figure(group, paper, title))}
-    difference = group.critical_difference()
-    for criterion in CRITERIA if difference is not None else ():
-        ranks = [group.ranks(criterion, shared="mean")[method] for method in METHODS]
-        title = f"Average ranks: {TITLES[criterion]}"
-        figure = critical_difference_figure(METHODS, ranks, difference, n_data=len(group.names), title=title)
-        drawings[f"boulle2007-{name}-ranks-{criterion.replace('_', '-')}.svg"] = title, figure.to_svg()
-    for file, (title, drawing) in drawings.items():
-        files[file] = drawing
-        parts.append(f"![{title}]({file})")
-    return "\n\n".join(parts)
+    file = f"boulle2007-{name}-means.svg"
+    files[file] = means_figure(group, paper, title)
+    return "\n\n".join([*parts, f"![{title}]({file})"])
 
 
 def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextTable:

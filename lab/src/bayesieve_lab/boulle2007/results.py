@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesieve_lab import cross_validated
 from bayesieve_lab.boulle2007.data import MEASURES, METHODS, OURS, REFERENCE, VARIANTS
-from bayesieve_lab.comparison.differences import DIGITS, average_ranks, critical_difference
+from bayesieve_lab.comparison.differences import DIGITS, average_ranks
 
 FLOORED = "compression_rate_floored"
 """The compression rate with probabilities of at least 1 / test rows."""
@@ -52,10 +52,6 @@ class Group(cross_validated.Group):
         matrix[:, place] = matrix[:, -1]
         own = _average_ranks(matrix[:, :-1], shared)[place] if not np.isnan(matrix).any() else np.nan
         return {**ranks, OURS: float(own)}
-
-    def critical_difference(self) -> float | None:
-        """Critical difference of the paper's methods in average rank; None for a single data set."""
-        return critical_difference(len(METHODS), len(self.names)) if len(self.names) > 1 else None
 
     def seconds(self) -> dict[str, float]:
         """Seconds of training and prediction by method, with coding, over all folds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -32,6 +32,9 @@ TOP = 200
 """Models shown in figure 5."""
 PAPER_MAP = (5, 6, 9, 10, 11, 12, 13, 17)
 """The features of the paper's most probable subset; numbers from 1."""
+
+N_SPLITS = 40
+"""Splits by default. Verdicts on numbers use their prediction interval."""
 
 _SHARES = 1001  # points of the distribution function
 _TIE = 1e-12
@@ -127,9 +130,10 @@ def waveform_study(
     *,
     seed: int = 0,
     share: float = 0.7,
-    n_splits: int = 10,
+    n_splits: int = N_SPLITS,
     n_jobs: int | None = -1,
-    progress: Callable[[int, int], None] | None = None,
+    known: Sequence[SplitResult] = (),
+    finished: Callable[[WaveformStudy], None] | None = None,
 ) -> WaveformStudy:
     """Evaluate all subsets of the informative features, and the methods of Boulle (2007) on test rows.
 
@@ -145,7 +149,8 @@ def waveform_study(
     share : share of training rows, stratified by class.
     n_splits : number of splits.
     n_jobs : threads; results do not depend on it.
-    progress : called with the number of finished splits and of all splits.
+    known : results of the first splits, which are not computed again.
+    finished : called with all splits so far after each split.
 
     Raises
     ------
@@ -156,16 +161,16 @@ def waveform_study(
         raise ValueError(f"n_splits must be at least 1, got {n_splits}.")
     target = as_target(y)
     codes = np.asarray(target.codes, dtype=np.int64)
-    splits = []
-    for number in range(n_splits):
+    study = WaveformStudy(codes.size, np.shape(X)[1], len(target.classes), share, tuple(known[:n_splits]))
+    for number in range(len(study.splits), n_splits):
         train, test = train_test_split(
             np.arange(codes.size), train_size=share, stratify=codes, random_state=seed + number
         )
-        splits.append(_Split(X, codes, train, test, seed + number, n_jobs).result())
-        if progress is not None:
-            progress(number + 1, n_splits)
-    n_features = len(splits[0].weights["NB"])
-    return WaveformStudy(codes.size, n_features, len(target.classes), share, tuple(splits))
+        split = _Split(X, codes, train, test, seed + number, n_jobs).result()
+        study = replace(study, splits=(*study.splits, split))
+        if finished is not None:
+            finished(study)
+    return study
 
 
 class _Split:
@@ -309,34 +314,32 @@ def _counts(sizes: np.ndarray, largest: int) -> tuple[int, ...]:
 def make_waveform(
     load: Callable[[], tuple[Any, Any]], results: Path | None, seed: int, n_jobs: int | None, verbose: int = 0
 ) -> WaveformStudy:
-    """Read the study saved next to ``results``, or compute and save it if there is none of this seed and version.
+    """Read the study saved next to ``results``, and compute and save the splits that it lacks.
 
-    ``load`` returns the table and the classes; it is called only if the study is computed.
+    Splits of another seed or version are computed again. ``load`` returns the table and the classes; it is called only
+    if splits are missing.
     """
     from bayesieve.version import __version__
 
     made_by = {"seed": seed, "bayesieve": __version__}
     known = None if results is None else read_waveform(results, made_by)
-    if known is not None:
+    splits = known.splits if known is not None else ()
+    if known is not None and len(splits) >= N_SPLITS:
         return known
     X, y = load()
-    with SearchProgress("Waveform: splits of the rows", verbose, time_left) as progress:
-        study = waveform_study(X, y, seed=seed, n_jobs=n_jobs, progress=_at_pace(progress))
-    if results is not None:
-        write_atomically(waveform_path(results), json.dumps({"made_by": made_by, "study": asdict(study)}) + "\n")
-    return study
-
-
-def _at_pace(progress: Callable[[int, int, float], None] | None) -> Callable[[int, int], None] | None:
-    """A callback for finished splits and their number, which adds the seconds left at the pace so far."""
-    if progress is None:
-        return None
     began = time.perf_counter()
+    with SearchProgress("Waveform: splits of the rows", verbose, time_left) as progress:
 
-    def show(done: int, number: int) -> None:
-        progress(done, number, (time.perf_counter() - began) / done * (number - done))
+        def finished(study: WaveformStudy) -> None:
+            if results is not None:
+                saved = json.dumps({"made_by": made_by, "study": asdict(study)}) + "\n"
+                write_atomically(waveform_path(results), saved)
+            if progress is not None:
+                done = len(study.splits)
+                pace = (time.perf_counter() - began) / (done - len(splits))
+                progress(done, N_SPLITS, pace * (N_SPLITS - done))
 
-    return show
+        return waveform_study(X, y, seed=seed, n_jobs=n_jobs, known=splits, finished=finished)
 
 
 def read_waveform(results: Path, made_by: dict[str, Any] | None = None) -> WaveformStudy | None:

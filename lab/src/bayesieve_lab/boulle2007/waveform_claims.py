@@ -9,8 +9,7 @@ import numpy as np
 
 from bayesieve_lab.boulle2007.data import MEASURES, REFERENCE
 from bayesieve_lab.boulle2007.waveform import EXHAUSTIVE, PAPER_MAP, TOP, SplitResult
-from bayesieve_lab.claims import Judged, fact, often
-from bayesieve_lab.tables import number_text
+from bayesieve_lab.claims import Judged, often, predicted
 
 PAPER_TOP = (5, 9, 10, 11, 12)
 WHERE = "Sections 5 and 6"
@@ -26,14 +25,9 @@ class Number:
     digits: int = 0
 
     def judged(self, splits: Sequence[SplitResult]) -> Judged:
-        """Whether the paper's number lies within the range of the splits."""
+        """Judge whether the paper's number, of a single split, lies in the prediction interval of the splits."""
         values = [round(float(self.ours(split)), self.digits) for split in splits]
-        known = [value for value in values if value == value] or [np.nan]
-        low, high, form = min(known), max(known), f",.{self.digits}f"
-        first, *ends = (number_text(value, form) for value in (values[0], low, high))
-        ours = first if len(splits) == 1 else f"{first}; {' to '.join(dict.fromkeys(ends))}"
-        held = low <= self.paper <= high
-        check = fact("first split; all", held, ours, self.paper, "range of the splits", f"{len(splits)} splits", form)
+        check = predicted("splits", self.paper, values, "splits", f",.{self.digits}f")
         return Judged(WHERE, self.what, (check,))
 
 
@@ -115,6 +109,12 @@ def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: I
     return all(mine[m] > split.measures[other][m] for m in measures for other in others if other != method)
 
 
+def _dominated(split: SplitResult) -> int:
+    """The number of methods of figure 4 to which another one is superior by all three criteria."""
+    methods = [method for method in EXHAUSTIVE if method != REFERENCE]
+    return sum(any(_is_best(split, other, MEASURES, [method]) for other in methods) for method in methods)
+
+
 NUMBERS = (
     Number("Informative features", 19, lambda split: len(split.informative)),
     Number("Features selected by SNB(ACC)", 12, _size("SNB(ACC)")),
@@ -158,6 +158,13 @@ STATEMENTS = (
     Statement(
         "NB and SNB(ACC) have better ACC and AUC than SNB(MAP) and SNB(BMA)",
         lambda s: all(_is_best(s, m, ["accuracy", "auc"], ["SNB(MAP)", "SNB(BMA)"]) for m in ("NB", "SNB(ACC)")),
+    ),
+    Statement(
+        "Almost all methods of figure 4 are Pareto optimal: one is dominated at most", lambda s: _dominated(s) <= 1
+    ),
+    Statement(
+        "The weights of SNB(CMA) peak around V5, V11 and V17 (within a feature)",
+        lambda s: all(any(abs(peak - at) <= 1 for peak in peaks_of(s.weights[REFERENCE])) for at in (5, 11, 17)),
     ),
     Statement("The empty subset is the least probable", lambda s: s.posterior.empty_is_last),
     Statement("SNB(CMA) gives V11 the largest weight", lambda s: int(np.argmax(s.weights[REFERENCE])) == 10),

@@ -79,7 +79,7 @@ class WinsLosses:
 
 
 def paired_t(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> PairedTest:
-    """Two-tailed Student test of paired values, one pair per fold, as in Boulle (2007, section 6.1).
+    """Two-tailed Student test of paired values, one pair per fold, as in Boulle (2007, section 7.1).
 
     Folds share training rows, so the test finds differences too often; `corrected_resampled_t` corrects for that.
 

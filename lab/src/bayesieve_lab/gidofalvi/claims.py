@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from scipy.stats import kendalltau
 
-from bayesieve_lab.claims import MARGIN, Claim, Judged, compare
+from bayesieve_lab.claims import MARGIN, ONE_RUN, Claim, Judged, compare
 from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.gidofalvi.campaigns import CUP
 from bayesieve_lab.gidofalvi.model import N_STEPS
@@ -55,6 +55,7 @@ _BINNED = tuple(
     if line.step and line.mse
 )
 """The paper's lines in bins of equal frequency, as those of all features are."""
+_UNLIKE = "The paper's donors, those of the KDD Cup 1998, cannot be distributed: others take their place."
 _ONE, _ZERO, _TAU = "calibrated", "none", "correlation"
 PARTS = ("train", "test")
 FORMS = {
@@ -182,7 +183,17 @@ def findings(comparison: Comparison, campaign: str) -> list[Judged]:
     known = dict.fromkeys(claim.what for claim in CLAIMS)
     values = {what: values_of(comparison, campaign, what) for what in known}
     return [
-        compare(claim, values[claim.what], published(claim.what), FORMS[claim.what], fixed=campaign == CUP)
+        replace(
+            compare(
+                replace(claim, negligible=None),
+                values[claim.what],
+                published(claim.what),
+                FORMS[claim.what],
+                printed=ONE_RUN,
+                fixed=campaign == CUP,
+            ),
+            unlike="" if campaign == CUP else _UNLIKE,
+        )
         for claim in CLAIMS
         if {name for pair in claim.pairs for name in pair} <= {*values[claim.what]}
     ]

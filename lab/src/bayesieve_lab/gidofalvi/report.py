@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve_lab.claims import claims_table, in_words
+from bayesieve_lab.claims import Judged, in_words, variants_table
 from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.gidofalvi.campaigns import CUP, Campaign
 from bayesieve_lab.gidofalvi.claims import LINES, PARTS, findings, of_method, values_of
@@ -44,12 +44,14 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
     sentences: list[str] = []
     files: dict[str, str] = {}
     sections = []
+    judged: dict[str, list[Judged]] = {}
     for campaign in study.campaigns:
         if not of_method(comparison, campaign.name, INFORMATIVE, "mse test").size:
             continue
         section = _section(study, comparison, campaign, files)
         tables.append((f"Table 3: {campaign.title}", section["main"]))
-        sentences += [f"{campaign.name}: {claim}" for claim in section["claims"]]
+        judged[campaign.name] = findings(comparison, campaign.name)
+        sentences += [f"{campaign.name}: {in_words(claim)}" for claim in judged[campaign.name]]
         sections.append(section)
     text = document(
         Path(__file__).with_name("report.md"),
@@ -66,6 +68,7 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
             only=",".join(study.options.only),
         ),
         sections=sections,
+        claims_table=variants_table(judged),
         published=published_table(),
         has_cup=any(campaign.name == CUP for campaign in study.campaigns),
     )
@@ -74,7 +77,6 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
 
 def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files: dict[str, str]) -> dict[str, Any]:
     """The section of the document about a campaign."""
-    claimed = findings(comparison, campaign.name)
     pictures = {}
     for method, title in _FIGURES:
         name = f"gidofalvi-{campaign.name}-{method}.svg"
@@ -88,8 +90,6 @@ def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files
         "everybody": [
             of_method(comparison, campaign.name, INFORMATIVE, f"profit of all {part}").mean() for part in PARTS
         ],
-        "claims": tuple(map(in_words, claimed)),
-        "claims_table": claims_table(claimed),
         "lowest": {method: lowest(comparison, campaign.name, method) for method in (FORWARD, BOOSTED)},
         "tau": values_of(comparison, campaign.name, "order")["correlation"].mean(),
         "varied": varied_table(comparison, campaign.name),

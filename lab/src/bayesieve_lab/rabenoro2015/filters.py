@@ -108,7 +108,7 @@ def judge_filters(
     told: dict[str, tuple[Check, ...]] = {
         "Wrappers err less than mRMR in its quotient form": differ(wrappers, form="+.4f"),
         "Ranking by mutual information selects very redundant indicators, mRMR avoids them (mean information of two "
-        f"of the first {_LEADING})": differ(redundant, 1, "more"),
+        f"of the first {_LEADING})": differ(redundant, 1, "more", margin=None),
     }
     return tuple(Judged("Section 6", sentence, checks) for sentence, checks in told.items())
 

@@ -9,7 +9,18 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from bayesieve_lab.claims import MARGIN, Claim, Closeness, Judged, claims_table, closeness, compare, in_words
+from bayesieve_lab.claims import (
+    MARGIN,
+    NEGLIGIBLE,
+    ONE_RUN,
+    Claim,
+    Closeness,
+    Judged,
+    claims_table,
+    closeness,
+    compare,
+    in_words,
+)
 from bayesieve_lab.comparison.results import Comparison
 from bayesieve_lab.rabenoro2015.study import (
     BY_LIKELIHOOD,
@@ -27,6 +38,7 @@ from bayesieve_lab.tables import TextTable, document, mean_and_spread, smoothing
 
 TITLE = "Table 1 of the paper, and ours"
 _FORMS = {"test": "+.4f", "features": "+.1f", "tied_steps": "+.2f"}
+_NEGLIGIBLE = {"test": NEGLIGIBLE, "features": 1.0, "tied_steps": NEGLIGIBLE}
 _BY_KEY = {method.key: method for method in (*METHODS, *VARIANTS)}
 _FILTERS = tuple(method.key for method in METHODS if method.name in FILTERS)
 _GUIDES = ("error", "probability")
@@ -159,7 +171,16 @@ def compared(comparison: Comparison) -> list[Judged]:
         what: {key: np.nan_to_num(of) for key, of in values_of(comparison, what).items()}
         for what in {claim.what for claim in claims}
     }
-    return [compare(claim, values[claim.what], _published(claim.what), _FORMS[claim.what]) for claim in claims]
+    return [
+        compare(
+            replace(claim, negligible=_NEGLIGIBLE[claim.what]),
+            values[claim.what],
+            _published(claim.what),
+            _FORMS[claim.what],
+            printed=ONE_RUN,
+        )
+        for claim in claims
+    ]
 
 
 def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
@@ -225,7 +246,7 @@ def path_table(comparison: Comparison) -> TextTable:
             f"{test[method.key].mean():.4f}",
             f"{lowest_test[method.key].mean():.4f}",
             str(int((test[method.key] <= lowest + 1e-12).sum())),
-            _share(ties[method.key]),
+            share_of_ties(ties[method.key]),
             f"{np.median(seconds[method.key]):.1f}",
         )
         for method in METHODS
@@ -234,6 +255,6 @@ def path_table(comparison: Comparison) -> TextTable:
     return TextTable.of((*columns, ">Seconds"), rows)
 
 
-def _share(ties: np.ndarray) -> str:
+def share_of_ties(ties: np.ndarray) -> str:
     known = ties[~np.isnan(ties)]
     return f"{100 * known.mean():.0f} %" if known.size else ""

@@ -26,6 +26,8 @@ LAPLACE: Smoothing = as_published("forward").smoothing
 LIKELIHOOD = "log likelihood"
 N_SERIES, N_SERIES_QUICK = 6000, 1200
 REPETITIONS, REPETITIONS_QUICK = 10, 3
+REPETITIONS_KEPT = 30
+"""Repetitions of each grid in the results that are kept."""
 
 WRAPPERS = (
     Method("Forward search", "error", 136, 0.1237, "forward"),

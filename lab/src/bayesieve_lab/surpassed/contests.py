@@ -2,13 +2,13 @@
 
     python -m bayesieve_lab.surpassed.contests DIR lab/reproduction boulle2007 --method bayesieve --method EBM
 
-A run continues where an earlier one ended; with ``--first`` it runs the first fold alone, for methods that take long.
+A run continues where an earlier one ended.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from bayesieve_lab.abellan2017.study import IMPRECISE
 from bayesieve_lab.blanquero2021.data import GUIDES, REAL, sparse_name
 from bayesieve_lab.boulle2007.data import REFERENCE
 from bayesieve_lab.comparison.comparing import compare_many
-from bayesieve_lab.comparison.folds import RepeatedFolds, Split, Splits
+from bayesieve_lab.comparison.folds import RepeatedFolds, Split
 from bayesieve_lab.gidofalvi.campaigns import BALANCED, SIMULATED
 from bayesieve_lab.gidofalvi.model import CampaignNB
 from bayesieve_lab.made import record
@@ -168,38 +168,20 @@ CONTESTS: Mapping[str, Callable[[Path | None], Contest]] = {
 }
 
 
-@dataclass
-class FirstFold:
-    """The first of the folds of a cross-validation."""
-
-    n_folds: int = N_FOLDS
-    shuffle: bool = False  # the folds are drawn from seed 0
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Training and test rows."""
-        fold = RepeatedFolds(self.n_folds, 1, 0).split(np.asarray(y))[0]
-        yield fold.train, fold.test
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """One."""
-        return 1
-
-
-def results_of(paper: str, *, first: bool = False) -> str:
+def results_of(paper: str) -> str:
     """The name of the file with the results."""
-    return f"surpassed-{paper}{'-first' if first else ''}.jsonl"
+    return f"surpassed-{paper}.jsonl"
 
 
-def run(folder: Path, output: Path, paper: str, chosen: Sequence[str], sets: Sequence[str], *, first: bool) -> None:
+def run(folder: Path, output: Path, paper: str, chosen: Sequence[str], sets: Sequence[str]) -> None:
     """Run the unfinished folds of the methods ``chosen``, or all, on the named sets, or all."""
     contest = CONTESTS[paper](folder)
-    folds = "the first of ten" if first else N_FOLDS if isinstance(contest.split, RepeatedFolds) else "draws"
+    folds = N_FOLDS if isinstance(contest.split, RepeatedFolds) else "draws"
     for name in sets or contest.data:
         offered = contest.methods(name).items()
         methods = {one: model for one, model in offered if not chosen or any(map(one.startswith, chosen))}
-        split = Splits(FirstFold()) if first else contest.split
-        results = output / results_of(paper, first=first)
-        compare_many(methods, {name: contest.data[name]}, split, results=results, n_jobs=1, verbose=1)
+        results = output / results_of(paper)
+        compare_many(methods, {name: contest.data[name]}, contest.split, results=results, n_jobs=1, verbose=1)
         record(results, {"seed": 0, "folds": folds, "threads": 1, "defaults": "of all classifiers"})
 
 
@@ -213,9 +195,8 @@ def main() -> None:
         "--method", action="append", default=[], help="run those whose name begins with this; may be repeated"
     )
     parser.add_argument("--data", action="append", default=[], help="run on this set; may be repeated")
-    parser.add_argument("--first", action="store_true", help="run the first fold alone")
     given = parser.parse_args()
-    run(given.folder, given.output, given.paper, given.method, given.data, first=given.first)
+    run(given.folder, given.output, given.paper, given.method, given.data)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ TABLES = {
 """By paper."""
 
 
-def _rows(folder: Path, name: str, *, first: bool) -> dict[tuple[str, str, int, int], dict[str, Any]]:
-    path = folder / results_of(name, first=first)
+def _rows(folder: Path, name: str) -> dict[tuple[str, str, int, int], dict[str, Any]]:
+    path = folder / results_of(name)
     rows = read_results(path) if path.is_file() else {}
     # Options that differ between sets are part of a method's name in the results.
     return {
@@ -93,7 +93,7 @@ def _ended(row: Mapping[str, Any] | None) -> bool:
     return row is not None and row["error"] is None
 
 
-def lines(shown: Shown, rows: Rows, methods: Sequence[str], over: str = "") -> list[tuple[str, ...]]:
+def lines(shown: Shown, rows: Rows, methods: Sequence[str]) -> list[tuple[str, ...]]:
     """Rows of a table, of the methods on what all of them have."""
     known = [method for method in methods if any(key[1] == method for key in rows)]
     measures = [measure for measure, *_ in shown.measures]
@@ -103,7 +103,7 @@ def lines(shown: Shown, rows: Rows, methods: Sequence[str], over: str = "") -> l
     values, first = by_set.mean(axis=0), by_set[:, :, 0] * (-1.0 if measures[0].startswith("mse") else 1.0)
     each = f"{n_folds // n_sets} fold{'s' * (n_folds > n_sets)} each"
     per_set = f", {each if n_folds % n_sets == 0 else f'{n_folds} folds'}" if shown.measures is RATES else ""
-    on = f"{n_sets} of {shown.of} {shown.sets}{per_set}{over}"
+    on = f"{n_sets} of {shown.of} {shown.sets}{per_set}"
     found = []
     for k, (method, row) in enumerate(zip(known, values.tolist(), strict=True)):
         told = (number_text(v, f".{digits}f") for v, (*_, digits) in zip(row, shown.measures, strict=False))
@@ -129,18 +129,15 @@ def _titled(shown: Shown, found: Sequence[tuple[str, ...]]) -> TextTable | None:
 
 
 def table(folder: Path, shown: Shown) -> TextTable | None:
-    """The paper's best method, our default, Khiops and gradient boosting; below, with EBM where it was run, or only
-    that if it was run everywhere. None without results.
+    """The paper's best method, our default, Khiops, gradient boosting, and EBM if it was run everywhere; None without
+    results.
     """
-    rows = _rows(folder, shown.name, first=False)
+    rows = _rows(folder, shown.name)
     main = (shown.best, DEFAULT, KHIOPS, TREES)
     found = lines(shown, rows, main)
-    first = _rows(folder, shown.name, first=True)
-    if first:
-        found += lines(shown, {**rows, **first}, (*main, EBM), " (the first)")
-    elif any(key[1] == EBM for key in rows):
-        with_ebm = lines(shown, rows, (*main, EBM))
-        found = with_ebm if with_ebm and with_ebm[0][0] == found[0][0] else found + with_ebm
+    with_ebm = lines(shown, rows, (*main, EBM)) if any(key[1] == EBM for key in rows) else []
+    if with_ebm and with_ebm[0][0] == found[0][0]:
+        found = with_ebm
     return _titled(shown, found)
 
 
@@ -149,7 +146,7 @@ def successors(folder: Path) -> TextTable | None:
     from bayesieve_lab.surpassed.successors import SUCCESSORS
 
     (shown,) = TABLES["boulle2007"]
-    found = lines(shown, _rows(folder, shown.name, first=False), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
+    found = lines(shown, _rows(folder, shown.name), (shown.best, *SUCCESSORS, KHIOPS, DEFAULT))
     return _titled(shown, found)
 
 
@@ -160,15 +157,9 @@ def tables(folder: Path) -> dict[str, list[TextTable]]:
     }
 
 
-def files(folder: Path, paper: str) -> list[str]:
-    """The files of results in the tables of a paper."""
-    names = [results_of(one.name, first=first) for one in TABLES[paper] for first in (False, True)]
-    return [name for name in names if (folder / name).is_file()]
-
-
 def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTable:
     """Means of a measure on every data set, by method; a dash where a method has no results."""
-    rows = {**_rows(folder, shown.name, first=False)}
+    rows = {**_rows(folder, shown.name)}
     methods = dict.fromkeys(key[1] for key in rows)
     found = []
     for data in dict.fromkeys(key[0] for key in rows):

@@ -1,8 +1,8 @@
 # ruff: noqa: T201
 """Possible reasons for the differences between our table 1 and that of Rabenoro et al. (2015), tested.
 
-    python lab/reproduction/rabenoro2015_why.py levels 10
-    python lab/reproduction/rabenoro2015_why.py levels 30 "error, columns shuffled"
+    python -m bayesieve_lab.rabenoro2015.why levels 10
+    python -m bayesieve_lab.rabenoro2015.why levels 30 "error, columns shuffled"
 
 The optional last word selects variants whose names contain it. Per repetition, on the halves and test series of
 ``bayesieve reproduce rabenoro2015``: mRMR in its other form and at the paper's size, the searches with shuffled columns
@@ -23,7 +23,8 @@ from bayesieve import CodedTable
 from bayesieve.search import GreedySearch
 from bayesieve.selection.filters import rank_by_mrmr
 from bayesieve_lab import Options, make_study
-from bayesieve_lab.rabenoro2015.study import WRAPPERS, EngineIndicators
+from bayesieve_lab.rabenoro2015.filters import coded
+from bayesieve_lab.rabenoro2015.study import WRAPPERS
 from bayesieve_lab.rabenoro2015.subset_choice import Halves, best_of_path, best_on_walks, by_information, halve
 
 
@@ -38,10 +39,10 @@ def main(grid: str, repetitions: int, wanted: str = "") -> None:
                 errors.setdefault(name, []).append((int(selected.sum()), halves.error(selected, halves.scored(test))))
         print(f"repetition {number + 1} of {repetitions}", file=sys.stderr, flush=True)
     for name, results in errors.items():
-        sizes, errors = np.array(results).T
-        spread = errors.std(ddof=1) if len(errors) > 1 else 0.0
-        print(f"{name:60s} {sizes.mean():4.0f} indicators, test error {errors.mean():.4f} ± {spread:.4f}")
-        print(" " * 60, " ".join(f"{error:.4f}" for error in errors))
+        sizes, of_variant = np.array(results).T
+        spread = of_variant.std(ddof=1) if of_variant.size > 1 else 0.0
+        print(f"{name:60s} {sizes.mean():4.0f} indicators, test error {of_variant.mean():.4f} ± {spread:.4f}")
+        print(" " * 60, " ".join(f"{error:.4f}" for error in of_variant))
 
 
 def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves, CodedTable]]:
@@ -64,15 +65,6 @@ def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.nda
             yield f"{wrapper.key}, phases by their criterion", partial(search, halves, wrapper, blind=True), *plain
 
 
-def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
-    """Coded training and test series of a repetition, with their classes."""
-    scores, labels = study.draw(number)
-    encoder, n = EngineIndicators(study.grid), study.n_series
-    train, test = encoder.fit_transform_coded(scores[:n], labels[:n]), encoder.transform_coded(scores[n:])
-    codes = np.searchsorted(np.asarray(train.classes), labels[n:]).astype(np.uint8)
-    return train, test.with_rows(class_codes=codes, classes=train.classes)
-
-
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
     """The subset of lowest validation error on the path of mRMR, or its first features."""
     order, _ = rank_by_mrmr(halves.fit, form)
@@ -87,7 +79,7 @@ def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
     """The subset of lowest validation error; ``blind`` hides the validation rows from the phases of the search."""
     problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
     trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)
-    return best_on_walks(trace, halves) if blind else trace.chosen
+    return best_on_walks(trace, halves) if blind else np.asarray(trace.chosen)
 
 
 if __name__ == "__main__":

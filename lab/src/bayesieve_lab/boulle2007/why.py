@@ -1,8 +1,8 @@
 # ruff: noqa: T201
 """Possible reasons for the differences between our tables and those of Boulle (2007), tested.
 
-    python lab/reproduction/boulle2007_why.py DIR
-    python lab/reproduction/boulle2007_why.py DIR yeast,horse_colic_orig
+    python -m bayesieve_lab.boulle2007.why DIR
+    python -m bayesieve_lab.boulle2007.why DIR yeast,horse_colic_orig
 
 DIR is the folder of the data sets; names pick some of the UCI data sets. On the folds of ``bayesieve reproduce
 boulle2007``: compression rates with other treatments of small probabilities, areas under the ROC curve from rounded

@@ -1,7 +1,7 @@
 # ruff: noqa: T201
 """Why naive Bayes after IIG is no better than naive Bayes here: the same comparison with other codings of the columns.
 
-Run as ``python lab/reproduction/abellan2017_why.py --data DIR``; prints the table of ``abellan2017-why.md``.
+Run as ``python -m bayesieve_lab.abellan2017.why --data DIR``; prints the table of ``why.md``.
 """
 
 from __future__ import annotations
@@ -111,11 +111,11 @@ def main() -> None:
         grid, spread = WEKA.get(coding, ("observed", False))
         study = Abellan2017(Options(data=arguments.data, grid=grid))
         if coding in WEKA:
-            of_filters = {"NB": "all", "IIG, s = 1": "imprecise", f"IG({ALPHAS[0]:g})": ALPHAS[0]}
+            of_filters: dict[str, Any] = {"NB": "all", "IIG, s = 1": "imprecise", f"IG({ALPHAS[0]:g})": ALPHAS[0]}
             methods: dict[str, Any] = {name: WekaNB(select, spread=spread) for name, select in of_filters.items()}
         elif coding in CODINGS:
             encoder = TableEncoder(categorical="values", n_jobs=1, **CODINGS[coding])
-            options = {"encoder": encoder, "smoothing": 1.0, "calibrate": False}
+            options: dict[str, Any] = {"encoder": encoder, "smoothing": 1.0, "calibrate": False}
             methods = {name: SelectiveNB(selector, **options) for name, selector in SELECTORS.items()}
         else:
             methods = {name: MixedNB(None if name == "NB" else selector) for name, selector in SELECTORS.items()}
