@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.optimize import linprog
 
 from bayesieve.counts import ContingencyCounts
 from bayesieve.counts.information import (
@@ -18,6 +19,7 @@ from bayesieve.counts.information import (
     minimum_entropy,
     mutual_information,
     non_specificity,
+    reachable_intervals,
 )
 from tests import golden
 from tests.reference import imprecise
@@ -108,3 +110,27 @@ def test_all_features_at_once_are_as_each_alone() -> None:
 def test_states_without_rows_may_come() -> None:
     assert float(maximum_entropy([0, 0, 0])) == pytest.approx(math.log(3))
     assert imprecise_information_gain([[4, 2, 0], [5, 4, 0]]) < imprecise_information_gain([[4, 2], [5, 4]])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_reachable_bounds_are_those_that_distributions_attain(seed: int) -> None:
+    """Against linear programs: the smallest and the largest probability of each state within all intervals."""
+    rng = np.random.default_rng(seed)
+    center = rng.dirichlet(np.ones(4))
+    lower, upper = np.maximum(0, center - rng.random(4) / 3), np.minimum(1, center + rng.random(4) / 3)
+    program = {"A_eq": np.ones((1, 4)), "b_eq": [1.0], "bounds": np.stack([lower, upper], axis=1)}
+    ends = [[linprog(sign * unit, **program).x @ unit for unit in np.eye(4)] for sign in (1, -1)]
+    np.testing.assert_allclose(reachable_intervals(lower, upper), ends, atol=1e-9)
+
+
+def test_intervals_of_the_imprecise_dirichlet_model_are_reachable() -> None:
+    counts, s = np.array([[4.0, 0, 9, 2], [0, 0, 0, 0]]), 1.5
+    total = counts.sum(axis=1, keepdims=True) + s
+    lower, upper = counts / total, (counts + s) / total
+    np.testing.assert_allclose(reachable_intervals(lower, upper), (lower, upper), atol=1e-12)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [([0.6, 0.6], [1, 1]), ([0, 0], [0.4, 0.5]), ([0.5, 0.2], [0.4, 1])])
+def test_intervals_without_a_distribution_are_refused(lower: list[float], upper: list[float]) -> None:
+    with pytest.raises(ValueError, match="No distribution lies within"):
+        reachable_intervals(lower, upper)

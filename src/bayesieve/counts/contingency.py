@@ -278,7 +278,7 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
     ----------
     counts : (n_levels, n_classes) rows (or weight) of each level and class.
     total : number of rows N (or sum of the weights) of the table.
-    smoothing : ``"m-estimate"``: (N_ij + 1/N) / (N_j + J/N), m = J/N and p = 1/J of Boulle (2007), section 3.1;
+    smoothing : ``"m-estimate"``: (N_ij + 1/N) / (N_j + J/N), m = J/N and p = 1/J of Boulle (2007), section 2.1;
         a number: Laplace's (N_ij + alpha) / (N_j + alpha * levels), as scikit-learn's ``CategoricalNB``;
         `Shrinkage`: see there.
 

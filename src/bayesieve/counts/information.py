@@ -194,6 +194,7 @@ def one_feature(counts: Any) -> ContingencyCounts:
 
 LevelProbabilities = Literal["frequency", "maximum-entropy"]
 LEVEL_PROBABILITIES: tuple[str, ...] = ("frequency", "maximum-entropy")
+_ROUNDING = 1e-12
 
 
 def maximum_entropy_counts(counts: Any, s: float = 1.0) -> np.ndarray:
@@ -234,6 +235,49 @@ def maximum_entropy_counts(counts: Any, s: float = 1.0) -> np.ndarray:
     raised = np.maximum(raised, 1)  # rounding of huge weights may hide the lowest one
     level = (s + np.take_along_axis(sums, raised - 1, axis=-1)) / raised
     return np.maximum(counts, level)
+
+
+def reachable_intervals(lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest probability intervals that contain the same distributions.
+
+    A bound is reachable if some distribution within all intervals attains it. Others are cut to l_i = max(l_i, 1 -
+    sum of the other u_j) and u_i = min(u_i, 1 - sum of the other l_j). Intervals of the imprecise Dirichlet model,
+    [n_i / (N + s), (n_i + s) / (N + s)], are reachable.
+
+    Parameters
+    ----------
+    lower, upper : array-like, shape (..., n)
+        Bounds of the probabilities of n states.
+
+    Returns
+    -------
+    lower, upper : float arrays, shape (..., n)
+
+    Raises
+    ------
+    ValueError
+        If no distribution lies within the intervals.
+
+    References
+    ----------
+    De Campos, Huete & Moral (1994), Probability intervals: a tool for uncertain reasoning; Abellan & Castellano (2017),
+    Entropy 19 (6), proposition 1.
+
+    Examples
+    --------
+    >>> from bayesieve.counts.information import reachable_intervals
+    >>> lower, upper = reachable_intervals([0.5, 0.1, 0.0], [0.7, 0.2, 1.0])
+    >>> lower.round(2).tolist(), upper.round(2).tolist()
+    ([0.5, 0.1, 0.1], [0.7, 0.2, 0.4])
+    """
+    lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    least, most = lower.sum(axis=-1, keepdims=True), upper.sum(axis=-1, keepdims=True)
+    if (lower < 0).any() or (lower > upper).any() or (least > 1 + _ROUNDING).any() or (most < 1 - _ROUNDING).any():
+        raise ValueError(
+            "No distribution lies within the intervals: lower bounds must be at least 0, at most the upper bounds, and "
+            "sum to at most 1; upper bounds must sum to at least 1."
+        )
+    return np.maximum(lower, 1.0 - (most - upper)), np.minimum(upper, 1.0 - (least - lower))
 
 
 def maximum_entropy(counts: Any, s: float = 1.0) -> Any:

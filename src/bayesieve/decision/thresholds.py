@@ -5,7 +5,8 @@ is tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.decision.benefits import Labelled, adopt_fitted, positions_in, refuse_scan, tags_of_wrapped
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.selection.row_splits import row_splits
-from bayesieve.table.cautions import silenced
+from bayesieve.table.cautions import CautionWarning, silenced
 from bayesieve.table.frames import apart_by_name, is_scan, require_table, take_rows
 from bayesieve.table.target import require_classes, require_target
 
 Measure = Callable[[np.ndarray], np.ndarray]
 """From confusion matrices (n, true class, predicted class) to values (n,); higher is better."""
 
+_INFEASIBLE = -1e100  # below each measure, so that decisions that miss a bound are compared by how far they do
 _BLOCK = 2**14  # confusion matrices made at once, so that they stay in the cache
 _MOST_ROUNDS = 100
 _TOL = 1e-12
@@ -70,6 +72,32 @@ def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
 MEASURES: dict[str, Measure] = {
     measure.__name__: measure for measure in (accuracy, balanced_accuracy, f1, f1_macro, jaccard, matthews_corrcoef)
 }
+
+
+def recalls_of(confusion: np.ndarray) -> np.ndarray:
+    """Return the recalls of the classes, shape (n, n_classes), of confusion matrices; NaN for classes without rows."""
+    rows = confusion.sum(axis=2)
+    return np.divide(_rightly(confusion), rows, out=np.full(rows.shape, np.nan), where=rows > 0)
+
+
+def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
+    """Return a measure by which decisions that keep lower bounds on recalls are better than all others.
+
+    Others are compared by how far their recalls lie below the bounds, all classes together.
+
+    Parameters
+    ----------
+    measure : of confusion matrices.
+    least : float array, shape (n_classes,)
+        The lowest recall of each class; 0 without a bound.
+    """
+
+    def bounded(confusion: np.ndarray) -> np.ndarray:
+        values = np.asarray(measure(confusion), dtype=np.float64)
+        missing = np.maximum(least - np.nan_to_num(recalls_of(confusion)), 0.0).sum(axis=1)
+        return np.where(missing > _TOL, _INFEASIBLE * (1.0 + missing), values)
+
+    return bounded
 
 
 def best_threshold(
@@ -256,6 +284,9 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         its own.
     pos_label : label, default=None
         The positive of two classes. None: ``positive`` of the classifier, or else the second of ``classes_``.
+    min_recall : dict from class to float, or None, default=None
+        Lowest recalls of some classes on the rows that tune, such as ``{"bad": 0.8}``: the best threshold or weights
+        that keep them are chosen. If none do, the nearest are, with a warning.
 
     Attributes
     ----------
@@ -269,10 +300,15 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Factors of the probabilities, with a mean of 1; None for two classes.
     best_score_ : float
         The measure, on the rows that tuned.
+    recalls_ : float array, shape (n_classes,)
+        Recalls of the classes, on the rows that tuned.
 
     References
     ----------
-    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, section 8.
+    Boulle (2007), Compression-based averaging of selective naive Bayes classifiers, JMLR 8, section 8. Blanquero,
+    Carrizosa, Ramirez-Cobo & Sillero-Denamiel (2021), Constrained naive Bayes with application to unbalanced data
+    classification, Central European Journal of Operations Research 30 (bounds on recalls, kept there by the
+    probabilities rather than the threshold).
 
     Examples
     --------
@@ -291,11 +327,13 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scoring: str | Callable[[np.ndarray], Any] = "balanced_accuracy",
         cv: Any = None,
         pos_label: Any = None,
+        min_recall: Mapping[Any, float] | None = None,
     ) -> None:
         self.estimator = estimator
         self.scoring = scoring
         self.cv = cv
         self.pos_label = pos_label
+        self.min_recall = min_recall
 
     @with_shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> ThresholdTuner:
@@ -335,16 +373,46 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             rows, probability = rows[counted], probability[counted]
         codes = positions_in(target.classes[target.codes[rows]], self.classes_, "y")
         weights = None if weights is None else weights[rows]
+        self._tune(probability, codes, weights, measure)
+        return self
+
+    def _tune(self, probability: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, measure: Measure) -> None:
+        """Choose the threshold or the weights of classes, and measure them on the rows that tune."""
+        least = self._least_recalls(np.bincount(codes, weights, minlength=self.classes_.size))
+        bounded = within_recalls(measure, least) if least.any() else measure
         self.best_threshold_, self.class_weights_, self.pos_label_ = None, None, None
         if self.classes_.size == 2:
             wanted = getattr(self.estimator_, "positive", None) if self.pos_label is None else self.pos_label
             place = 1 if wanted is None else int(positions_in(np.array([wanted]), self.classes_, "pos_label")[0])
             self.pos_label_ = self.classes_[place]
             scores, positive = probability[:, place], codes == place
-            self.best_threshold_, self.best_score_ = best_threshold(scores, positive, measure, weights)
+            self.best_threshold_, self.best_score_ = best_threshold(scores, positive, bounded, weights)
         else:
-            self.class_weights_, self.best_score_ = best_class_weights(probability, codes, measure, weights)
-        return self
+            self.class_weights_, self.best_score_ = best_class_weights(probability, codes, bounded, weights)
+        counted = np.ones(codes.size) if weights is None else weights
+        confusion = confusion_of(codes, self._decided(probability), self.classes_.size, counted)[None]
+        (self.recalls_,) = recalls_of(confusion)
+        if self.best_score_ <= _INFEASIBLE:
+            self.best_score_ = float(_checked(measure(confusion), 1)[0])
+            reached = ", ".join(f"{self.classes_[k]} {self.recalls_[k]:.3g}" for k in np.flatnonzero(least))
+            warnings.warn(
+                f"No decision keeps the recalls of min_recall on the rows that tune; the nearest has {reached}. Lower "
+                "the bounds, or bound fewer classes.",
+                CautionWarning,
+                stacklevel=3,
+            )
+
+    def _least_recalls(self, rows: np.ndarray) -> np.ndarray:
+        """Return the lowest recall of each class, 0 without a bound."""
+        least = np.zeros(self.classes_.size)
+        for label, bound in (self.min_recall or {}).items():
+            place = int(positions_in(np.array([label]), self.classes_, "min_recall")[0])
+            if not 0 <= bound <= 1:
+                raise ValueError(f"min_recall of class {label!r} must be between 0 and 1, got {bound!r}.")
+            if rows[place] == 0:
+                raise ValueError(f"min_recall names class {label!r}, which has no row to tune on.")
+            least[place] = bound
+        return least
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes by the classifier, shape (n_rows, n_classes)."""
@@ -353,13 +421,15 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes by the tuned threshold or weights."""
-        probability = self.predict_proba(X)
+        return self.classes_[self._decided(self.predict_proba(X))]
+
+    def _decided(self, probability: np.ndarray) -> np.ndarray:
+        """Return the positions of the predicted classes."""
         if self.class_weights_ is not None:
-            return self.classes_[weighted_class(probability, self.class_weights_)]
+            return weighted_class(probability, self.class_weights_)
         assert self.best_threshold_ is not None
         place = int(self.classes_[1] == self.pos_label_)
-        is_positive = above_threshold(probability[:, place], self.best_threshold_)
-        return self.classes_[np.where(is_positive, place, 1 - place)]
+        return np.where(above_threshold(probability[:, place], self.best_threshold_), place, 1 - place)
 
     def _measure(self, n_classes: int) -> Measure:
         if callable(self.scoring):

@@ -1,6 +1,6 @@
 """The MODL criteria: costs of announcing parts by two priors, and of the class labels of a part.
 
-"published" (Boulle 2007, section 2.3, after Boulle 2005 and 2006):
+"published" (intervals: Boulle 2006; groups: Boulle 2005; Boulle 2007, section 2.1, cites both):
     intervals   log N + log C(N+I-1, I-1)                                    + sum_i part_i
     groups      log V + log B(V, G)                                          + sum_g part_g
 "sizes", which announces how many values each part has, and for groups also which ones:

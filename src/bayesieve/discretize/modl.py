@@ -1,6 +1,6 @@
 """MODL discretization and value grouping as scikit-learn transformers; categories as they are, one level per value.
 
-Intervals are those of Boulle (2006), groups those of Boulle (2005), as restated in Boulle (2007), section 2.3. With the
+Intervals are those of Boulle (2006), groups those of Boulle (2005); Boulle (2007), section 2.1, uses both. With the
 prior by sizes, the order of class ratios does not decide which values are grouped: rare values with extreme ratios
 belong in a group that catches all of them. The search joins the values of at most t rows, for t = 0, 1, 2, 4, ...,
 merges, moves single values, and keeps the best.

@@ -217,7 +217,7 @@ class CompressionAveraging(ModelAveraging):
     title = "average of models by compression"
     sentence = (
         "Weights are averaged over the models of the search, each counting by how well it compresses the classes "
-        "(Boullé 2007, SNB(CMA))."
+        "(after Boullé 2007)."
     )
 
     _: KW_ONLY
