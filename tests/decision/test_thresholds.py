@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GroupKFold, StratifiedKFold, TunedThresholdClassifierCV
 
-from bayesieve import SelectiveNB, ThresholdTuner
+from bayesieve import CautionWarning, SelectiveNB, ThresholdTuner
 from bayesieve.decision.thresholds import (
     MEASURES,
     OF_TWO_CLASSES,
@@ -27,7 +27,9 @@ from bayesieve.decision.thresholds import (
     best_class_weights,
     best_threshold,
     confusion_of,
+    recalls_of,
     weighted_class,
+    within_recalls,
 )
 
 SCORES: dict[str, Callable[..., float]] = {
@@ -304,6 +306,71 @@ def test_the_positive_class_is_named() -> None:
 def test_a_positive_class_that_no_row_has() -> None:
     with pytest.raises(ValueError, match="pos_label holds 'worse', which is not one of"):
         ThresholdTuner(LogisticRegression(), cv="train", pos_label="worse").fit(X, Y)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_threshold_that_keeps_the_recalls_is_better(seed: int, weighted: bool) -> None:
+    """Against every threshold tried one by one."""
+    score, positive, weights = scores_and_classes(200, seed, digits=2)
+    codes, counted = positive.astype(int), weights if weighted else np.ones(score.size)
+    rng = np.random.default_rng(seed)
+    least = np.round(rng.random(2) * 0.9, 2)
+    threshold, value = best_threshold(score, positive, within_recalls(MEASURES["accuracy"], least), counted)
+    tried = {}
+    for cut in (*np.unique(score), 2.0):
+        confusion = confusion_of(codes, (score >= cut).astype(int), 2, counted)[None]
+        tried[cut] = float(MEASURES["accuracy"](confusion)[0]), np.maximum(least - recalls_of(confusion)[0], 0).sum()
+    kept = [accuracy for accuracy, missing in tried.values() if missing == 0]
+    chosen = recalls_of(confusion_of(codes, (score >= threshold).astype(int), 2, counted)[None])[0]
+    if kept:
+        assert value == pytest.approx(max(kept))
+        assert (chosen >= least).all()
+    else:
+        nearest = min(missing for _, missing in tried.values())
+        assert np.maximum(least - chosen, 0).sum() == pytest.approx(nearest)
+
+
+def test_recalls_are_kept() -> None:
+    free = ThresholdTuner(LogisticRegression(), scoring="accuracy", cv="train").fit(X, Y)
+    recall = metrics.recall_score(Y, free.predict(X), pos_label="bad")
+    assert free.recalls_[list(free.classes_).index("bad")] == pytest.approx(recall)
+    bound = recall + (1 - recall) / 2
+    safe = ThresholdTuner(LogisticRegression(), scoring="accuracy", cv="train", min_recall={"bad": bound}).fit(X, Y)
+    assert metrics.recall_score(Y, safe.predict(X), pos_label="bad") >= bound
+    assert safe.best_score_ == pytest.approx(metrics.accuracy_score(Y, safe.predict(X)))
+    assert safe.best_score_ <= free.best_score_
+    lax = ThresholdTuner(LogisticRegression(), scoring="accuracy", cv="train", min_recall={"bad": recall / 2}).fit(X, Y)
+    assert lax.best_threshold_ == free.best_threshold_
+
+
+def test_recalls_of_several_classes_are_kept() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "c"], 600, p=[0.7, 0.2, 0.1])
+    rows = np.stack([y == "a", y == "b"], axis=1) + rng.normal(0, 0.7, (600, 2))
+    tuner = ThresholdTuner(LogisticRegression(), scoring="accuracy", cv="train", min_recall={"b": 0.6, "c": 0.7})
+    tuner.fit(rows, y)
+    recalls = metrics.recall_score(y, tuner.predict(rows), average=None)
+    np.testing.assert_allclose(tuner.recalls_, recalls)
+    assert (recalls >= [0, 0.6, 0.7]).all()
+    assert tuner.best_score_ == pytest.approx(metrics.accuracy_score(y, tuner.predict(rows)))
+
+
+def test_recalls_that_cannot_be_kept() -> None:
+    bounds = dict.fromkeys(("bad", "good"), 0.999)
+    tuner = ThresholdTuner(LogisticRegression(), cv="train", min_recall=bounds)
+    with pytest.warns(CautionWarning, match=r"No decision keeps the recalls .* the nearest has bad 0\..*good 0\."):
+        tuner.fit(X, Y)
+    assert tuner.best_score_ == pytest.approx(metrics.balanced_accuracy_score(Y, tuner.predict(X)))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [({"worse": 0.5}, "min_recall holds 'worse'"), ({"bad": 1.5}, "must be between 0 and 1, got 1.5")],
+)
+def test_bounds_without_meaning(bounds: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ThresholdTuner(LogisticRegression(), cv="train", min_recall=bounds).fit(X, Y)
 
 
 @pytest.mark.parametrize(
