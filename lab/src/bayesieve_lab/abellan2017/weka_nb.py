@@ -42,10 +42,10 @@ class DeclaredEncoder(TableEncoder):
     n_classes_ : int, declared classes.
     """
 
-    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> CodedTable:
+    def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None, *args: Any, **options: Any) -> CodedTable:
         self.n_classes_ = len(X.schema[CLASSES].categories)
         X = X.drop(CLASSES)
-        coded = super().fit_transform_coded(X, y, sample_weight, **options)
+        coded = super().fit_transform_coded(X, y, sample_weight, *args, **options)
         levels = list(self.levels_)
         declared = [getattr(X.schema[level.name], "categories", None) for level in levels]
         known = [level.n_levels - (level.missing_code is not None) for level in levels]
