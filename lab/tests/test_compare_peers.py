@@ -119,5 +119,5 @@ def test_ctrl_c_does_not_wait_for_a_fit_that_does_not_hear_it(toy: Path, tmp_pat
 
 
 def test_an_unknown_peer_is_named(fails: Run, toy: Path) -> None:
-    line = fails("compare", toy, *TOY, "--peers", "xgboost")
-    assert "There is no peer 'xgboost'; choose from 'hist-gradient-boosting'" in line
+    line = fails("compare", toy, *TOY, "--peers", "random-forest")
+    assert "There is no peer 'random-forest'; choose from 'hist-gradient-boosting'" in line
