@@ -152,7 +152,7 @@ def test_shuffled_rows_are_silent(name: str) -> None:
     levels, rng, fired = tuple(encoder.levels_), np.random.default_rng(5), 0
     for _ in range(200):  # a thousand over all tables
         rows = rng.permutation(y.size)
-        parts = coded.stored[:, rows], coded.n_levels, coded.names, coded.class_codes[rows], coded.classes
+        parts = coded.codes[:, rows], coded.n_levels, coded.names, coded.class_codes[rows], coded.classes
         fired += bool(order_cautions(CodedTable(*parts, levels=levels), card, {}))
     assert fired == 0
 

@@ -11,7 +11,6 @@ import pytest
 from numba import njit
 from sklearn.metrics import roc_auc_score
 
-from bayesieve import IndicatorEncoder
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC, _auc_kernels, _ladder_kernels
 from bayesieve.criteria._ladder_kernels import climb
@@ -92,20 +91,6 @@ def test_equal_products_of_different_factors_tie() -> None:
     coded = CodedTable(codes.astype(np.uint8), [2] * 6, list("abcdef"), class_codes=y, classes=np.arange(2))
     state = check(coded, set(range(6)), range(6))
     assert np.unique(state._guide._state.scan().logs).size == 7
-
-
-def test_thresholds_on_one_column() -> None:
-    rng = np.random.default_rng(5)
-    y = rng.integers(0, 2, 2000)
-    X = np.column_stack([np.round(rng.normal(2.0 * y, 2.0)), rng.normal(y), rng.normal(y)])
-    families = IndicatorEncoder(9).fit_transform_coded(X, y)
-    plain = CodedTable(families.codes, families.n_levels, families.names, class_codes=families.class_codes,
-                       classes=families.classes)  # fmt: skip
-    assert families.families is not None
-    moves = range(5, 20, 2)
-    np.testing.assert_array_equal(
-        *(started(coded, moves).candidates(np.arange(coded.n_features)) for coded in (families, plain))
-    )
 
 
 def test_classes_without_rows_are_left_out() -> None:

@@ -38,7 +38,7 @@ class CutAt(Engine):
 
 
 def moved_to(coded: CodedTable, engine: Engine) -> CodedTable:
-    return CodedTable(coded.stored, coded.n_levels, coded.names, rows=coded.rows, engine=engine)
+    return CodedTable(coded.codes, coded.n_levels, coded.names, rows=coded.rows, engine=engine)
 
 
 class Spherical(RowLoss):

@@ -59,11 +59,11 @@ def test_columns_are_coded_into_files(engine: Mapped) -> None:
     for encoder in (TableEncoder(), TableEncoder(categorical="values")):
         plain = encoder.fit_transform_coded(X, y)
         coded = encoder.fit_transform_coded(X, y, coding=CodingOptions(engine))
-        assert is_mapped(coded.stored)
-        assert coded.stored.dtype == plain.stored.dtype
+        assert is_mapped(coded.codes)
+        assert coded.codes.dtype == plain.codes.dtype
         np.testing.assert_array_equal(coded.codes, plain.codes)
         np.testing.assert_array_equal(coded.by_class.codes, plain.by_class.codes)
-        assert is_mapped(coded.by_class.stored)
+        assert is_mapped(coded.by_class.codes)
         assert coded.by_class.engine is engine
         loaded = pickle.loads(pickle.dumps(coded))
         assert type(loaded.engine) is Engine

@@ -279,7 +279,7 @@ def test_a_ranked_path_is_the_leave_one_out_of_nested_subsets() -> None:
     selector = WrapperSelector("log_loss", **options).fit(X, y)
     ranking = InformationGainSelector().fit(X, y).ranking_
     assert selector.trace_.walk_moves(0).feature.tolist() == ranking.tolist()
-    codes = selector.encoder_.fit_transform_coded(X, y).codes_of(range(4)).T
+    codes = selector.encoder_.fit_transform_coded(X, y).codes[:4].T
     losses = []
     for size in range(1, 5):
         proba = [

@@ -221,7 +221,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         features = slice(None) if used.size == coded.n_features else used
         joint = np.empty((coded.n_rows, len(self.classes_)))
         for block in coded.blocks:
-            joint[at : at + block.n_rows] = tables.joint(block.codes_of(features))
+            joint[at : at + block.n_rows] = tables.joint(block.codes[features])
             at += block.n_rows
         return joint
 
@@ -252,7 +252,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         coded = read_codes(self, X, reset=False)
         names = getattr(self, "feature_names_in_", np.array([f"x{k}" for k in range(coded.n_features)]))
         used, tables = self._tables
-        codes = coded.codes_of(used)
+        codes = coded.codes[used]
         texts = codes.T.astype(str).astype(object)
         explanation = Explanation(
             rows=np.arange(coded.n_rows),

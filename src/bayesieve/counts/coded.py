@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,26 +26,18 @@ class CodedTable(ShortRepr):
     ----------
     codes : unsigned array, shape (n_features, n_rows)
         uint8, or uint16/uint32 when a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is
-        "unseen": it contributes nothing. With ``families``, shape (n_families, n_rows): the ordered codes that the
-        features compare with their thresholds.
+        "unseen": it contributes nothing. Kept C-contiguous.
     n_levels : array of int, shape (n_features,)
     names : sequence of str
     class_codes, classes, weights : as `Rows` has them; ``rows`` in their place gives all that is known of the rows.
     levels : sequence of FeatureLevels or None
         The levels behind the codes, if they came from raw values.
-    families : Families or None
-        How features are stored as thresholds on ordered codes; None: each feature has its codes.
     unseen : int array, shape (n_features,), or None
         Rows without a level, of each feature, if an encoder counted them.
     recoder : bayesieve.discretize.refitting.LevelRefitter or None
         Learns the levels again from some of the rows, if the raw values are at hand.
     engine : Engine
         Where the rows live, in memory unless given, and in which blocks they are read.
-
-    Attributes
-    ----------
-    stored : unsigned array, shape (n_features or n_families, n_rows), C-contiguous
-        The codes that are kept in memory.
 
     Raises
     ------
@@ -62,12 +54,11 @@ class CodedTable(ShortRepr):
     [[0.0, 1.0], [2.0, 0.0]]
     """
 
-    stored: np.ndarray
+    codes: np.ndarray
     n_levels: np.ndarray
     names: tuple[str, ...]
     rows: Rows
     levels: Sequence[FeatureLevels] | None
-    families: Families | None
     unseen: np.ndarray | None
     recoder: Any
     engine: Engine
@@ -83,7 +74,6 @@ class CodedTable(ShortRepr):
         levels: Sequence[FeatureLevels] | None = None,
         *,
         rows: Rows | None = None,
-        families: Families | None = None,
         unseen: np.ndarray | None = None,
         recoder: Any = None,
         engine: Engine = IN_MEMORY,
@@ -91,12 +81,11 @@ class CodedTable(ShortRepr):
         if codes.ndim != 2 or codes.dtype.kind != "u":
             raise ValueError("codes must be a 2-D array of unsigned integers, one row per feature.")
         vars(self).update(
-            stored=np.ascontiguousarray(codes),
+            codes=np.ascontiguousarray(codes),
             n_levels=np.asarray(n_levels, dtype=np.int64),
             names=tuple(names),
             rows=Rows(class_codes, classes, weights) if rows is None else rows,
             levels=levels,
-            families=families,
             unseen=unseen,
             recoder=recoder,
             engine=engine,
@@ -113,18 +102,17 @@ class CodedTable(ShortRepr):
         return facts | {"weighted": self.weights is not None, "names": self.names}
 
     def __repr__(self) -> str:
-        scores = "" if self.families is None else f" of {self.families.n_families} scores"
-        return f"CodedTable({self.n_rows} rows, {self.n_features} features{scores}, {self.n_classes} classes)"
+        return f"CodedTable({self.n_rows} rows, {self.n_features} features, {self.n_classes} classes)"
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.stored.shape[1])
+        return int(self.codes.shape[1])
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return len(self.stored) if self.families is None else len(self.families.family_of)
+        return len(self.codes)
 
     @property
     def class_codes(self) -> np.ndarray | None:
@@ -152,11 +140,6 @@ class CodedTable(ShortRepr):
         return self.rows.is_sorted_by_class
 
     @cached_property
-    def codes(self) -> np.ndarray:
-        """The codes of all features, shape (n_features, n_rows); those of families are written out once."""
-        return self.stored if self.families is None else self.families.codes_of(self.stored, slice(None))
-
-    @cached_property
     def counts(self) -> ContingencyCounts:
         """Rows (or weight) of every level of every feature by class, counted once; it must not be changed."""
         return count_features(self)
@@ -172,20 +155,14 @@ class CodedTable(ShortRepr):
     def blocks(self) -> Iterator[CodedTable]:
         """The rows of each block of the engine in turn; the table itself if there is one block."""
         whole = np.array([0, self.n_rows])
-        for begin, end in self.engine.blocks(whole, len(self.stored) * self.stored.dtype.itemsize):
+        for begin, end in self.engine.blocks(whole, len(self.codes) * self.codes.dtype.itemsize):
             block = slice(begin, end)
             is_whole = end - begin == self.n_rows
-            yield self if is_whole else self._with(self.stored[:, block], self.rows.take(block))
-
-    def codes_of(self, features: Any) -> np.ndarray:
-        """The codes of these features only (positions, a slice or a boolean mask), shape (n, n_rows)."""
-        return self.stored[features] if self.families is None else self.families.codes_of(self.stored, features)
+            yield self if is_whole else self._with(self.codes[:, block], self.rows.take(block))
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
         """The codes of these features (positions) in some rows (ascending positions, or a slice), (n, n_rows)."""
-        if self.families is None:
-            return np.array([self.stored[k][rows] for k in features])
-        return np.array([self.codes_of([k])[0][rows] for k in features])
+        return np.array([self.codes[k][rows] for k in features])
 
     def drawn(self, most: int) -> np.ndarray:
         """Positions, ascending, of up to ``most`` rows of positive weight, drawn by what rows contain,
@@ -204,16 +181,15 @@ class CodedTable(ShortRepr):
 
     def _code_prints(self) -> np.ndarray:
         """(n_rows,) numbers that tell rows apart by their codes."""
-        return keys_of(self.stored, np.zeros(self.n_rows, np.uint8))
+        return keys_of(self.codes, np.zeros(self.n_rows, np.uint8))
 
     def select(self, features: Any) -> CodedTable:
         """Return a copy with these features only (positions, a slice or a boolean mask)."""
         picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
-        columns, families = (picked, None) if self.families is None else self.families.select(picked)
         names, levels = [self.names[k] for k in picked], self.levels
         levels = None if levels is None else tuple(levels[k] for k in picked)
-        same: dict[str, Any] = {"rows": self.rows, "families": families, "engine": self.engine}
-        return CodedTable(self.stored[columns], self.n_levels[picked], names, levels=levels, **same)
+        same: dict[str, Any] = {"rows": self.rows, "engine": self.engine}
+        return CodedTable(self.codes[picked], self.n_levels[picked], names, levels=levels, **same)
 
     def take(self, positions: Any) -> CodedTable:
         """Return a copy with these rows only (positions, a slice or a boolean mask)."""
@@ -221,28 +197,28 @@ class CodedTable(ShortRepr):
             positions = np.asarray(positions)
             if positions.dtype == bool:
                 positions = np.flatnonzero(positions)
-            stored = self.engine.take(self.stored, positions)
+            codes = self.engine.take(self.codes, positions)
         else:
-            stored = self.stored[:, positions]
+            codes = self.codes[:, positions]
         recoder = self.recoder
         if recoder is not None:
             recoder = recoder.take(np.arange(self.n_rows, dtype=np.min_scalar_type(self.n_rows))[positions])
-        return self._with(stored, self.rows.take(positions), recoder)
+        return self._with(codes, self.rows.take(positions), recoder)
 
     def with_rows(self, **parts: Any) -> CodedTable:
         """Return a copy with other attributes of `Rows`: ``with_rows(class_codes=..., classes=...)``."""
         recoder = self.recoder if parts.keys() <= {"columns"} else None  # levels do not depend on further columns
-        return self._with(self.stored, replace(self.rows, **parts), recoder)
+        return self._with(self.codes, replace(self.rows, **parts), recoder)
 
     def on(self, engine: Engine) -> CodedTable:
         """Return a copy whose arrays another engine stores."""
         if engine is self.engine:
             return self
-        stored = engine.array(self.stored.shape, self.stored.dtype)
-        for from_, to in zip(self.stored, stored, strict=True):
+        codes = engine.array(self.codes.shape, self.codes.dtype)
+        for from_, to in zip(self.codes, codes, strict=True):
             to[:] = from_
             engine.visited(to.nbytes)
-        return self._changed(("by_class", "codes"), stored=stored, engine=engine)
+        return self._changed(("by_class",), codes=codes, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
         """Return a copy with further columns of `Rows`, which refitted codes keep, too."""
@@ -262,60 +238,6 @@ class CodedTable(ShortRepr):
             vars(table).pop(name, None)
         return table
 
-    def _with(self, stored: np.ndarray, rows: Rows, recoder: Any = None) -> CodedTable:
-        same: dict[str, Any] = {"levels": self.levels, "families": self.families, "engine": self.engine}
-        return CodedTable(stored, self.n_levels, self.names, rows=rows, recoder=recoder, **same)
-
-
-@dataclass(frozen=True, eq=False)
-class Families:
-    """How indicators "score <= threshold" are read from the ordered codes of their scores.
-
-    All indicators of one score are a *family*. A row has one number for the whole family, how many of its thresholds
-    are below the score (``n_thresholds + 1`` if the score is missing), and only that is stored: 74 scores with 11
-    thresholds each take 74 codes a row, not 814.
-
-    Parameters
-    ----------
-    n_thresholds : int64 array, shape (n_families,)
-        Thresholds that the codes of each family count, also those of no feature of the table.
-    family_of : int64 array, shape (n_features,)
-        The family of each indicator.
-    threshold_of : int64 array, shape (n_features,)
-        Which of its family's thresholds, in ascending order from 0, each indicator compares with.
-    """
-
-    n_thresholds: np.ndarray
-    family_of: np.ndarray
-    threshold_of: np.ndarray
-
-    def __post_init__(self) -> None:
-        for part in fields(self):
-            object.__setattr__(self, part.name, np.asarray(getattr(self, part.name), dtype=np.int64))
-
-    @property
-    def n_families(self) -> int:
-        """Number of scores."""
-        return len(self.n_thresholds)
-
-    def codes_of(self, stored: np.ndarray, features: Any) -> np.ndarray:
-        """Codes of indicators, shape (n, n_rows): 0 if the score is at most the threshold, 1 above, 2 missing."""
-        picked = np.arange(len(self.family_of))[features]
-        codes = np.empty((picked.size, stored.shape[1]), dtype=np.uint8)
-        missing: dict[int, np.ndarray | None] = {}
-        for at, k in enumerate(picked.tolist()):
-            family = int(self.family_of[k])
-            ordered = stored[family]
-            if family not in missing:
-                mask = ordered > self.n_thresholds[family]
-                missing[family] = mask if mask.any() else None
-            np.greater(ordered, self.threshold_of[k], out=codes[at].view(bool))
-            above = missing[family]
-            if above is not None:
-                codes[at] += above  # a missing score is above every threshold already: 1 + 1
-        return codes
-
-    def select(self, features: np.ndarray) -> tuple[np.ndarray, Families]:
-        """The families that these indicators are of (positions), and how the indicators are read from them."""
-        families, family_of = np.unique(self.family_of[features], return_inverse=True)
-        return families, Families(self.n_thresholds[families], family_of, self.threshold_of[features])
+    def _with(self, codes: np.ndarray, rows: Rows, recoder: Any = None) -> CodedTable:
+        same: dict[str, Any] = {"levels": self.levels, "engine": self.engine}
+        return CodedTable(codes, self.n_levels, self.names, rows=rows, recoder=recoder, **same)

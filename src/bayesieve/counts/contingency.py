@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bayesieve.table.derived_levels import MISSING_LEVEL
 from bayesieve.table.target import count_classes
 from bayesieve.words import ShortRepr
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from bayesieve.counts.coded import CodedTable, Families
+    from bayesieve.counts.coded import CodedTable
     from bayesieve.engine import Engine
 
 
@@ -69,18 +68,12 @@ def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
 
 
 def count_features(coded: CodedTable) -> ContingencyCounts:
-    """Count a coded table that carries its classes.
-
-    All indicators of one score are counted together, in one histogram of the score.
-    """
+    """Count a coded table that carries its classes."""
     class_codes, weights = coded.class_codes, coded.weights
     if class_codes is None:
         raise ValueError("The coded table has no classes to count by; code it together with its target.")
     offsets = _offsets(coded.n_levels)
-    if coded.families is None:
-        counts = _count_stored(coded, coded.n_levels, offsets)
-    else:
-        counts = _count_indicators(coded, coded.families, offsets)
+    counts = _count_levels(coded, offsets)
     if weights is None:
         class_counts = count_classes(class_codes, coded.n_classes).astype(float)
     else:
@@ -92,39 +85,20 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _count_stored(coded: CodedTable, n_levels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Rows (or weight) of every level by class, of stored codes with ``n_levels`` levels each."""
+def _count_levels(coded: CodedTable, offsets: np.ndarray) -> np.ndarray:
+    """Return the rows (or weight) of every level by class."""
     from bayesieve.counts._kernels import count_codes, count_sorted
 
     counts, class_codes = np.zeros((offsets[-1], coded.n_classes)), np.asarray(coded.class_codes)
-    if coded.weights is None and coded.stored.dtype == np.uint8 and coded.is_sorted_by_class:
+    n_levels = coded.n_levels
+    if coded.weights is None and coded.codes.dtype == np.uint8 and coded.is_sorted_by_class:
         starts = _offsets(count_classes(class_codes, coded.n_classes))
-        for bounds in coded.engine.blocks(starts, len(coded.stored)):
-            count_sorted(coded.stored, bounds, n_levels, offsets, counts)
+        for bounds in coded.engine.blocks(starts, len(coded.codes)):
+            count_sorted(coded.codes, bounds, n_levels, offsets, counts)
         return counts
     for block in coded.blocks:
         weights = np.zeros(0) if block.weights is None else block.weights
-        count_codes(block.stored, block.class_codes, weights, n_levels, offsets, counts)
-    return counts
-
-
-def _count_indicators(coded: CodedTable, families: Families, offsets: np.ndarray) -> np.ndarray:
-    """Counts of every indicator from those of the codes of its score: up to the threshold, above it, missing.
-
-    Both sides are sums, never differences, so that no rounding of weights leaves a count below zero.
-    """
-    sizes = families.n_thresholds
-    starts = _offsets(sizes + 2)
-    of_codes = _count_stored(coded, sizes + 2, starts)
-    below, above = of_codes.copy(), of_codes.copy()
-    for first, last in zip(starts.tolist(), (starts[1:] - 1).tolist(), strict=False):
-        np.cumsum(of_codes[first:last], axis=0, out=below[first:last])
-        np.cumsum(of_codes[first:last][::-1], axis=0, out=above[first:last][::-1])
-    at = starts[families.family_of] + families.threshold_of
-    counts = np.empty((offsets[-1], coded.n_classes))
-    counts[offsets[:-1]], counts[offsets[:-1] + 1] = below[at], above[at + 1]
-    with_missing = coded.n_levels == MISSING_LEVEL + 1
-    counts[offsets[:-1][with_missing] + 2] = of_codes[starts[1:][families.family_of[with_missing]] - 1]
+        count_codes(block.codes, block.class_codes, weights, n_levels, offsets, counts)
     return counts
 
 
@@ -150,13 +124,13 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """The features of a table whose rows stand class after class, each with its own codes (no families)."""
+        """The features of a table whose rows stand class after class."""
         from scipy.sparse import csr_array
 
-        complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.stored, coded.n_levels, strict=True)]
+        complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.codes, coded.n_levels, strict=True)]
         n_codes = coded.n_levels + ~np.array(complete, dtype=bool)  # the last code of others is that of unseen values
         groups = _groups(n_codes, int(np.clip(coded.n_rows // _ROWS_A_CELL, 1, _MOST_CELLS)))
-        codes = coded.engine.array((len(groups), coded.n_rows), coded.stored.dtype)
+        codes = coded.engine.array((len(groups), coded.n_rows), coded.codes.dtype)
         offsets = _offsets(coded.n_levels)
         cells: list[np.ndarray] = []  # of each level, where it is one of the features
         lines: list[np.ndarray] = []
@@ -168,7 +142,7 @@ class JointCodes:
             for k, step in zip(group, steps, strict=True):
                 levels = np.arange(n_cells[position]) // step % n_codes[k]
                 last = codes.dtype.type(n_codes[k] - 1)
-                codes[position] += codes.dtype.type(step) * np.minimum(coded.stored[k], last)
+                codes[position] += codes.dtype.type(step) * np.minimum(coded.codes[k], last)
                 known = np.flatnonzero(levels < coded.n_levels[k])
                 cells.append(first[position] + known)
                 lines.append(offsets[k] + levels[known])

@@ -374,7 +374,7 @@ def _of_codes(coded: CodedTable, feature: int) -> np.ndarray:
             numbers[:-1] = _class_order(coded.counts.feature(feature))
     elif levels is not None and levels.missing_code is not None:
         numbers[levels.missing_code] = np.nan
-    return numbers[np.minimum(coded.codes_of([feature])[0], n_levels)]
+    return numbers[np.minimum(coded.codes[feature], n_levels)]
 
 
 def _class_order(counts: np.ndarray) -> np.ndarray:

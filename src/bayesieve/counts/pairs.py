@@ -160,7 +160,7 @@ class PairInformation:
         few = np.flatnonzero(coded.n_levels <= _MOST_LEVELS) if coded.weights is None else np.zeros(0, dtype=np.int64)
         for begin in range(0, few.size, _FEATURES_AT_ONCE):
             these = few[begin : begin + _FEATURES_AT_ONCE]
-            self._complete[these] = coded.codes_of(these).max(axis=1, initial=0) < coded.n_levels[these]
+            self._complete[these] = coded.codes[these].max(axis=1, initial=0) < coded.n_levels[these]
         self._kinds = np.full(coded.n_features, _MANY)
         self._kinds[few] = np.where((coded.n_levels[few] == 2) & (self._complete[few] == 1), _BINARY, _FEW)
 
@@ -508,7 +508,7 @@ class BitPlanes:
         at_once = max(1, _CODES_AT_ONCE // max(coded.n_rows, 1))
         for begin in range(0, features.size, at_once):
             these = np.arange(begin, min(begin + at_once, features.size))
-            codes = segments.in_order(coded.codes_of(features[these]))
+            codes = segments.in_order(coded.codes[features[these]])
             for level in range(int(n_levels[these].max())):
                 has = (n_levels[these] > level) & (skipped[these] <= level)
                 words[:, starts[these[has]] + level - skipped[these[has]]] = segments.pack(codes[has] == level).T

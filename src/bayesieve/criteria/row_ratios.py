@@ -93,13 +93,13 @@ class ClassBlock:
         offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
         if not coded.is_sorted_by_class:
             return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
-        block = cls._of(coded, coded.stored, coded.weights, offsets, np.arange(coded.n_classes))
+        block = cls._of(coded, coded.codes, coded.weights, offsets, np.arange(coded.n_classes))
         return replace(block, row_columns=coded.rows.columns)
 
     @classmethod
     def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
         """The given rows, already in the order of the segments; a row may come several times."""
-        codes = coded.engine.take(coded.stored, rows)
+        codes = coded.engine.take(coded.codes, rows)
         weights = None if coded.weights is None else coded.weights[rows]
         block = cls._of(coded, codes, weights, offsets, classes)
         return replace(block, row_columns={name: column[rows] for name, column in coded.rows.columns.items()})
@@ -115,29 +115,23 @@ class ClassBlock:
         highest = np.zeros(len(codes), dtype=np.int64)
         for bounds in engine.blocks(np.array([0, codes.shape[1]]), len(codes) * dtype.itemsize):
             np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
-        if coded.families is not None:
-            columns, lows = coded.families.family_of, coded.families.threshold_of
-            highs = coded.families.n_thresholds[columns] + 1  # the ordered code of a missing score
-            kinds = np.where(highest[columns] >= highs, THREE_WAY, TWO_WAY)
-        else:
-            columns = np.arange(coded.n_features)
-            highest = highest[: coded.n_features]
-            if np.any(highest > n_levels):
-                # Every level not seen in training shares one code, which changes no ratio.
-                clipped = engine.array(codes.shape, dtype)
-                for k, highest_code in enumerate(n_levels.tolist()):
-                    np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
-                    engine.visited(2 * codes[k].nbytes)
-                codes = clipped
-            lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
-            cases = (n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4
-            kinds = np.select(cases, (TWO_WAY, THREE_WAY, FOUR_CODES), LOOK_UP)
+        highest = highest[: coded.n_features]
+        if np.any(highest > n_levels):
+            # Every level not seen in training shares one code, which changes no ratio.
+            clipped = engine.array(codes.shape, dtype)
+            for k, highest_code in enumerate(n_levels.tolist()):
+                np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
+                engine.visited(2 * codes[k].nbytes)
+            codes = clipped
+        lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
+        cases = (n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4
+        kinds = np.select(cases, (TWO_WAY, THREE_WAY, FOUR_CODES), LOOK_UP)
         return cls(
             codes=codes,
             offsets=np.asarray(offsets, dtype=np.int64),
             classes=np.asarray(classes, dtype=np.int64),
             weights=np.zeros(0) if weights is None else weights,
-            columns=columns,
+            columns=np.arange(coded.n_features),
             lows=lows.astype(dtype),
             highs=highs.astype(dtype),
             kinds=kinds.astype(np.uint8),

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
-from bayesieve.counts.coded import Families
 from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
 from bayesieve.counts.row_content import keys_of
 from bayesieve.criteria.row_ratios import IMPOSSIBLE, ClassBlock
@@ -210,7 +209,7 @@ def _counts_without(
     others: then the test rows of all splits are counted in one pass.
     """
     n_classes = coded.n_classes
-    every = _counts_by_segment(block, coded.n_levels, coded.names, coded.families)
+    every = _counts_by_segment(block, coded.n_levels, coded.names)
     learnt = []
     for number, (train, test) in enumerate(splits):
         met = np.zeros(coded.n_rows, dtype=bool)
@@ -224,14 +223,12 @@ def _counts_without(
     return learnt
 
 
-def _counts_by_segment(
-    block: ClassBlock, n_levels: np.ndarray, names: Sequence[str], families: Families | None
-) -> ContingencyCounts:
-    n_segments, n_stored = block.n_segments, len(n_levels) if families is None else families.n_families
+def _counts_by_segment(block: ClassBlock, n_levels: np.ndarray, names: Sequence[str]) -> ContingencyCounts:
+    n_segments = block.n_segments
     classes = np.repeat(np.arange(n_segments, dtype=smallest_unsigned(n_segments)), np.diff(block.offsets))
     rows = Rows(classes, np.arange(n_segments), block.weights if block.weights.size else None)
-    codes = block.codes[:n_stored]
-    return CodedTable(codes, n_levels, names, rows=rows, families=families, engine=block.engine).counts
+    codes = block.codes[: len(n_levels)]  # of a table without features there is a row to read
+    return CodedTable(codes, n_levels, names, rows=rows, engine=block.engine).counts
 
 
 def _joined(parts: Sequence[CodedTable]) -> CodedTable:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.counts import CodedTable, ContingencyCounts
-from bayesieve.counts.coded import Families
 from bayesieve.discretize.coding_options import DEFAULT_CODING, CodingOptions
 from bayesieve.discretize.column_coder import TableCoder, read_classes
 from bayesieve.discretize.criterion import interval_costs, level_scores as shares_saved
@@ -31,8 +30,7 @@ class IndicatorEncoder(TableCoder):
     """Turn scores into binary indicators ``score <= threshold``, one for every score and threshold.
 
     Experts who can name a score but not its parameters or its threshold leave both to feature selection: every
-    parameter of a grid and every threshold gives an indicator, and the selector keeps the useful ones. The indicators
-    of one score share one code per row, so that hundreds of them cost the memory and the counting of a few dozen.
+    parameter of a grid and every threshold gives an indicator, and the selector keeps the useful ones.
 
     Parameters
     ----------
@@ -330,11 +328,15 @@ def indicator_table(
     codes: np.ndarray, families: Sequence[FeatureLevels], n_levels: np.ndarray, rows: Rows | None = None
 ) -> CodedTable:
     """All indicators of these families; ``n_levels`` has an entry for each indicator."""
-    sizes = np.array([one.n_levels - 1 for one in families])
     names = [indicator_name(one.name, cut) for one in families for cut in np.asarray(one.cut_points).tolist()]
-    family_of, first = (np.repeat(of_family, sizes) for of_family in (np.arange(sizes.size), np.cumsum(sizes) - sizes))
-    stored = Families(sizes, family_of, np.arange(sizes.sum()) - first)
-    return CodedTable(codes, n_levels, names, families=stored, rows=rows)
+    written, k = np.empty((len(names), codes.shape[1]), dtype=np.uint8), 0
+    for ordered, family in zip(codes, families, strict=True):
+        missing = ordered == family.unseen_code
+        for threshold in range(family.n_levels - 1):
+            np.greater(ordered, threshold, out=written[k].view(bool))
+            written[k] += missing  # which is above every threshold already: 1 + 1
+            k += 1
+    return CodedTable(written, n_levels, names, rows=rows)
 
 
 def indicator_values(coded: CodedTable) -> np.ndarray:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,25 +50,31 @@ class RowHashes:
         engine: Engine = IN_MEMORY,
         at_most: int | None = None,
     ) -> None:
-        # Without a reference to this object, so that the files of a scan are deleted with the last one to it.
-        self._hashes = cache(partial(_hashes_of, table, rows, n_jobs, known, engine))
+        # Samples do not refer to this object, so that the files of a scan are deleted with the last reference to it.
+        self._hashes = _LazyHashes(table, rows, n_jobs, known, engine)
         self.samples = RowSamples(self._hashes, rows, at_most)
 
     def __call__(self) -> np.ndarray:
         return self._hashes()
 
 
-def _hashes_of(table: Table, rows: Rows, n_jobs: int | None, known: np.ndarray | None, engine: Engine) -> np.ndarray:
-    """Return the hashes of all rows, in the order of ``rows``, unless they are ``known``."""
-    if known is not None:
-        return known
-    if not isinstance(table, ScannedTable):
-        return fingerprints(table, n_jobs)
-    hashes = engine.array((table.n_rows,), np.uint64)
-    for block_rows, block in table.blocks():
-        RowScatter(rows.runs, block_rows).put(fingerprints(block, n_jobs), hashes)
-        engine.visited(hashes[block_rows].nbytes)
-    return hashes
+class _LazyHashes:
+    """Hashes of all rows, in the order of ``rows``; computed once, when asked for, unless they are known."""
+
+    def __init__(self, table: Table, rows: Rows, n_jobs: int | None, known: np.ndarray | None, engine: Engine) -> None:
+        self._table, self._rows, self._n_jobs, self._engine, self._hashes = table, rows, n_jobs, engine, known
+
+    def __call__(self) -> np.ndarray:
+        if self._hashes is not None:
+            return self._hashes
+        if not isinstance(self._table, ScannedTable):
+            self._hashes = fingerprints(self._table, self._n_jobs)
+            return self._hashes
+        self._hashes = self._engine.array((self._table.n_rows,), np.uint64)
+        for rows, block in self._table.blocks():
+            RowScatter(self._rows.runs, rows).put(fingerprints(block, self._n_jobs), self._hashes)
+            self._engine.visited(self._hashes[rows].nbytes)
+        return self._hashes
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:

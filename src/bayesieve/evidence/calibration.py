@@ -188,7 +188,7 @@ class CalibrationRows:
         if fine:
             assert self._coded.recoder is not None
             recoder = self._coded.recoder.select(np.array(list(fine))).take(self.positions)
-            codes |= dict(zip(fine, recoder.code(list(fine.values())).stored, strict=True))
+            codes |= dict(zip(fine, recoder.code(list(fine.values())).codes, strict=True))
         return codes
 
     def of_features(self, kept: np.ndarray) -> CalibrationRows:

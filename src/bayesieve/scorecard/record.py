@@ -366,7 +366,7 @@ class Scorecard(ShortRepr):
         own = by_cells and (split or coded.levels is None or all(map(operator.is_, coded.levels, told)))
         if not own and coded.recoder is not None:
             coded = coded.recoder.code(TableLevels.of(told))
-        return coded.codes_of(self.used)
+        return coded.codes[self.used]
 
     def joint(self, X: Any) -> np.ndarray:
         """Log joint probabilities, (n_rows, n_classes) nats, up to a number for each row."""

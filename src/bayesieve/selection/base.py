@@ -321,7 +321,7 @@ def with_classes(codes: CodedTable, y: Any, sample_weight: Any) -> CodedTable:
     target = as_target(y)
     refuse_identifiers(target)
     refuse_empty_tables(codes.n_levels, target.n_classes, codes.n_rows * codes.n_features)
-    check_consistent_length(codes.stored.T, target.codes)
+    check_consistent_length(codes.codes.T, target.codes)
     weights = as_sample_weight(sample_weight, codes.n_rows)
     target = target.counted(weights)
     return codes.with_rows(class_codes=target.codes, classes=target.classes, weights=weights)

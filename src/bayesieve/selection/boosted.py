@@ -203,7 +203,7 @@ class _Weights:
         self._weights = [given.astype(float) for _ in targets]
         self._own = [(np.asarray(coded.class_codes) == target).astype(np.uint8) for target in targets]
         self._classes = [(np.arange(coded.n_classes) == target).astype(np.int64) for target in targets]
-        self._joint = JointCodes.of(coded) if coded.families is None else None
+        self._joint = JointCodes.of(coded)
 
     def total(self, number: int) -> float:
         return float(self._weights[number].sum())
@@ -214,14 +214,11 @@ class _Weights:
 
     def counts(self, number: int) -> ContingencyCounts:
         """Weight of every level by class."""
-        weights = self._weights[number]
-        if self._joint is None:
-            return self._coded.with_rows(class_codes=self._own[number], classes=np.arange(2), weights=weights).counts
-        return self._joint.weigh(weights, self._classes[number])
+        return self._joint.weigh(self._weights[number], self._classes[number])
 
     def multiply(self, number: int, winner: int, factors: np.ndarray) -> None:
         """Multiply by ``factors`` (2, levels and one for none) of the class and the level of the winner."""
-        codes = np.minimum(self._coded.codes_of([winner])[0], factors.shape[1] - 1)
+        codes = np.minimum(self._coded.codes[winner], factors.shape[1] - 1)
         self._weights[number] *= factors[self._own[number], codes]
 
     def scale(self, number: int, factor: float) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, ScoredRows, make_criterion
 from bayesieve.discretize.refitting import LevelRefitter
+from bayesieve.table.derived_levels import IndicatorLevels
 
 RowSplits = list[tuple[np.ndarray, np.ndarray]]
 NAMES = ("train", "holdout", "loo")
@@ -92,9 +93,10 @@ def recoder_for(
     ValueError if it is asked for, and the raw values are not at hand.
     """
     recoder = coded.recoder
-    learnt = coded.levels is not None and coded.families is None
+    thresholds = coded.levels is not None and all(isinstance(level, IndicatorLevels) for level in coded.levels)
+    learnt = coded.levels is not None and not thresholds
     if not isinstance(recode, str) and recode:
-        if recoder is None and coded.families is None:
+        if recoder is None and not thresholds:
             raise ValueError(
                 "recode=True learns levels again from raw values, but the table is coded already; fit the selector on "
                 "the raw table, or use recode=False."

@@ -37,7 +37,7 @@ def confirmed_features(coded: CodedTable, seed: int) -> np.ndarray:
         boruta = BorutaPy(
             AUCImportance(), n_estimators=1, alpha=_LEVEL, two_step=False, max_iter=_MOST_ROUNDS, random_state=seed
         )
-        boruta.fit(np.ascontiguousarray(coded.codes_of(varying).T), np.asarray(coded.class_codes))
+        boruta.fit(np.ascontiguousarray(coded.codes[varying].T), np.asarray(coded.class_codes))
         # BorutaPy supports every feature, tentative ones too, if it rejects none.
         confirmed[varying] = boruta.ranking_ == 1
     return confirmed

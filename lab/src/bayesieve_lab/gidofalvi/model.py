@@ -132,7 +132,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         for feature in self.order.tolist():
             evidence = card.features[feature].contributions - card.features[feature].unseen
             of_level = np.append(evidence[:, 1] - evidence[:, 0], 0.0)  # a level never seen adds nothing
-            total = total + of_level[np.minimum(coded.codes_of([feature])[0], len(evidence))]
+            total = total + of_level[np.minimum(coded.codes[feature], len(evidence))]
             yield total
 
     @property

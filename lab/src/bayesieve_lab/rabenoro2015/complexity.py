@@ -47,7 +47,7 @@ def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
 def refit(halves: Halves) -> list[int]:
     """Add all indicators, each time the one of lowest error, by models that are learnt anew."""
     fit = halves.fit
-    codes, classes = np.array(fit.codes_of(range(fit.n_features))).T, np.asarray(fit.class_codes)
+    codes, classes = np.array(fit.codes).T, np.asarray(fit.class_codes)
     chosen: list[int] = []
     while left := sorted({*range(fit.n_features)} - {*chosen}):
         tried = [codes[:, [*chosen, feature]] for feature in left]

@@ -72,7 +72,7 @@ class OnIndicators(ClassifierMixin, BaseEstimator):
 
 def _frame(coded: Any) -> pl.DataFrame:
     """The codes as a table."""
-    codes = coded.codes_of(range(coded.n_features))
+    codes = coded.codes
     return pl.DataFrame(dict(zip(coded.names, codes, strict=True)))
 
 
