@@ -209,6 +209,12 @@ def test_numbers_may_be_in_pairs_with_categories_only(is_ranked: bool, monkeypat
     assert names == [{"number 0 × number 1", "number 2 × number 3", "number 2 × sign"}, {"number 2 × sign"}]
 
 
+@pytest.mark.parametrize("odd", [0.5, "a", dict])
+def test_pairs_of_numbers_are_left_out_by_a_function(odd: Any) -> None:
+    with pytest.raises(ValueError, match="without_number_pairs must be a function or None, got"):
+        TableEncoder(without_number_pairs=odd).fit(pl.DataFrame({"a": [1.0, 2.0]}), [0, 1])
+
+
 def test_noise_gives_no_pairs() -> None:
     rng = np.random.default_rng(5)
     for n in (57, 200, 1000):

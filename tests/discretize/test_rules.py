@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -501,3 +502,31 @@ def test_special_values_are_known_to_all_that_follows_the_fit(model: SelectiveNB
     assert "refused" in model.scorecard_.to_frame().filter(pl.col("feature") == "income")["cell"].to_list()
     named = model.with_labels({"income": {"name": "Income", "levels": {"none": "would not say"}}})
     assert any("would not say" in text for text in named.reasons(frame, 5)["text"].to_list())
+
+
+@pytest.mark.parametrize(
+    ("column", "missing", "sentence"),
+    [
+        (
+            [1.5, None, 3.0],
+            "aprat",
+            "'unseen', a number or a special name as 'missing', got 'aprat'; did you mean 'apart'?",
+        ),
+        (["red", None, "blue"], "bleu", "has no value 'bleu' that missing values could join; did you mean 'blue'?"),
+        (["red", None, "blue"], "unseeen", "'unseeen' that missing values could join; did you mean 'unseen'?"),
+    ],
+)
+def test_typing_errors_in_missing_are_refused_with_a_suggestion(column: Any, missing: str, sentence: str) -> None:
+    frame = pl.DataFrame({"a": column * 20})
+    with pytest.raises(ValueError, match=re.escape(sentence) + "$"):
+        SelectiveNB(levels={"a": {"missing": missing}}).fit(frame, [0, 1, 1] * 20)
+
+
+@pytest.mark.filterwarnings("ignore:No feature is kept", "ignore:Column 'a' is informative")
+def test_typing_errors_in_missing_get_a_caution_if_no_value_is_missing() -> None:
+    frame = pl.DataFrame({"a": ["red", "green", "blue"] * 20})
+    for missing, end in (("bleu", "did you mean 'blue'?"), ("xyz", "give one of its values, 'apart' or 'unseen'.")):
+        with pytest.warns(UserWarning, match=f"has the value '{missing}' that missing ones join; {re.escape(end)}"):
+            SelectiveNB(levels={"a": {"missing": missing}}).fit(frame, [0, 1, 1] * 20)
+    fitted = SelectiveNB(levels={"a": {"missing": "red"}}).fit(frame, [0, 1, 1] * 20)
+    assert not [caution for caution in fitted.cautions_ if caution.kind == "no such value"]

@@ -159,12 +159,12 @@ def test_view_of_a_table_in_a_schema() -> None:
 
 
 @pytest.mark.parametrize("engine", [("duckdb", run_duckdb), ("sqlite", run_sqlite)], ids=lambda engine: engine[0])
-@pytest.mark.parametrize("training", [["yes", "no"], [True, False]], ids=["words", "booleans"])
+@pytest.mark.parametrize("training", [["yes", "no"], ["ja", "nein"], [True, False]], ids=["words", "ja", "booleans"])
 def test_booleans_and_words_stand_for_each_other(training: list[Any], engine: Any) -> None:
     paid = np.random.default_rng(0).random(400) < 0.5
     model = SelectiveNB("all").fit(pl.DataFrame({"paid": [training[not one] for one in paid]}), paid)
     expected = model.predict_proba(pl.DataFrame({"paid": training}))[:, 1].tolist()
-    for values in ([True, False], [1, 0], [1.0, 0.0], ["true", "false"], ["T", "F"], [" YES", "n"]):
+    for values in ([True, False], [1, 0], [1.0, 0.0], ["true", "false"], ["T", "F"], [" YES", "n"], ["Ja", "NEIN"]):
         rows = pl.DataFrame({"paid": values})
         scored = rows_of(engine, model, rows)
         assert [row["p_True"] for row in scored] == pytest.approx(expected)

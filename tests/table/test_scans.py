@@ -298,3 +298,9 @@ def test_names_of_files_are_taken_literally(
     if ending != "feather":
         source = bayesieve.scan(str(path))
         assert_frame_equal(pl.concat(source.blocks()), frame)
+
+
+def test_the_texts_of_a_column_whose_name_is_a_pattern_have_a_length() -> None:
+    names = ["^x.*$", "*", "plain"]
+    source = bayesieve.scan(pl.DataFrame({name: ["ab", "abcd"] for name in names}))
+    assert source.text_bytes == dict.fromkeys(names, 3.0)

@@ -204,7 +204,7 @@ def new_encoder(options: Mapping[str, Any]) -> Any:
     if levels and its_levels is not None and its_levels != levels:
         raise ValueError(
             f"levels={levels!r:.80} is of no use with the encoder {encoder!r:.80}, which "
-            + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "takes none; leave it out.")
+            + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "ignores them; leave them out.")
         )
     fitted = fitted_part(options["calibrate"], selector)
     no_pairs = is_choice(options["pairs"], ("auto",)) and not is_averaged(selector)
@@ -213,7 +213,7 @@ def new_encoder(options: Mapping[str, Any]) -> Any:
     if is_averaged(selector) and fitted == "cells":
         shared["without_number_pairs"] = leaves_room  # surfaces serve such pairs better
     encoder.set_params(**_left_at_defaults(encoder, shared))
-    if isinstance(encoder, TableEncoder) and encoder.prior == "sizes" and fitted is not None:
+    if isinstance(encoder, TableEncoder) and is_choice(encoder.prior, ("sizes",)) and fitted is not None:
         # What is fitted holds the levels of single values together.
         encoder.set_params(**_left_at_defaults(encoder, {"categorical": "auto"}))
     return encoder

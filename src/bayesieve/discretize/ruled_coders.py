@@ -78,6 +78,11 @@ def rule_cautions(
             values = agreeing(absent, "No row has the [value|values] {} that [is|are]")
             sentence = f"{values} {where} column {coder.name!r}; {hint}"
             cautions.append(Caution("no such value", (coder.name,), sentence, warns=few))
+        joined = coder.rule.missing
+        if isinstance(coder, RuledGroups) and joined not in (None, "apart", "unseen") and not levels[i].knows(joined):
+            sentence = f"No row of column {coder.name!r} has the value {joined!r} that missing ones join{coder.meant()}"
+            sentence += "" if sentence.endswith("?") else "; give one of its values, 'apart' or 'unseen'."
+            cautions.append(Caution("no such value", (coder.name,), sentence))
     if learnt:
         sentence = f"The levels that were given are those that the rows give in {named(learnt)}."
         cautions.append(Caution(AS_LEARNT, tuple(learnt), sentence, warns=False))
@@ -226,7 +231,9 @@ class RuledIntervals(Ruled, IntervalCoder):
         if canonical_text(asked) in names:
             return names.index(canonical_text(asked))
         if not is_number(asked):
-            raise refusal(self.name, f"needs 'apart', a number or a special name as 'missing', got {asked!r}")
+            hint = did_you_mean(str(asked), ("apart", "unseen", *names))
+            wrong = f"needs 'apart', 'unseen', a number or a special name as 'missing', got {asked!r}"
+            raise refusal(self.name, f"{wrong}; {hint}" if hint else wrong)
         return len(lowest) + int(np.searchsorted(cuts, float(asked)))
 
     def _cut(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> tuple[list[float], list[np.ndarray]]:
@@ -354,6 +361,11 @@ class RuledGroups(Ruled, GroupCoder):
         left = np.setdiff1d(np.concatenate(others), np.concatenate(found))  # groups without rows
         return [np.concatenate([found[0], left]), *found[1:], *alone]
 
+    def meant(self) -> str:
+        """Ask whether a similar value, or 'apart' or 'unseen', was meant to be joined by missing values."""
+        hint = did_you_mean(str(self.rule.missing), ["apart", "unseen", *self.others[:_MOST_COMPARED]])
+        return f"; {hint}" if hint else ""
+
     def _kept(
         self, groups: list[np.ndarray], counts: np.ndarray, position: Mapping[str | None, int], values: Sequence[Any]
     ) -> list[np.ndarray]:
@@ -366,7 +378,7 @@ class RuledGroups(Ruled, GroupCoder):
             levels = FeatureLevels(self.name, "categorical", self.type, None, ((*values, None),), 0)
             target = position.get(levels._category(rule.missing))
             if target is None:
-                raise refusal(self.name, f"has no value {rule.missing!r} that missing values could join")
+                raise refusal(self.name, f"has no value {rule.missing!r} that missing values could join{self.meant()}")
             groups = [np.append(group, missing) if target in group else group for group in groups]
         given, (groups, alone) = groups, _apart(groups, missing)
         if not groups:

@@ -7,7 +7,6 @@ outside this file sees a future, and the executor is never shut down.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -19,12 +18,12 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from bayesieve.engine.progress import Clock
+from bayesieve.forking import has_lost_threads
 from bayesieve.version import __version__
 
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
 
-_PROCESS = os.getpid()  # that imported this module: another one in a task was forked from it
 _POLL = 0.1  # seconds between two looks at the clock; an endless wait misses Ctrl-C on some platforms
 _FEWEST_PENDING = 2  # chunks: one is worked on while the results of another one are added up
 _ROOM = 1 << 30
@@ -172,7 +171,7 @@ def run_task(versions: tuple[tuple[str, str], ...], task: bytes) -> bytes:
     RuntimeError
         In a forked process, where polars would wait forever, and for other versions than the caller's.
     """
-    if os.getpid() != _PROCESS or type(multiprocessing.current_process()).__name__ == "ForkProcess":
+    if has_lost_threads() or type(multiprocessing.current_process()).__name__ == "ForkProcess":
         raise RuntimeError(
             "The executor forks its workers, in which polars would wait forever; pass "
             'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")).'

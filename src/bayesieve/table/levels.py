@@ -355,6 +355,10 @@ class FeatureLevels(ShortRepr):
         truth = truth_of(value) if self._truth else None
         return text.strip() if truth is None else self._truth[truth]
 
+    def knows(self, value: Scalar) -> bool:
+        """Return whether a value of a categorical feature is in one of its groups."""
+        return self._category(value) in self._code_of_text
+
     @cached_property
     def _truth(self) -> dict[bool, str]:
         """The values that stand for true and false in a column of such values only, such as yes and no; else empty."""

@@ -203,7 +203,9 @@ class Scan:
 
         texts = {name: dtype for name, dtype in self.schema.items() if dtype == pl.String}
         rows = read_rows(self.slices(0, _LOOKED_AT), texts) if texts else pl.DataFrame()
-        return {column.name: int(column.str.len_bytes().sum()) / rows.height for column in rows.get_columns()}
+        # A name such as ^x$ would be a pattern in the query behind `str`.
+        n_bytes = {column.name: int(column.alias("").str.len_bytes().sum()) for column in rows.get_columns()}
+        return {name: n / rows.height for name, n in n_bytes.items()}
 
     def check_unchanged(self) -> None:
         """Raise ValueError, which names the file, if a file of the scan has changed, or one that was copied."""

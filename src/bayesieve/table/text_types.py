@@ -25,8 +25,9 @@ _MISSING_NUMBERS = (
     *("null", "NULL", "Null", "None", "none", "NONE"),
 )
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")  # as the reader of files has them
-# What other programs, such as DuckDB's reader of CSV, also take for booleans.
-_YES, _NO = (*_TRUE, "yes", "Yes", "YES", "t", "T", "y", "Y"), (*_FALSE, "no", "No", "NO", "f", "F", "n", "N")
+# What other programs, such as DuckDB's reader of CSV, also take for booleans, and what people write for them.
+_YES = (*_TRUE, "yes", "Yes", "YES", "t", "T", "y", "Y", "ja", "Ja", "JA", "oui", "Oui", "OUI")
+_NO = (*_FALSE, "no", "No", "NO", "f", "F", "n", "N", "nein", "Nein", "NEIN", "non", "Non", "NON")
 TRUTH_WORDS = (*_YES, "1", "1.0", *_NO, "0", "0.0")
 
 
