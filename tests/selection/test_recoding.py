@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
+import bayesieve
 from bayesieve import (
     AccuracySelector,
     AUCSelector,
@@ -24,8 +27,11 @@ from bayesieve import (
 )
 from bayesieve.counts import CodedTable
 from bayesieve.criteria.scored_rows import folds_by_class
+from bayesieve.discretize.coding_options import CodingOptions
+from bayesieve.engine import Mapped
 from bayesieve.search import SearchTrace
 from bayesieve.selection import row_splits
+from bayesieve.selection.row_splits import recoder_for
 from tests.selection.moves import moves
 
 
@@ -258,3 +264,15 @@ def test_the_log_loss_chooses_where_a_class_has_nearly_all_rows(name: str) -> No
     own = {"wrapper": WrapperSelector, "mrmr": MRMRSelector}[name](validation="error")
     assert SelectiveNB(own).fit(some, labels).trace_.validation_name == "error"
     assert blind.n_features_selected_ > 0
+
+
+def test_levels_of_a_scan_are_learnt_again_within_the_limit_on_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 20_000)
+    frame = pl.DataFrame({"x": rng.normal(size=y.size) + y, "text": [f"{i % 7:01000}" for i in range(y.size)], "y": y})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    coding = CodingOptions(engine=Mapped(str(tmp_path), reading_bytes=10_000_000))
+    coded = TableEncoder().fit_transform_coded(bayesieve.scan(tmp_path / "rows.parquet"), "y", None, coding)
+    with pytest.raises(ValueError, match=r"recode=True reads 20,000 rows of the scan into memory, about 0\.02 GB"):
+        recoder_for(coded, True, 1)
+    assert recoder_for(coded.take(slice(0, 5000)), True, 1)[1]

@@ -125,8 +125,7 @@ def table_in_files(
     if coding.rows_kept is not None:
         most = max(most, coding.rows_kept(table.n_columns, target.n_classes))
     if engine.reading_bytes is not None:
-        n_bytes = 8 * table.n_columns + sum(table.source.text_bytes.values())
-        room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / n_bytes))
+        room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes))
         most, at_most = min(most, room), room if room < most else None
     hashes = RowHashes(table, rows, n_jobs, blocks.prints, engine, at_most)
     training = TrainingTable(table, target, weights, order, rows, hashes, engine, values, blocks, cautions=cautions)

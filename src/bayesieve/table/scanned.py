@@ -85,6 +85,11 @@ class ScannedTable(Table):
         n_cells = self.n_columns + sum(self.source.text_bytes.values()) / 8
         return max(1 << 12, min(1 << 18, int(_BLOCK_CELLS / max(1.0, n_cells))))
 
+    @property
+    def row_bytes(self) -> float:
+        """Bytes that a row takes in memory, about."""
+        return 8 * self.n_columns + sum(self.source.text_bytes.values())
+
     def blocks(self) -> Iterator[tuple[slice, Table]]:
         """Yield the rows of the source, in its order, in blocks: their positions among all, and their values."""
         begin = 0
