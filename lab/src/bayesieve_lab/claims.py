@@ -265,7 +265,7 @@ def _outcome(
 
 def alike(
     samples: Mapping[str, Differences],
-    margin: float = MARGIN,
+    margin: float | Mapping[str, float] = MARGIN,
     sides: Sequence[int] = (-1, 1),
     *,
     strict: bool = False,
@@ -276,6 +276,7 @@ def alike(
 
     Parameters
     ----------
+    margin : of all samples, or of each by name.
     sides : -1 and 1, or only the side on which they must not be: -1 for "not below".
     strict : whether any significant difference on these sides refutes the claim, however small.
 
@@ -290,11 +291,12 @@ def alike(
     checks = []
     against = [min(sample.beyond(0.0, side) for side in sides) for sample in samples.values()]
     for (what, sample), outside in zip(samples.items(), holm(against), strict=True):
-        inside = max(sample.beyond(side * margin, -side) for side in sides)
-        beyond = max(side * sample.mean for side in sides) > (0.0 if strict else margin)
+        bound = margin if isinstance(margin, float) else margin[what]
+        inside = max(sample.beyond(side * bound, -side) for side in sides)
+        beyond = max(side * sample.mean for side in sides) > (0.0 if strict else bound)
         refuted = outside < LEVEL and beyond
         verdict: Verdict = "refuted" if refuted else "holds" if inside < LEVEL else "open"
-        words, p_value = f"margin {number_text(margin, form.lstrip('+'))}", outside if refuted else inside
+        words, p_value = f"margin {number_text(bound, form.lstrip('+'))}", outside if refuted else inside
         theirs = _by_name(paper, what)
         known = NO_NUMBER if isinstance(theirs, str) else NO_SPREAD
         checks.append(

@@ -156,16 +156,17 @@ def _balanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:
     ]
 
 
-def _between(results: Results, sets: Sequence[PaperSet], measure: str) -> list[Check]:
+def _between(results: Results, sets: Sequence[PaperSet], measure: str) -> tuple[Check, ...]:
     """Check the ranks among the methods that select, less those of the others with the best and the worst mean rank."""
     means = [[results.mean(one.ours, m, measure) for m in (_own(one), *_OTHERS)] for one in sets]
     ranked = ranks(np.array(means), higher_is_better=measure == "accuracy")
     order = np.argsort(ranked[:, 1:].mean(axis=0)) + 1
-    checks: list[Check] = []
-    for k, sign in ((order[0], 1), (order[-1], -1)):
-        sample = {f"less {_OTHERS[k - 1]}": Differences(ranked[:, 0] - ranked[:, k], "data sets")}
-        checks += differ(sample, sign, "in between", "+.1f", 0.5)
-    return checks
+    best, worst = (_OTHERS[order[end] - 1] for end in (0, -1))
+    samples = {
+        f"sparse NB less {best}": Differences(ranked[:, 0] - ranked[:, order[0]], "data sets"),
+        f"{worst} less sparse NB": Differences(ranked[:, order[-1]] - ranked[:, 0], "data sets"),
+    }
+    return differ(samples, 1, "in between", "+.1f", 0.5)
 
 
 def _why_many(results: Results, sets: Sequence[PaperSet]) -> str:

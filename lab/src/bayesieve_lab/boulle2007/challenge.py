@@ -238,12 +238,14 @@ class Challenge(Study):
             ),
             (
                 "Constructed features never hurt",
-                [
-                    check
-                    for (task, name), sample in samples.items()
-                    for margin in [min(MARGIN, _SMALL * initial[task].mean)]
-                    for check in alike({name: sample}, margin, (1,), strict=True, paper="never", form="+.4f")
-                ],
+                alike(
+                    {name: sample for (_, name), sample in samples.items()},
+                    {name: min(MARGIN, _SMALL * initial[task].mean) for task, name in samples},
+                    (1,),
+                    strict=True,
+                    paper="never",
+                    form="+.4f",
+                ),
                 "",
             ),
             (
