@@ -228,7 +228,7 @@ def test_rows_of_claims(study: WaveformStudy) -> None:
         (check,) = (claim := one.judged(splits)).checks
         return check.text("paper"), check.text("ours"), claim.verdict
 
-    assert told(number) == ("0.65", "0.60; 0.10 to 1.10", "holds")
+    assert told(number) == ("0.65", "0.60; 0.10 to 1.11", "holds")
     assert told(replace(number, paper=1.2))[2] == "does not hold"
     assert told(Number("none", 1, lambda s: np.nan)) == ("1", "–", "cannot be told")
     assert told(Statement("high", lambda s: s.measures["NB"]["accuracy"] > 0.6)) == ("yes", "2 of 3", "cannot be told")
