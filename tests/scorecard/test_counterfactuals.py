@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
-from bayesieve.table.derived_levels import PairLevels, scores_of
+from bayesieve.table.derived_levels import PairLevels
 
 N_ROWS = 200
 
@@ -63,7 +63,7 @@ def values_of(model: SelectiveNB, column: str) -> tuple[list[Any], list[float]]:
     card = model.scorecard_
     used = [card.features[k].cells for k in card.used.tolist()]
     parts = [part for cells in used for part in (cells.parts if isinstance(cells, PairLevels) else (cells,))]
-    own = [part for part in parts if scores_of([part])[0] == column]
+    own = [part for part in parts if part.column == column]
     if not own:
         return [], []
     if own[0].groups is not None:

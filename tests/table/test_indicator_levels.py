@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bayesieve.table import as_table
-from bayesieve.table.derived_levels import IndicatorLevels, indicator_name, number_text, scores_of
+from bayesieve.table.derived_levels import IndicatorLevels, indicator_name, number_text
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def test_levels_of_an_indicator() -> None:
     column = as_table(np.array([[0.25], [0.2500001], [np.nan], [-np.inf], [np.inf]])).column(0)
     assert full.code(column).tolist() == plain.code(column).tolist() == [0, 1, 2, 0, 1]
     again = IndicatorLevels.from_json(json.loads(json.dumps(full.to_json())))
-    assert (again.name, again.score, again.missing_code, again.level_score) == ("u<=0.25", "u", 2, 0.5)
+    assert (again.name, again.column, again.missing_code, again.level_score) == ("u<=0.25", "u", 2, 0.5)
     np.testing.assert_array_equal(again.counts, full.counts)
-    assert scores_of([plain, again]) == ["u", "u"]
+    assert [plain.column, again.column] == ["u", "u"]
 
 
 @pytest.mark.parametrize(

@@ -615,7 +615,7 @@ def _rules(levels: Any, side: int = 1) -> TableRules | None:
 
 def _indicator_encoder(options: _IndicatorOptions, levels: tuple[Any, ...]) -> IndicatorEncoder:
     encoder = IndicatorEncoder(options.thresholds, missing=options.missing, n_jobs=options.n_jobs)
-    families = [(score, list(family)) for score, family in groupby(levels, key=lambda level: level.score)]
+    families = [(score, list(family)) for score, family in groupby(levels, key=lambda level: level.column)]
     scores = [score for score, _ in families]
     if len(set(scores)) != len(scores):
         raise Damaged("the indicators of a score do not stand together")

@@ -40,7 +40,6 @@ from bayesieve.scorecard.wording import described
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, silenced
 from bayesieve.table.columns import rows_from
-from bayesieve.table.derived_levels import scores_of
 from bayesieve.table.frames import in_library_of, is_scan, new_table, whole_frame
 from bayesieve.table.levels import columns_of
 from bayesieve.table.scanned import scanned_rows
@@ -542,7 +541,7 @@ def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
 def levels_of_columns(model: SelectiveNB) -> dict[str, FeatureLevels]:
     """The levels of the columns that a model was trained on, by name; they define how values are read."""
     levels = columns_of(model.encoder_.levels_)
-    return dict(zip(scores_of(levels), levels, strict=True))
+    return {level.column: level for level in levels}
 
 
 def scan_for(model: SelectiveNB, source: Any, progress: CopyProgress | None = None) -> Scan:

@@ -157,7 +157,7 @@ class IndicatorEncoder(TableCoder):
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
         assert isinstance(level, IndicatorLevels)
-        facts = {"feature": level.name, "score": level.score, "threshold": level.threshold}
+        facts = {"feature": level.name, "score": level.column, "threshold": level.threshold}
         return {**facts, "level_score": level.level_score, "code": code, "level": level.labels[code]}
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:

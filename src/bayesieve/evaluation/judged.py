@@ -17,7 +17,7 @@ from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import log_probabilities
 from bayesieve.scorecard.unseen import warn_of_unseen
 from bayesieve.table import Column, Table, as_sample_weight
-from bayesieve.table.derived_levels import PairLevels, scores_of
+from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import as_table, whole_frame
 from bayesieve.table.values import MICROSECONDS_PER_DAY, canonical_text
 from bayesieve.words import did_you_mean, format_count, named
@@ -121,7 +121,7 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
             continue
         found = np.flatnonzero(codes == (level.n_levels if level.missing_code is None else level.missing_code))
         if found.size and not level.has_missing_alone:
-            found = found[level.is_missing(own.column(position[scores_of([level])[0]]).take(found))]
+            found = found[level.is_missing(own.column(position[level.column]).take(found))]
         rows.append(found)
     return cells, rows
 

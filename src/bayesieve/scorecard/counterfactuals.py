@@ -25,7 +25,6 @@ from bayesieve.scorecard.record import UNSEEN, Scorecard, bounds_of
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.columns import Categories
-from bayesieve.table.derived_levels import scores_of
 from bayesieve.table.values import canonical_text
 from bayesieve.words import named
 
@@ -79,7 +78,7 @@ class Parts:
         self.features: list[Any] = card.used_features
         uses: dict[str, list[FeatureLevels]] = defaultdict(list)
         for part in (part for feature in self.features for part in feature.cells.by_column):
-            uses[scores_of([part])[0]].append(part)
+            uses[part.column].append(part)
         self.levels = [refined(name, uses[name]) for name in card.columns if name in uses]
         self.names = [level.name for level in self.levels]
 
@@ -94,7 +93,7 @@ class Parts:
         for feature in self.features:
             margins = feature.table[:, [of_class]] - np.delete(feature.table, of_class, axis=1)
             parts = feature.cells.by_column
-            at = [position[scores_of([part])[0]] for part in parts]
+            at = [position[part.column] for part in parts]
             codes = [codes_in(part, self.levels[c]) for part, c in zip(parts, at, strict=True)]
             if len(parts) == 1:
                 alone[at[0]] += margins[codes[0]]

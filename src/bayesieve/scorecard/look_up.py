@@ -207,7 +207,7 @@ class ScoreReader(RowReader):
 
     def __init__(self, indicators: Sequence[IndicatorLevels], columns: Sequence[str]) -> None:
         self._indicators = indicators
-        runs = [(score, list(run)) for score, run in groupby(indicators, key=lambda level: level.score)]
+        runs = [(score, list(run)) for score, run in groupby(indicators, key=lambda level: level.column)]
         self._families = [make_family(score, np.array([level.threshold for level in run])) for score, run in runs]
         self._n_levels = np.array([level.n_levels for level in indicators], dtype=np.int64)
         self.columns, self.needed = tuple(columns), tuple(score for score, _ in runs)
@@ -219,7 +219,7 @@ class ScoreReader(RowReader):
         scores = code_families([own.column(i) for i in range(own.n_columns)], self._families, n_jobs)
         coded = indicator_table(scores, self._families, self._n_levels)
         missing = [np.count_nonzero(row == f.unseen_code) for row, f in zip(scores, self._families, strict=True)]
-        has_level = {level.score for level in self._indicators if level.missing_code is not None}
+        has_level = {level.column for level in self._indicators if level.missing_code is not None}
         unseen = [0 if name in has_level else n for name, n in zip(self.needed, missing, strict=True)]
         return coded.codes, np.array(unseen, dtype=np.int64)
 
@@ -229,12 +229,12 @@ class ScoreReader(RowReader):
 
     def texts(self, table: Table) -> list[list[str | None]]:
         of_score = dict(zip(self.needed, self.score_texts(table), strict=True))
-        return [of_score[level.score] for level in self._indicators]
+        return [of_score[level.column] for level in self._indicators]
 
     @property
     def scores(self) -> list[str]:
         """The score of each indicator."""
-        return [level.score for level in self._indicators]
+        return [level.column for level in self._indicators]
 
     def score_texts(self, table: Table) -> list[list[str | None]]:
         """The values of each score, (n_rows,) as text; None if one is missing."""
@@ -244,7 +244,7 @@ class ScoreReader(RowReader):
     def score_labels(self, table: Table, unseen: str) -> list[np.ndarray]:
         """Between which thresholds of its indicators each score lies, (n_rows,)."""
         own, labels = self.read(table), []
-        missing = {level.score: "missing" if level.missing_code is not None else unseen for level in self._indicators}
+        missing = {level.column: "missing" if level.missing_code is not None else unseen for level in self._indicators}
         for i, family in enumerate(self._families):
             names = np.array([*family.labels, missing[family.name]], dtype=object)
             labels.append(names[code_families([own.column(i)], [family], None)[0]])

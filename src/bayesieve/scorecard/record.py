@@ -21,7 +21,7 @@ from bayesieve.evidence.neutral import mean_line
 from bayesieve.parts import is_number
 from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, intervals_of, is_row, one_row, text_of
 from bayesieve.table import FeatureLevels, Table
-from bayesieve.table.derived_levels import IndicatorLevels, scores_of
+from bayesieve.table.derived_levels import IndicatorLevels
 from bayesieve.table.frames import as_table, frame_of_columns, results_frame
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import class_position, side_of
@@ -107,7 +107,7 @@ class Feature(ShortRepr):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that the feature is made of."""
-        return tuple(dict.fromkeys(scores_of(self.levels.by_column)))
+        return tuple(dict.fromkeys(level.column for level in self.levels.by_column))
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesieve.scorecard.record import Explanation, Scorecard
 from bayesieve.table import FeatureLevels
-from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name, scores_of
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name
 from bayesieve.table.labels import AS_SIGNS, AS_WORDS, cell_labels, group_labels, interval_labels
 from bayesieve.table.values import canonical_text
 from bayesieve.table.yaml_files import read_yaml
@@ -83,7 +83,7 @@ def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
     found: list[FeatureLevels] = []
     for feature in card.features:
         parts = (*feature.levels.by_column, feature.cells)
-        found += [part for part in parts if scores_of([part]) == [column]]
+        found += [part for part in parts if part.column == column]
     return found
 
 
@@ -112,17 +112,17 @@ class Wording:
             given = pair_name(*(part.name for part in level.parts))
             return pair_name(*map(self.named, level.parts)) + level.name.removeprefix(given)
         if isinstance(level, IndicatorLevels):
-            return f"{self.name(level.score)} {level.labels[0]}" if level.score in self.labels else level.name
+            return f"{self.name(level.column)} {level.labels[0]}" if level.column in self.labels else level.name
         return self.name(level.name)
 
     def levels(self, level: FeatureLevels, full: bool = False) -> tuple[str, ...]:
         """A text for each level: those given, or its label, with the texts of values and with the unit."""
         labels = level.all_labels if full else level.labels
         if isinstance(level, PairLevels):
-            if not any(name in self.labels for name in scores_of(level.parts)):
+            if not any(part.column in self.labels for part in level.parts):
                 return labels
             return cell_labels([*map(self._part, level.parts)], level.grid, level.n_levels, full=full)
-        if scores_of([level])[0] not in self.labels:
+        if level.column not in self.labels:
             return labels
         own = self._intervals(level, AS_SIGNS) if level.groups is None else group_labels(self._groups(level), full=full)
         return tuple(given or text for given, text in zip(self.given(level), own, strict=True))
@@ -136,7 +136,7 @@ class Wording:
         return [given or text for given, text in zip(self.given(level), made, strict=True)]
 
     def _intervals(self, level: FeatureLevels, patterns: Sequence[str]) -> list[str]:
-        unit = self.labels.get(scores_of([level])[0], {}).get("unit", "")
+        unit = self.labels.get(level.column, {}).get("unit", "")
         missing = None if isinstance(level, IndicatorLevels) else level.missing_code
         cuts, names, unit = np.asarray(level.cut_points), [*dict(level.special)], f" {unit}" if unit else ""
         made = [*interval_labels(cuts, level.type, missing, names, patterns, unit)]
@@ -144,7 +144,7 @@ class Wording:
 
     def given(self, level: FeatureLevels) -> list[str | None]:
         """The text that each level was given by hand or else by the labels, or None."""
-        texts = self.labels.get(scores_of([level])[0], {}).get("levels", {})
+        texts = self.labels.get(level.column, {}).get("levels", {})
         by_hand = level.renamed or (None,) * level.n_levels
         every = zip(by_hand, level.labels, level.all_labels, strict=True)
         return [texts.get(label, texts.get(whole, text)) for text, label, whole in every]

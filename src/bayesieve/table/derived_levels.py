@@ -204,11 +204,11 @@ class IndicatorLevels(FeatureLevels):
 
     Parameters
     ----------
-    score : str
-        Name of the score, which groups the indicators of a family.
+    column : str
+        Name of the column of scores, which may have many indicators.
     """
 
-    score: str = ""
+    column: str = ""
 
     @classmethod
     def of(
@@ -231,7 +231,7 @@ class IndicatorLevels(FeatureLevels):
             counts=counts,
             level_score=level_score,
             renamed=renamed,
-            score=score,
+            column=score,
         )
 
     @property
@@ -262,7 +262,7 @@ class IndicatorLevels(FeatureLevels):
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values for JSON."""
         return {
-            "score": self.score,
+            "score": self.column,
             "threshold": self.threshold,
             "missing": self.missing_code is not None,
             "counts": None if self.counts is None else self.counts.tolist(),
@@ -308,8 +308,3 @@ def number_text(number: float) -> str:
     if number.is_integer() and abs(number) < 2**53:
         return str(int(number))
     return repr(number)
-
-
-def scores_of(levels: Sequence[FeatureLevels]) -> list[str]:
-    """The name of the score behind each feature; a feature that is no indicator is its own."""
-    return [level.score if isinstance(level, IndicatorLevels) else level.name for level in levels]

@@ -157,6 +157,11 @@ class FeatureLevels(ShortRepr):
         return len(self.groups)
 
     @property
+    def column(self) -> str:
+        """The column whose values the levels are of: the name, unless a column has several features."""
+        return self.name
+
+    @property
     def by_column(self) -> tuple[FeatureLevels, ...]:
         """The levels of each column that the feature is made of: both parts of a pair, or itself."""
         return (self,)

@@ -65,7 +65,6 @@ class Reader:
     @classmethod
     def of(cls, level: FeatureLevels) -> Reader:
         """The reader of the levels of a column or of an indicator."""
-        column = level.score if isinstance(level, IndicatorLevels) else level.name
         keys: dict[Key, int] = {}
         cuts = None
         if level.cut_points is None:
@@ -76,7 +75,7 @@ class Reader:
                 keys |= {_special(value, level.type): code for value in values}
         bounded = level.cut_points is not None and not isinstance(level, IndicatorLevels)
         codes = level.n_apart, level._code_of_missing, level.unseen_code
-        return cls(level, column, level.type, cuts, keys, *codes, bounded)
+        return cls(level, level.column, level.type, cuts, keys, *codes, bounded)
 
     @property
     def n_codes(self) -> int:
