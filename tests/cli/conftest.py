@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ def app_of_now() -> Any:
 @pytest.fixture
 def run() -> Run:
     return invoke
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Let SIGINT interrupt this process and its children, which processes in the background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

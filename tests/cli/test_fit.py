@@ -190,6 +190,7 @@ def test_a_write_that_fails_leaves_the_old_file(
     assert (folder / "model.json").read_text("utf-8") == "the old model"
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_ctrl_c_while_measuring_ends_it(run: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import signal
 
@@ -204,6 +205,7 @@ def test_ctrl_c_while_measuring_ends_it(run: Run, toy: Path, monkeypatch: pytest
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_ctrl_c_during_a_search_keeps_the_best_subset(
     succeeds: Run, toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,6 +123,7 @@ def test_on_a_terminal(model: Path) -> None:
 
 
 @posix
+@pytest.mark.usefixtures("interrupts")
 def test_ctrl_c() -> None:
     """Before anything is read, interrupted on the named pipe that stands for a slow disk."""
     os.mkfifo("slow.json")
