@@ -41,8 +41,9 @@ COLUMNS = {"a": X["a"].to_list(), "b": X["b"].to_list()}
 @pytest.mark.parametrize("name", CALLED)
 def test_tables_and_targets_that_cannot_be_used(name: str) -> None:
     made = CALLED[name]()
-    with pytest.raises(ValueError, match=rf"^{name} requires y to be passed.* Pass the class of every row"):
-        made.fit(X, None)
+    for arguments in ((X,), (X, None)):
+        with pytest.raises(ValueError, match=rf"^{name} requires y to be passed.* Pass the class of every row"):
+            made.fit(*arguments)
     with pytest.raises(TypeError, match=rf"^{name} expects .*, got a dict; .* polars\.DataFrame"):
         made.fit(COLUMNS, Y)
     with pytest.raises(TypeError, match=rf"^{name} expects .*, got a list of dicts; .* polars\.DataFrame"):

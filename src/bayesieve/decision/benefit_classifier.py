@@ -110,7 +110,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @with_shared_docs
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None, **fit_params: Any
+        self, X: Any, y: Any = None, sample_weight: Any = None, benefit: Any = None, **fit_params: Any
     ) -> BenefitClassifier:
         """Fit the classifier, and the regressor of unknown amounts, if any.
 

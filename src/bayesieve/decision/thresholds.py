@@ -336,7 +336,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.min_recall = min_recall
 
     @with_shared_docs
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> ThresholdTuner:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> ThresholdTuner:
         """Fit the classifier, and tune.
 
         Parameters
