@@ -11,6 +11,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
 _MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmarks/decisions/inclusion.md)
+_OMITTED_TIMES = 2.0  # of variances of left-out features (benchmarks/decisions/intervals.md)
 _MOST_ROUNDS = 200
 _SAME_SHARE = 1e-9
 
@@ -70,7 +71,7 @@ def omitted_variances(effects: Effects, probabilities: np.ndarray) -> np.ndarray
     """
     shared = softmax(np.append(0.0, effects.log_bayes.sum(axis=0)))[1:]
     each = probabilities[:, None] * softmax(effects.log_bayes, axis=1)
-    return np.asarray(np.einsum("kjv,kv->j", effects.squares, shared + each))
+    return np.asarray(_OMITTED_TIMES * np.einsum("kjv,kv->j", effects.squares, shared + each))
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:

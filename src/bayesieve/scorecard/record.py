@@ -29,8 +29,8 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
 
 UNSEEN = "(not seen in training)"
-_ERRORS_TIMES, _COUNTING_TIMES, _COUNTING_TIMES_OF_GROUPS = 2.5, 4.0, 0.7
-_RARE = 10.0  # rows of a level of whose variance of counting half is added
+_ERRORS_TIMES = 1.2  # of variances, for the choice of levels, weights and columns (benchmarks/decisions/intervals.md)
+_RARE = 10.0  # rows of a level whose variance of counting counts by half although the weight of the feature is small
 _ROUNDING = 1e-12  # nats, or share of the largest contribution
 EXPLAINED_LEVEL = 0.9
 """Share of the rows whose intervals in an explanation hold the true probability."""
@@ -145,22 +145,22 @@ class Feature(ShortRepr):
         remaining variances, (n_cells + 1, n_numbers); the last row is for unseen values, which may contribute what any
         row does.
 
-        Standard errors take levels, features and weights as given, though the same rows choose these. So their squares
-        are multiplied, and some of the variances of counting and one number by chance are added for the choice; with
-        these, intervals of probabilities hold the true one about as often as they should
-        (benchmarks/results/intervals.md). The weight of a feature says nothing about its rare levels: the fewer rows a
-        level has, the more of its variance of counting counts. Contributions set by hand have no error.
+        Standard errors are those of fresh samples with the same levels, features and weights, though the same rows
+        choose these: their squares are multiplied. A weight w below 1 shrinks counted contributions, which is best if
+        w (1 - w) of the variance of counting is squared bias. The weight says nothing about rare levels: the fewer rows
+        a level has, the more of its variance of counting counts. Contributions set by hand have no error.
         """
         of_classes, level = self.standard_errors**2, self.level_of_cell
         rows, of_level = self.counts.sum(axis=1), np.asarray(self.levels.counts)
-        rare = (1.0 - self.weight**2) / (1.0 + of_level.sum(axis=1) / _RARE)
-        times = _COUNTING_TIMES_OF_GROUPS if self.kind == "categorical" else _COUNTING_TIMES
-        counting = (times * self.weight**2 + rare)[level, None] * counting_variances(of_level)[level]
+        weight = min(self.weight, 1.0)
+        bias = float(weight > 0) * (1.0 - weight**2) / (1.0 + of_level.sum(axis=1) / _RARE)  # of 0, all is fitted
+        if self.cells is self.levels or self.kind != "numeric":  # the errors of curves have their bias
+            bias = np.maximum(bias, weight * (1.0 - weight))
         by_hand = (of_classes == 0).all(axis=1)
-        of_classes = np.where(by_hand[:, None], 0.0, _ERRORS_TIMES * of_classes + counting)
+        bias_of_classes = bias[level, None] * counting_variances(of_level)[level]
+        of_classes = np.where(by_hand[:, None], 0.0, _ERRORS_TIMES * of_classes + bias_of_classes)
         shared = np.sqrt(_ERRORS_TIMES) * self.factors
         own = np.maximum(number_variances(of_classes) - (shared**2).sum(axis=2), 0.0)
-        own[~by_hand] += chance(self.counts.sum(axis=0))
         numbers = np.diff(self.contributions, axis=1) if own.shape[1] == 1 else self.contributions
         typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
         nothing = np.zeros((1, *shared.shape[1:]))
