@@ -215,7 +215,10 @@ def coverage(generator: tables.Generator, n_rows: int, seed: int) -> float:
 def intervals(quick: bool) -> Iterator[Line]:
     """Intervals of probabilities."""
     sizes = (200,) if quick else (200, 1000, 5000, 20_000)
-    additive = (tables.steps, tables.smooth, tables.forty_categories, tables.noisy_copies, tables.rare_class)
+    additive = (
+        *(tables.steps, tables.smooth, tables.forty_categories, tables.noisy_copies, tables.rare_class),
+        *(tables.mixed_types, tables.rare_levels, tables.correlated_curves),
+    )
     for generator in (*additive, tables.product_and_line):
         wanted = sizes if generator in additive else sizes[1:]
         shares = [np.mean([coverage(generator, n, seed) for seed in range(1 if quick else 5)]) for n in wanted]

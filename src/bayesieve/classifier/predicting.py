@@ -100,8 +100,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         They are normal on the scale of log odds. Errors come from the curvature of the fit, correlations between
         features included, and from the counts of levels; both are enlarged, as the same rows choose levels and features
-        (benchmarks/results/intervals.md). They do not cover what no feature shows, nor other rows than those of
-        training. A value that was never seen may add what any value adds.
+        (benchmarks/decisions/intervals.md), and so are intervals for what columns that the fit dropped may add. They
+        are given the columns kept, and do not cover other rows than those of training. A value that was never seen may
+        add what any value adds.
 
         Parameters
         ----------
@@ -121,7 +122,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
         >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
         >>> model.predict_interval(frame[:1]).round(2).tolist()
-        [[[0.4, 1.0], [0.0, 0.6]]]
+        [[[0.39, 1.0], [0.0, 0.61]]]
         """
         check_is_fitted(self, "scorecard_")
         level = check_level(level)
