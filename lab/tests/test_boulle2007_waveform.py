@@ -19,7 +19,7 @@ from bayesieve.search import SearchState, SubsetProblem
 from bayesieve.search.exhaustive import evaluate_every_subset
 from bayesieve_lab.boulle2007 import waveform_report as report
 from bayesieve_lab.boulle2007.all_subsets import RatedSubsets, rate_every_subset
-from bayesieve_lab.boulle2007.data import OURS
+from bayesieve_lab.boulle2007.data import MEASURES, OURS
 from bayesieve_lab.boulle2007.waveform import (
     BY_SEARCH,
     EXHAUSTIVE,
@@ -247,6 +247,18 @@ def test_statements_of_the_paper_by_hand(study: WaveformStudy) -> None:
     assert best(replace(split, measures=measures))
     measures["SNB(BMA)"]["auc"] = 0.6
     assert not best(replace(split, measures=measures))
+    optimal = holds["Almost all methods of figure 4 are Pareto optimal: one is dominated at most"]
+    ranks = {
+        "NB": (5, 1, 1),
+        "SNB(ACC)": (4, 2, 2),
+        "SNB(AUC)": (3, 3, 3),
+        "SNB(MAP)": (1, 4, 4),
+        "SNB(BMA)": (2, 5, 5),
+    }
+    of_figure = split.measures | {name: dict(zip(MEASURES, of, strict=True)) for name, of in ranks.items()}
+    assert optimal(replace(split, measures=of_figure))  # only SNB(MAP) is dominated, by SNB(BMA)
+    of_figure["NB"] = dict.fromkeys(MEASURES, 0)
+    assert not optimal(replace(split, measures=of_figure))
     among = holds["SNB(MAP)'s features are among those of SNB(ACC) and SNB(AUC)"]
     weights = split.weights | {"SNB(MAP)": (1.0, 0.0), "SNB(ACC)": (1.0, 1.0), "SNB(AUC)": (1.0, 0.0)}
     assert among(replace(split, weights=weights))

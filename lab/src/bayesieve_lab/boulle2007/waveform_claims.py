@@ -112,7 +112,9 @@ def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: I
 def _dominated(split: SplitResult) -> int:
     """The number of methods of figure 4 to which another one is superior by all three criteria."""
     methods = [method for method in EXHAUSTIVE if method != REFERENCE]
-    return sum(any(_is_best(split, other, MEASURES, [method]) for other in methods) for method in methods)
+    return sum(
+        any(other != method and _is_best(split, other, MEASURES, [method]) for other in methods) for method in methods
+    )
 
 
 NUMBERS = (
