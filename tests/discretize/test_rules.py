@@ -19,7 +19,7 @@ import bayesieve
 from bayesieve import SelectiveNB, TableEncoder, scan
 from bayesieve.discretize.ruled_coders import _joined_levels
 from bayesieve.discretize.rules import LevelRule, TableRules
-from bayesieve.table.columns import WithSpecial
+from bayesieve.table.columns import SpecialValues
 from bayesieve.table.yaml_files import read_yaml
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column .last. holds dates")
@@ -429,9 +429,8 @@ def test_rules_that_a_model_file_holds_are_checked(model: SelectiveNB, tmp_path:
 
 
 def test_kinds_with_special_values_travel() -> None:
-    kind = WithSpecial([("none", [-1, "x"])])
-    assert kind == "numeric"
-    assert pickle.loads(pickle.dumps(kind)).special == (("none", (-1, "x")),)
+    kind = SpecialValues((("none", (-1, "x")),))
+    assert pickle.loads(pickle.dumps(kind)) == kind
 
 
 @settings(max_examples=60, deadline=None)

@@ -63,7 +63,7 @@ class Reading:
     """
 
     schema: Mapping[str, pl.DataType]
-    kinds: Mapping[str, str]
+    kinds: Mapping[str, Any]
     n_classes: int
     labels: LabelReader | None = None
     n_jobs: int | None = 1

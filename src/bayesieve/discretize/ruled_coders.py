@@ -21,7 +21,7 @@ from bayesieve.discretize.value_counts import NEVER, ValueBlocks, ValueCounts
 from bayesieve.parts import is_number
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution
-from bayesieve.table.columns import WithSpecial, special_number
+from bayesieve.table.columns import SpecialValues, special_number
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.values import HIGHEST_SPECIAL, TEMPORAL, canonical_text, format_temporal
 from bayesieve.words import agreeing, did_you_mean, named
@@ -97,7 +97,7 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
         rows = np.asarray(level.counts).sum(axis=1)[level.n_apart - len(level.special) :]
         return [name for (name, _), n in zip(level.special, rows, strict=False) if n == 0], []
     column, values = table.column(i), [value for _, values in level.special for value in values]
-    alone = WithSpecial([(canonical_text(value), (value,)) for value in values])
+    alone = SpecialValues(tuple((canonical_text(value), (value,)) for value in values))
     numbers = column.read_as(column.name, alone).numbers()
     there = np.isin(special_number(np.arange(len(values))), numbers)
     known = numbers[numbers > HIGHEST_SPECIAL]

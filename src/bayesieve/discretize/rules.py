@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesieve.parts import is_number
 from bayesieve.table import FeatureLevels
-from bayesieve.table.columns import WithSpecial
+from bayesieve.table.columns import SpecialValues
 from bayesieve.table.levels import columns_of
 from bayesieve.table.text_types import number_of
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type, parse_number
@@ -171,12 +171,12 @@ class LevelRule:
         return self == LevelRule(min_rows=self.min_rows, max_levels=self.max_levels, include=self.include)
 
     @property
-    def kind(self) -> str | None:
+    def kind(self) -> str | SpecialValues | None:
         """The kind that a column must have for it; None for either."""
         if self.groups is not None:
             return "categorical"
         if self.special:
-            return WithSpecial(self.special)
+            return SpecialValues(self.special)
         of_numbers = any(getattr(self, option) is not None for option in ("cuts", "monotone", "max_rows"))
         return "numeric" if of_numbers else None
 
@@ -476,13 +476,14 @@ class TableRules:
             remedy = f"leave it out, or {meant}" if meant else "leave it out."
             raise ValueError(f"levels names the column {name!r}, which is not learnt from; {remedy}")
 
-    def kinds(self, own: Mapping[str, str] | None) -> dict[str, str] | None:
-        """Kinds of columns, those that are given and those that rules ask for."""
-        asked = {name: rule.kind for name, rule in self.rules.items() if rule.kind is not None}
-        for name, kind in (own or {}).items():
-            if name in asked and asked[name] != kind:
-                raise refusal(name, f"has options for a {asked[name]} column, but kinds makes it {kind}")
-        return {**(own or {}), **asked} or own  # type: ignore[return-value]
+    def kinds(self, given: Mapping[str, str] | None) -> dict[str, Any] | None:
+        """Return the kinds of columns that are given, and those that rules need."""
+        needed = {name: rule.kind for name, rule in self.rules.items() if rule.kind is not None}
+        for name, kind in (given or {}).items():
+            needs = "numeric" if isinstance(needed.get(name), SpecialValues) else needed.get(name, kind)
+            if needs != kind:
+                raise refusal(name, f"has options for a {needs} column, but kinds makes it {kind}")
+        return {**(given or {}), **needed} or given  # type: ignore[return-value]
 
     @property
     def single(self) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import ClassVar
 
@@ -90,8 +90,7 @@ class GreedySearch(Search):
         if self.direction == "fast":
             search = MultiStart(1, _MOST_PASSES, self.seed, self.max_seconds, self.n_jobs, tol=self.tol or 0.0)
             trace = search.run(problem, progress)
-            trace.chosen = trace.best_on_path(self.n_features)
-            return trace
+            return replace(trace, chosen=trace.best_on_path(self.n_features))
         run = _Run(self, problem, progress)
         with run.clock:
             run.search()

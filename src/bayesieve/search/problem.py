@@ -267,8 +267,7 @@ class SubsetProblem:
         trace = SearchTrace.of(self.names, walks, evaluation=self.evaluation, recoded=self.recoded, **facts)
         if chosen is None:
             chosen = trace.best_on_path() if self.validated or self.constrained else trace.best_subset()
-        trace.chosen = chosen
-        return trace
+        return replace(trace, chosen=chosen)
 
 
 class Search(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, dataclass_transform
 
@@ -112,7 +112,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.fit_coded(coded, **options)
         if self.encoder_ is not None:
             copy_features(self, self.encoder_)  # the columns that it was given, not the features it made of them
-            self.trace_.library = self._library
+            self.trace_ = replace(self.trace_, library=self._library)  # type: ignore[has-type]
         return self
 
     @property

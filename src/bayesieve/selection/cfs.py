@@ -119,8 +119,8 @@ class CFSSelector(CodedSelector):
         search = SEARCHES[self.search] if isinstance(self.search, str) else self.search
         objective = MeritObjective(Merit(), None, merits=merits)  # type: ignore[arg-type]
         every, locally = np.arange(coded.n_features), self.locally_predictive
-        self.trace_ = search.run(MeritProblem(objective, coded.names, every, locally_predictive=locally))
-        self.trace_.seconds = clock.seconds
+        trace = search.run(MeritProblem(objective, coded.names, every, locally_predictive=locally))
+        self.trace_ = replace(trace, seconds=clock.seconds)
         selected = np.asarray(self.trace_.chosen)
         self.merit_ = merits.of(selected)
         return selected.astype(float)

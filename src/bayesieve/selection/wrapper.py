@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -326,9 +326,10 @@ class TrainingSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable) -> np.ndarray:
-        self.trace_ = self._wrapper().fit_coded(coded).trace_
-        self.trace_.chosen = self.trace_.best_on_path()
-        return self.trace_.chosen.astype(float)
+        trace = self._wrapper().fit_coded(coded).trace_
+        chosen = trace.best_on_path()
+        self.trace_ = replace(trace, chosen=chosen)
+        return chosen.astype(float)
 
     def _wrapper(self) -> WrapperSelector:
         options = self.get_params(deep=False)
@@ -391,7 +392,7 @@ class AccuracySelector(TrainingSelector):
         if self.until_decay:
             weights = np.zeros_like(weights)
             weights[self.trace_.walk_moves(0).feature] = 1.0
-            self.trace_.chosen = weights > 0
+            self.trace_ = replace(self.trace_, chosen=weights > 0)
         return weights
 
     def _wrapper(self) -> WrapperSelector:

@@ -59,8 +59,9 @@ class Categories:
     values: list[Scalar]
 
 
-class WithSpecial(str):
-    """The kind "numeric", of a column with special values.
+@dataclass(frozen=True)
+class SpecialValues:
+    """Kind of a numeric column with special values.
 
     Parameters
     ----------
@@ -68,14 +69,6 @@ class WithSpecial(str):
     """
 
     special: tuple[tuple[str, tuple[Scalar, ...]], ...]
-
-    def __new__(cls, special: Sequence[tuple[str, Sequence[Scalar]]]) -> WithSpecial:
-        kind = super().__new__(cls, "numeric")
-        kind.special = tuple((name, tuple(values)) for name, values in special)
-        return kind
-
-    def __getnewargs__(self) -> tuple[Any]:
-        return (self.special,)
 
 
 def special_number(k: Any) -> Any:
@@ -133,17 +126,25 @@ class Column:
     name : str
     data : native column
         A polars or pandas Series, a pyarrow ChunkedArray, or a 1-D NumPy array.
-    kind : "numeric", "categorical" or None
+    kind : "numeric", "categorical", SpecialValues or None
         None takes the kind that follows from the column's type.
+    row_number : function
+        Number of a row of the data in the table that the data are a block of.
     """
 
-    def __init__(self, name: str, data: Any, kind: Kind | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        data: Any,
+        kind: Kind | SpecialValues | None = None,
+        row_number: Callable[[int], int] = int,
+    ) -> None:
         self.name = name
+        self.row_number = row_number
         self._raw = backends.RawColumn(data)
-        self._kind = kind
         self._rows: np.ndarray | None = None  # those that count, in this order; None for all
-        self.row_number: Callable[[int], int] = int  # of a row of the data in the table that it is a block of
-        self._special = getattr(kind, "special", ())
+        self._special = kind.special if isinstance(kind, SpecialValues) else ()
+        self._kind: Kind | None = "numeric" if isinstance(kind, SpecialValues) else kind
 
     def __len__(self) -> int:
         return len(self._raw) if self._rows is None else len(self._rows)
@@ -176,23 +177,25 @@ class Column:
         """The type that the data declare; None for Python objects, whose type depends on the values."""
         return self._raw.type
 
-    def read_as(self, name: str, kind: str | None) -> Column:
+    def read_as(self, name: str, kind: str | SpecialValues | None) -> Column:
         """Return the column under another name or, unless `kind` is None, as another kind."""
         if name == self.name and kind is None:
             return self
-        column = copy(self)
-        column.name = name
-        if kind is not None:
-            column._kind = "numeric" if kind == "numeric" else "categorical"
-            column._special = getattr(kind, "special", ())
-        return column
+        if kind is None:
+            return self._changed(name=name)
+        if isinstance(kind, SpecialValues):
+            return self._changed(name=name, _kind="numeric", _special=kind.special)
+        return self._changed(name=name, _kind=kind, _special=())
 
     def take(self, rows: np.ndarray) -> Column:
         """Return the column of these rows only; the values are gathered when they are converted."""
-        part = copy(self)
-        part._rows = rows if self._rows is None else self._rows[rows]
-        part._natural_type = self._natural_type  # a subset must not change what the column is
-        return part
+        taken = rows if self._rows is None else self._rows[rows]
+        return self._changed(_rows=taken, _natural_type=self._natural_type)  # a subset must not change the type
+
+    def _changed(self, **attributes: Any) -> Column:
+        column = copy(self)
+        vars(column).update(attributes)
+        return column
 
     def value(self, row: int) -> Any:
         """The value of one row, as `categories` has it; None if missing."""
@@ -575,7 +578,7 @@ class Table:
         """Return the numbers of these rows only, shape (n, rows.size)."""
         return self.select(positions.tolist()).take(rows).numbers(np.arange(positions.size))
 
-    def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
+    def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
         """Return the columns under other names, or those that ``kinds`` names as other kinds."""
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
         return Table(columns, self.n_rows, self.named, self.library)
@@ -605,7 +608,13 @@ class MatrixTable(Table):
     kinds : how to read the columns at some positions, if that does not follow from their type
     """
 
-    def __init__(self, matrix: Any, names: Sequence[str], named: bool, kinds: Mapping[int, Kind] | None = None) -> None:
+    def __init__(
+        self,
+        matrix: Any,
+        names: Sequence[str],
+        named: bool,
+        kinds: Mapping[int, Kind | SpecialValues] | None = None,
+    ) -> None:
         self._matrix = matrix
         self._is_dense = isinstance(matrix, np.ndarray)
         self._kinds = dict(kinds or {})
@@ -626,7 +635,7 @@ class MatrixTable(Table):
     def kinds(self) -> list[Kind]:
         kinds = [self._natural_kind] * self.n_columns
         for i, kind in self._kinds.items():
-            kinds[i] = kind
+            kinds[i] = "numeric" if isinstance(kind, SpecialValues) else kind
         return kinds
 
     def types(self) -> list[str]:
@@ -653,7 +662,7 @@ class MatrixTable(Table):
         dense = cells if self._is_dense else cells.toarray()
         return np.ascontiguousarray(dense.T, dtype=np.float64)
 
-    def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
+    def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
         given: dict[int, Any] = {i: kinds[name] for i, name in enumerate(names) if name in kinds}
         return MatrixTable(self._matrix, names, self.named, {**self._kinds, **given})
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesieve.forking import refuse_fork
 from bayesieve.table.backends import reader_of, refuse_duplicates
-from bayesieve.table.columns import KINDS, Column, MatrixTable, Table
+from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.scans import Scan
 from bayesieve.table.values import spelt_out
@@ -22,7 +22,7 @@ from bayesieve.words import did_you_mean
 _LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
 
 
-def as_table(X: Any, *, kinds: Mapping[str, str] | None = None, feature_names: Sequence[str] | None = None) -> Table:
+def as_table(X: Any, *, kinds: Mapping[str, Any] | None = None, feature_names: Sequence[str] | None = None) -> Table:
     """Read a dataframe, a 2-D array or a sparse matrix, without copying it if its memory can be read by columns.
 
     Parameters
@@ -157,14 +157,14 @@ def _given_names(feature_names: Sequence[str], n_columns: int) -> list[str]:
     return [str(name) for name in names]
 
 
-def _check_kinds(kinds: Mapping[str, str] | None, names: Sequence[str]) -> None:
+def _check_kinds(kinds: Mapping[str, Any] | None, names: Sequence[str]) -> None:
     if kinds is not None and not isinstance(kinds, Mapping):
         raise ValueError(f"kinds must map names of columns to 'numeric' or 'categorical', got {kinds!r:.80}.")
     for name, kind in (kinds or {}).items():
         if name not in names:
             hint = did_you_mean(str(name), names) or "name its columns only."
             raise ValueError(f"kinds names column {name!r}, which X does not have; {hint}")
-        if not isinstance(kind, str) or kind not in KINDS:
+        if not isinstance(kind, SpecialValues) and (not isinstance(kind, str) or kind not in KINDS):
             raise ValueError(f"kinds[{name!r}] is {kind!r}; it must be 'numeric' or 'categorical'.")
 
 
@@ -222,7 +222,7 @@ def in_library_of(X: Any, frame: Any) -> Any:
     return made
 
 
-def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, str] | None = None) -> Table:
+def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
     """Read ``X``, and let ``estimator`` remember it as `remember_features` does."""
     refuse_fork()
     require_table(estimator, X)

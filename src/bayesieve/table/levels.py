@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, number, number_to_json, table
-from bayesieve.table.columns import Categories, Column, Kind, WithSpecial, special_number
+from bayesieve.table.columns import Categories, Column, Kind, SpecialValues, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import TRUTH_WORDS, other_texts, truth_of
 from bayesieve.table.values import HIGHEST_SPECIAL, TEMPORAL, Scalar, canonical_text, canonical_value, format_temporal
@@ -281,7 +281,7 @@ class FeatureLevels(ShortRepr):
 
     def with_special(self, column: Column) -> Column:
         """The column with its special values read as numbers."""
-        return column.read_as(column.name, WithSpecial(self.special)) if self.special else column
+        return column.read_as(column.name, SpecialValues(self.special)) if self.special else column
 
     @property
     def _number_type(self) -> str:

@@ -67,7 +67,7 @@ class ScannedTable(Table):
         source: Scan,
         known: np.ndarray | None = None,
         runs: ClassRuns | None = None,
-        kinds: Mapping[str, str] | None = None,
+        kinds: Mapping[str, Any] | None = None,
         labels: RowLabels | None = None,
         sample: RowSample | None = None,
     ) -> None:
@@ -157,7 +157,7 @@ class ScannedTable(Table):
         row += first_row
         return row if self.known is None else int(np.flatnonzero(self.known)[row])
 
-    def read_as(self, names: Sequence[str], kinds: Mapping[str, str]) -> Table:
+    def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
         if tuple(names) != self.names:
             raise ValueError("The columns of a scanned table keep their names; rename them where they come from.")
         return self._with(given_kinds={**self.given_kinds, **kinds})
@@ -177,7 +177,7 @@ class ScannedTable(Table):
         self,
         source: Scan | None = None,
         runs: ClassRuns | None = None,
-        given_kinds: Mapping[str, str] | None = None,
+        given_kinds: Mapping[str, Any] | None = None,
         sample: RowSample | None = None,
     ) -> ScannedTable:
         return ScannedTable(
@@ -193,20 +193,14 @@ class ScannedTable(Table):
         return self
 
 
-def table_of_frame(
-    frame: pl.DataFrame, kinds: Mapping[str, str], row_number: Callable[[int], int] | None = None
-) -> Table:
+def table_of_frame(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Callable[[int], int] = int) -> Table:
     """Return a dataframe of rows of a scan as a table; ``row_number`` gives the number of a row in the scan."""
-    table = Table(_columns_of(frame, kinds), frame.height, True)
-    if row_number is not None:
-        for i in range(table.n_columns):
-            table.column(i).row_number = row_number
-    return table
+    return Table(_columns_of(frame, kinds, row_number), frame.height, True)
 
 
-def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, str]) -> list[Column]:
+def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Callable[[int], int] = int) -> list[Column]:
     return [
-        Column(name, series).read_as(name, kinds.get(name))
+        Column(name, series, kinds.get(name), row_number)
         for name, series in zip(frame.columns, frame.get_columns(), strict=True)
     ]
 
