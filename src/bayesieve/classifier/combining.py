@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.measuring import known_labels
 from bayesieve.classifier.predicting import read
-from bayesieve.decision.benefits import refuse_scan
 from bayesieve.discretize.pairs import cells_of_pair
 from bayesieve.scorecard import combining
 from bayesieve.scorecard.combining import Note
@@ -20,7 +19,7 @@ from bayesieve.scorecard.look_up import RowReader
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import Rows, Table
 from bayesieve.table.derived_levels import PairLevels
-from bayesieve.table.frames import apart_by_name
+from bayesieve.table.frames import apart_by_name, refuse_scan
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB

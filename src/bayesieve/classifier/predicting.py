@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.fit_steps import offset_of
 from bayesieve.classifier.plan import MEMORY
 from bayesieve.counts import CodedTable
-from bayesieve.decision.benefits import Labelled
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.refitting import drawn_from_scan
 from bayesieve.parts import is_choice
@@ -40,7 +39,7 @@ from bayesieve.scorecard.wording import described
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, silenced
 from bayesieve.table.columns import rows_from
-from bayesieve.table.frames import in_library_of, is_scan, new_table, whole_frame
+from bayesieve.table.frames import LabelledRows, in_library_of, is_scan, new_table, whole_frame
 from bayesieve.table.levels import columns_of
 from bayesieve.table.scanned import scanned_rows
 from bayesieve.table.scans import CopyProgress, Scan, scan, scan_to_score
@@ -137,7 +136,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         """Share of the rows predicted rightly, by weight; ``y`` and the weights may be columns of a scanned table."""
         if not is_scan(X, y):
             return float(super().score(X, y, sample_weight))
-        labelled = Labelled.of(X, y, sample_weight)
+        labelled = LabelledRows.of(X, y, sample_weight)
         rightly = labelled.among(self.predict(X)) == labelled.target.classes[labelled.target.codes]
         return float(np.average(rightly, weights=labelled.weights))
 

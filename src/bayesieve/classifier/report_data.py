@@ -18,7 +18,6 @@ from bayesieve.classifier import summary
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.classifier.persistence import facts_of
 from bayesieve.counts import SymmetricalUncertainty, log_probabilities
-from bayesieve.decision.benefits import column_of
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.judged import groups_of
 from bayesieve.evaluation.splits import fingerprint, moments_of
@@ -32,6 +31,7 @@ from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
 from bayesieve.table import Column
 from bayesieve.table.cautions import silenced, warn_caller
+from bayesieve.table.columns import column_of
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of

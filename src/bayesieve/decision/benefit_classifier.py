@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from bayesieve.decision.benefits import (
     Benefits,
-    Labelled,
     adopt_fitted,
     amount_slope,
     column_of_numbers,
@@ -25,14 +24,13 @@ from bayesieve.decision.benefits import (
     is_column,
     positions_in,
     read_benefits,
-    refuse_scan,
     tags_of_wrapped,
 )
 from bayesieve.decision.curves import ProfitCurve, profit_curve
 from bayesieve.parts import with_shared_docs
 from bayesieve.plain_values import Damaged, converted
 from bayesieve.table import as_table
-from bayesieve.table.frames import apart_by_name, is_scan, require_table, take_rows
+from bayesieve.table.frames import LabelledRows, apart_by_name, is_scan, refuse_scan, require_table, take_rows
 from bayesieve.table.reading import checked_path
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.scans import scan
@@ -136,7 +134,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             fit_params["sample_weight"] = sample_weight
         self.estimator_.fit(X, y, **self._routed(fit_params))
         adopt_fitted(self, self.estimator_)
-        rows = Labelled.of(X, y, sample_weight)
+        rows = LabelledRows.of(X, y, sample_weight)
         codes, weights = positions_in(rows.target, self.classes_, "y"), rows.weights
         shares = np.bincount(codes, weights=weights, minlength=self.classes_.size)
         self.training_prior_ = shares / shares.sum()
@@ -237,12 +235,12 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes = positions_in(rows.target, self._classes(), "y")
         return benefits.realised(expected.argmax(axis=1), codes), rows.weights
 
-    def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[Labelled, np.ndarray, Benefits]:
+    def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[LabelledRows, np.ndarray, Benefits]:
         """The rows with a label, the expected benefits before their amounts are known, if these can be estimated, and
         the benefits.
         """
         self._refuse_scan(X, y)
-        probability, rows = self.predict_proba(X), Labelled.of(X, y, sample_weight)
+        probability, rows = self.predict_proba(X), LabelledRows.of(X, y, sample_weight)
         benefits = self.benefits_of(X, benefit, len(probability), estimate=False)
         estimated = getattr(self, "amount_estimator_", None) is not None
         expected = (self.benefits_of(X, None, len(probability)) if estimated else benefits).expected(probability)

@@ -1,22 +1,18 @@
-"""Benefits B(i, j, x) of taking decision i for a row x whose true class is j, and the labels of such rows."""
+"""Benefits B(i, j, x) of taking decision i for a row x whose true class is j, and of decisions already taken."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.utils import get_tags
 
 from bayesieve.criteria.decisions import as_benefits, with_amounts
-from bayesieve.table import Column, Target, as_sample_weight, as_target
-from bayesieve.table.columns import column_of_series
-from bayesieve.table.frames import is_scan
-from bayesieve.table.scanned import scanned_rows
-from bayesieve.table.values import unmasked
+from bayesieve.table import as_sample_weight, as_target
+from bayesieve.table.columns import column_of
 
 _SHAPES = (
     "a matrix (n_decisions, n_classes), matrices (n_rows, n_decisions, n_classes), or a list of rows whose cells are "
@@ -116,24 +112,6 @@ def is_column(values: Any) -> bool:
 def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
     """One number per row as float64, NaN where missing; ValueError naming the column otherwise."""
     return column_of(values, name, n_rows).numbers()
-
-
-def column_of(values: Any, name: str, n_rows: int) -> Column:
-    """One value per row; ValueError, which names the column, for another number of them."""
-    if nw.dependencies.is_into_series(values):
-        column = column_of_series(name, values)
-    else:
-        array = unmasked(values)
-        if array.ndim == 0:
-            array = np.full(n_rows, array)
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        if array.ndim != 1:
-            raise ValueError(f"{name} must hold one value per row, got an array of shape {array.shape}.")
-        column = Column(name, array)
-    if len(column) != n_rows:
-        raise ValueError(f"{name} has {len(column):,} values, but there are {n_rows:,} rows; give one for each.")
-    return column
 
 
 def _values(benefit: Any, n_rows: int) -> np.ndarray:
@@ -266,33 +244,3 @@ def tags_of_wrapped(classifier: Any, tags: Any) -> Any:
     """The tags of the owner, with the classifier's of what it takes as ``X``."""
     tags.input_tags = get_tags(classifier).input_tags
     return tags
-
-
-class Labelled(NamedTuple):
-    """Labels and weights of rows; ``known`` are the rows of a scanned table that have a label, None for all."""
-
-    target: Target
-    weights: np.ndarray | None
-    known: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Return the given benefits, or those of the named columns if ``X`` is a scan."""
-        if is_scan(X, y):
-            rows = scanned_rows(X, y, sample_weight)
-            return cls(rows.target, rows.weights, rows.table.known)
-        target = as_target(y)
-        return cls(target, as_sample_weight(sample_weight, target.codes.size))
-
-    def among(self, values: np.ndarray) -> np.ndarray:
-        """Restrict benefits of all rows to the labelled rows; ValueError if their numbers differ."""
-        n_rows = self.target.codes.size if self.known is None else self.known.size
-        if len(values) != n_rows:
-            raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels.")
-        return values if self.known is None else values[self.known]
-
-
-def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
-    """ValueError if ``X`` is to be scanned."""
-    if is_scan(X, y):
-        raise ValueError(f"{what} needs the rows in memory, not a scanned table; {remedy}.")

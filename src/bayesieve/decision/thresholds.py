@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.decision.benefits import Labelled, adopt_fitted, positions_in, refuse_scan, tags_of_wrapped
+from bayesieve.decision.benefits import adopt_fitted, positions_in, tags_of_wrapped
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table.cautions import CautionWarning, silenced
-from bayesieve.table.frames import apart_by_name, is_scan, require_table, take_rows
+from bayesieve.table.frames import LabelledRows, apart_by_name, is_scan, refuse_scan, require_table, take_rows
 from bayesieve.table.target import require_classes, require_target
 
 Measure = Callable[[np.ndarray], np.ndarray]
@@ -356,7 +356,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, y, sample_weight, groups = apart_by_name(X, y, sample_weight, groups)
         if not is_choice(self.cv, ("train",)):
             refuse_scan(X, y, "Cross-validation", 'fit with cv="train", around FrozenEstimator for rows of their own')
-        labelled = Labelled.of(X, y, sample_weight)
+        labelled = LabelledRows.of(X, y, sample_weight)
         target, weights = labelled.target, labelled.weights
         require_classes(self, target.counted(weights).classes)
         measure = self._measure(target.counted(weights).n_classes)

@@ -272,7 +272,7 @@ class Groups:
     @property
     def level_score(self) -> float:
         """Share of the null cost that the groups save."""
-        return float(self.as_intervals().level_scores[0])
+        return max(0.0, 1.0 - self.cost / self.null_cost) if self.null_cost > 0.0 else 0.0
 
 
 def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:

@@ -118,7 +118,8 @@ def fit_columns(
             codes.put(run.start, levels.code_categories(categories))
             return summary, levels
         values = table.numbers(np.array(run)) if len(run) > 1 else column.numbers()[None, :]
-        intervals = _fit_numbers(coder, column.name, values, order, missing)
+        blocks = ValueBlocks.of_rows(values, order, **_options(coder, missing))
+        intervals = _fit_intervals(coder, column.name, blocks, missing)
         codes.put_numbers(run, values, intervals)
         return _with_special(coder, column.name, column.type, intervals)
 
@@ -169,10 +170,6 @@ def _fit_groups(
     facts = (of_missing, grouping.counts, grouping.level_score)
     levels = FeatureLevels(name, "categorical", type_, None, groups, *facts)
     return grouping.as_intervals(), levels
-
-
-def _fit_numbers(coder: IntervalCoder, name: str, values: np.ndarray, order: ClassOrder, missing: str) -> Intervals:
-    return _fit_intervals(coder, name, ValueBlocks.of_rows(values, order, **_options(coder, missing)), missing)
 
 
 def _fit_intervals(coder: IntervalCoder, name: str, blocks: ValueBlocks, missing: str) -> Intervals:
@@ -244,10 +241,12 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS
     map_in_threads(code, _runs(together, table.n_rows), n_jobs if pays else None)
-    warn_caller(*sorted(complaints))  # in one order, whichever thread met them
-    levels.code_pairs(codes.__getitem__, table.column, codes.__setitem__)
-    pairs = slice(table.n_columns, None)
-    unseen[pairs] = np.count_nonzero(codes[pairs] == of_unseen[pairs], axis=1)
+    if complaints:
+        warn_caller(*sorted(complaints))  # in one order, whichever thread met them
+    if levels.pairs:
+        levels.code_pairs(codes.__getitem__, table.column, codes.__setitem__)
+        pairs = slice(table.n_columns, None)
+        unseen[pairs] = np.count_nonzero(codes[pairs] == of_unseen[pairs], axis=1)
     return codes, unseen
 
 

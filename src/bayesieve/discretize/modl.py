@@ -296,12 +296,10 @@ def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
 
 
 def _log_factorials(totals: np.ndarray) -> np.ndarray | None:
-    """The table for whole class totals, (n_columns, n_classes); None for weights."""
-    return (
-        None
-        if totals.dtype == np.float64
-        else criterion.log_factorials(int(totals.sum(axis=1).max()) + totals.shape[1])
-    )
+    """Return a table for whole class totals, (n_columns, n_classes); None for weights."""
+    if totals.dtype == np.float64:
+        return None
+    return criterion.log_factorials(int(totals.sum(axis=1).max()) + totals.shape[1])
 
 
 def group_values(
@@ -340,7 +338,11 @@ def group_values(
     null_cost = float(np.log(n_values) + criterion.part_cost(null_counts)[0])
     if n_values > 1:
         own = np.append(announced[:1], announced[1 + fixed.size :])
-        label = _search_groups(counts[free], own, method, prior, null_cost - least)
+        if prior == "sizes":
+            label = _by_sizes(counts[free], own, method, null_cost - least)
+        else:
+            search = _two_classes if counts.shape[1] == 2 else _more_classes
+            label = search(counts[free], _join_pure(counts[free]), own, method)
         ordered, sums = _ordered(counts[free], label)
         groups = [free[members] for members in ordered]
         if fixed.size:
@@ -351,16 +353,6 @@ def group_values(
         if len(groups) > 1 and criterion.pays(cost, null_cost):
             return Groups(tuple(groups), sums, float(cost[0]), null_cost)
     return Groups((present,), null_counts, null_cost, null_cost)
-
-
-def _search_groups(
-    counts: np.ndarray, announced: np.ndarray, method: Method, prior: Prior, useful: float
-) -> np.ndarray:
-    """The group of every value."""
-    if prior == "sizes":
-        return _by_sizes(counts, announced, method, useful)
-    search = _two_classes if counts.shape[1] == 2 else _more_classes
-    return search(counts, _join_pure(counts), announced, method)
 
 
 def _ordered(counts: np.ndarray, label: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
@@ -393,10 +385,6 @@ def _sums(counts: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """Counts summed per label, and the row of each value in them."""
     _, row = np.unique(label, return_inverse=True)
     return criterion.summed(counts, row), row
-
-
-def _table_for(counts: np.ndarray) -> np.ndarray | None:
-    return None if counts.dtype == np.float64 else criterion.log_factorials(int(counts.sum()) + counts.shape[1])
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
@@ -436,10 +424,9 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
 
     counts = np.column_stack([counts, np.zeros_like(counts[:, 0])])
     table, row = _sums(counts, label)
-    log_table = _table_for(counts)
+    log_table = _log_factorials(counts.sum(axis=0)[None])
     if method == "optimal":
-        _refuse_many(table, "values (those of one class joined)")
-        return _optimal_groups(table, prior)[row]
+        return _optimal_groups(table, prior, "values (those of one class joined)")[row]
     if len(table) > _MAX_PAIRED:
         label = _join_rare(table)[row]
         table, row = _sums(counts, label)
@@ -451,14 +438,6 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
     group = states[at].copy()
     _settle(table, group, prior, log_table)
     return group[row]
-
-
-def _refuse_many(table: np.ndarray, what: str) -> None:
-    if len(table) > MAX_OPTIMAL_VALUES:
-        raise TooManyBlocks(
-            f"{len(table)} {what} are too many for method='optimal' with {table.shape[1] - 1} classes, which takes at "
-            f"most {MAX_OPTIMAL_VALUES}; use method='greedy'"
-        )
 
 
 def _join_rare(table: np.ndarray) -> np.ndarray:
@@ -479,11 +458,12 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     Groups of a cost beyond ``useful`` need not be the best: all values are one group if the first groups cost
     `_HOPELESS` nats more. In 3,430 pairs of columns of 32 tables, the rest of the search saved 9 nats at most.
     """
+    from bayesieve.discretize._modl_kernels import merge_pairs
+
     every = np.column_stack([counts, np.ones_like(counts[:, 0])])
     if method == "optimal" or len(counts) <= _FEW_VALUES:
-        _refuse_many(every, "values")
-        return _optimal_groups(every, prior)
-    log_table = _table_for(counts)
+        return _optimal_groups(every, prior, "values")
+    log_table = _log_factorials(counts.sum(axis=0)[None])
     table, row = _distinct_counts(counts)
     frequency = table[:, :-1].sum(axis=1, dtype=float) / table[:, -1]
     alone, hopeless = criterion.part_cost(counts).sum() + prior[len(counts)], useful + _HOPELESS
@@ -491,7 +471,8 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
     threshold, best, label = 0, np.inf, np.zeros(len(table), dtype=int)
     while threshold < most_frequent:
         units, place = _sums(table, _coarse(table, frequency, threshold))
-        cheapest = _cheapest_groups(units, prior, log_table)
+        states, totals = merge_pairs(units.copy(), np.zeros_like(units[:, -1]), log_table)
+        cheapest = states[np.argmin(totals + prior[len(units) : 0 : -1])]
         if threshold == 0 and alone > hopeless and _settle(table, cheapest[place], prior, log_table) > hopeless:
             return np.zeros(len(counts), dtype=int)
         for start in (cheapest, *_groups_alike(units, prior, log_table)):
@@ -515,19 +496,17 @@ def _settle(counts: np.ndarray, group: np.ndarray, prior: np.ndarray, log_table:
     return settle_values(counts, group, table, prior, log_table)
 
 
-def _optimal_groups(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndarray:
+    """Return the best of all partitions; ``noun`` names what is partitioned in the message about too many."""
     from bayesieve.discretize._modl_kernels import optimal_groups
 
+    if len(counts) > MAX_OPTIMAL_VALUES:
+        raise TooManyBlocks(
+            f"{len(counts)} {noun} are too many for method='optimal' with {counts.shape[1] - 1} classes, which takes "
+            f"at most {MAX_OPTIMAL_VALUES}; use method='greedy'"
+        )
     table = np.zeros((1 << len(counts), counts.shape[1]), counts.dtype)
-    return optimal_groups(counts, table, prior, _table_for(counts))
-
-
-def _cheapest_groups(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:
-    """The best groups met by merging what costs least."""
-    from bayesieve.discretize._modl_kernels import merge_pairs
-
-    states, totals = merge_pairs(units.copy(), np.zeros_like(units[:, -1]), log_table)
-    return states[np.argmin(totals + prior[len(units) : 0 : -1])]
+    return optimal_groups(counts, table, prior, _log_factorials(counts.sum(axis=0)[None]))
 
 
 def _groups_alike(units: np.ndarray, prior: np.ndarray, log_table: np.ndarray | None) -> np.ndarray:

@@ -12,13 +12,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from bayesieve.decision.benefits import column_of, refuse_scan
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import log_probabilities
 from bayesieve.scorecard.unseen import warn_of_unseen
 from bayesieve.table import Column, Table, as_sample_weight
+from bayesieve.table.columns import column_of
 from bayesieve.table.derived_levels import PairLevels
-from bayesieve.table.frames import as_table, whole_frame
+from bayesieve.table.frames import as_table, refuse_scan, whole_frame
 from bayesieve.table.values import MICROSECONDS_PER_DAY, canonical_text
 from bayesieve.words import did_you_mean, format_count, named
 

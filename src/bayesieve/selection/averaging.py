@@ -82,7 +82,9 @@ class SubsetSearchSelector(CodedSelector):
         if isinstance(coded.levels, TableLevels):
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
         with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
-            if self._enumerates(problem):
+            n, row_work = problem.candidates.size, problem.objective.total * (problem.rows.n_classes - 1)
+            is_small = n <= _AUTO_FEATURES and 2.0**n * row_work <= _AUTO_WORK
+            if is_small if self.exhaustive == "auto" else self.exhaustive:
                 trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
             else:
                 seed = seed_of(self.random_state)
@@ -97,13 +99,6 @@ class SubsetSearchSelector(CodedSelector):
     @abstractmethod
     def weigh(self, trace: SearchTrace) -> np.ndarray:
         """Weights of the features from everything that the search evaluated."""
-
-    def _enumerates(self, problem: SubsetProblem) -> bool:
-        if self.exhaustive != "auto":
-            return bool(self.exhaustive)
-        if problem.candidates.size > _AUTO_FEATURES:
-            return False
-        return 2.0**problem.candidates.size * problem.objective.total * (problem.rows.n_classes - 1) <= _AUTO_WORK
 
 
 class MAPSelector(SubsetSearchSelector):

@@ -28,6 +28,7 @@ from bayesieve.table.values import (
     format_temporal,
     sort_codes,
     spelt_out,
+    unmasked,
 )
 from bayesieve.words import quoted_text
 
@@ -477,6 +478,24 @@ def column_of_series(name: str, values: Any) -> Column:
     series = nw.from_native(values, series_only=True)
     is_own = str(series.implementation.value) in ("pandas", "polars", "pyarrow")
     return Column(name, series.to_native() if is_own else series.to_pandas())
+
+
+def column_of(values: Any, name: str, n_rows: int) -> Column:
+    """Return values of rows as a column; ValueError, which names it, unless there is one value for each row."""
+    if nw.dependencies.is_into_series(values):
+        column = column_of_series(name, values)
+    else:
+        array = unmasked(values)
+        if array.ndim == 0:
+            array = np.full(n_rows, array)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
+            raise ValueError(f"{name} must hold one value per row, got an array of shape {array.shape}.")
+        column = Column(name, array)
+    if len(column) != n_rows:
+        raise ValueError(f"{name} has {len(column):,} values, but there are {n_rows:,} rows; give one for each.")
+    return column
 
 
 def _unreadable(column: Column, row: int, type_: str) -> ValueError:

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -14,8 +14,9 @@ import numpy as np
 from bayesieve.forking import refuse_fork
 from bayesieve.table.backends import reader_of, refuse_duplicates
 from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table
-from bayesieve.table.scanned import ScannedTable
+from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.scans import Scan
+from bayesieve.table.target import Target, as_sample_weight, as_target
 from bayesieve.table.values import spelt_out
 from bayesieve.words import did_you_mean
 
@@ -54,12 +55,13 @@ def as_table(X: Any, *, kinds: Mapping[str, Any] | None = None, feature_names: S
     (('x0', 'x1'), 'numeric', 'categorical')
     """
     table = X if isinstance(X, Table) else ScannedTable(X) if isinstance(X, Scan) else _read(X)
-    n_rows = table.n_rows if table.n_columns else _rows_without_columns(X)
-    _refuse_empty(n_rows, table.n_columns)
+    if table.n_columns == 0 or table.n_rows == 0:
+        _refuse_empty(table, X)
     names = list(table.names) if feature_names is None else _given_names(feature_names, table.n_columns)
     refuse_duplicates(names)
-    _check_kinds(kinds, names)
-    return table if feature_names is None and not kinds and isinstance(X, Table) else table.read_as(names, kinds or {})
+    if kinds is not None:
+        _check_kinds(kinds, names)
+    return table if feature_names is None and not kinds else table.read_as(names, kinds or {})
 
 
 def whole_frame(X: Any) -> Any:
@@ -87,6 +89,36 @@ def is_scan(X: Any, y: Any) -> bool:
     if all(isinstance(path, (str, os.PathLike)) for path in paths) or type(X).__module__.startswith("pyarrow._dataset"):
         return True
     return any(getattr(nw.dependencies, f"is_{kind}")(X) for kind in _LAZY)
+
+
+def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
+    """Raise ValueError if ``X`` is to be scanned."""
+    if is_scan(X, y):
+        raise ValueError(f"{what} needs the rows in memory, not a scanned table; {remedy}.")
+
+
+class LabelledRows(NamedTuple):
+    """Labels and weights of rows; ``known`` are the rows of a scanned table that have a label, None for all."""
+
+    target: Target
+    weights: np.ndarray | None
+    known: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+        """Return the given labels and weights, or those of the named columns if ``X`` is a scan."""
+        if is_scan(X, y):
+            rows = scanned_rows(X, y, sample_weight)
+            return cls(rows.target, rows.weights, rows.table.known)
+        target = as_target(y)
+        return cls(target, as_sample_weight(sample_weight, target.codes.size))
+
+    def among(self, values: np.ndarray) -> np.ndarray:
+        """Restrict values of all rows to the labelled rows; ValueError if their numbers differ."""
+        n_rows = self.target.codes.size if self.known is None else self.known.size
+        if len(values) != n_rows:
+            raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels.")
+        return values if self.known is None else values[self.known]
 
 
 def apart_by_name(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
@@ -134,17 +166,13 @@ def _read(X: Any) -> Table:
     return Table(read, len(columns[0]) if columns else 0, names is not None, library)
 
 
-def _rows_without_columns(X: Any) -> int:
-    """The number of rows of something that has no columns, for the message that refuses it."""
-    shape = getattr(X, "shape", None)
-    return int(shape[0]) if shape else len(X)
-
-
-def _refuse_empty(n_rows: int, n_columns: int) -> None:
-    if n_columns == 0:
-        raise ValueError(f"0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required.")
-    if n_rows == 0:
+def _refuse_empty(table: Table, X: Any) -> None:
+    if table.n_columns:
+        n_columns = table.n_columns
         raise ValueError(f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is required.")
+    shape = getattr(X, "shape", None)
+    n_rows = int(shape[0]) if shape else len(X)
+    raise ValueError(f"0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required.")
 
 
 def _given_names(feature_names: Sequence[str], n_columns: int) -> list[str]:
@@ -157,10 +185,10 @@ def _given_names(feature_names: Sequence[str], n_columns: int) -> list[str]:
     return [str(name) for name in names]
 
 
-def _check_kinds(kinds: Mapping[str, Any] | None, names: Sequence[str]) -> None:
-    if kinds is not None and not isinstance(kinds, Mapping):
+def _check_kinds(kinds: Mapping[str, Any], names: Sequence[str]) -> None:
+    if not isinstance(kinds, Mapping):
         raise ValueError(f"kinds must map names of columns to 'numeric' or 'categorical', got {kinds!r:.80}.")
-    for name, kind in (kinds or {}).items():
+    for name, kind in kinds.items():
         if name not in names:
             hint = did_you_mean(str(name), names) or "name its columns only."
             raise ValueError(f"kinds names column {name!r}, which X does not have; {hint}")
@@ -263,7 +291,8 @@ def new_table(estimator: Any, X: Any) -> Table:
     table = as_table(X)
     owner = type(estimator).__name__
     if fitted_names is not None and table.named:
-        _check_names(list(fitted_names), list(table.names), owner)
+        if list(fitted_names) != list(table.names):
+            raise ValueError(_other_names(list(fitted_names), list(table.names), owner))
     elif fitted_names is not None:
         warnings.warn(
             f"X does not have valid feature names, but {owner} was fitted with feature names", UserWarning, stacklevel=3
@@ -289,9 +318,8 @@ def require_table(estimator: Any, X: Any) -> None:
         )
 
 
-def _check_names(fitted: list[str], given: list[str], owner: str) -> None:
-    if fitted == given:
-        return
+def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
+    """Return the message about names that differ from those of the fit."""
     message = "The feature names should match those that were passed during fit.\n"
     unexpected = sorted(set(given) - set(fitted))
     missing = sorted(set(fitted) - set(given))
@@ -303,7 +331,7 @@ def _check_names(fitted: list[str], given: list[str], owner: str) -> None:
         message += "Feature names must be in the same order as they were in fit.\n"
     if not missing:
         message += f"{owner} takes the columns of the training rows in their order: X[list(feature_names_in_)].\n"
-    raise ValueError(message)
+    return message
 
 
 def _names_in_lines(names: list[str], most: int = 5) -> str:

@@ -525,18 +525,18 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self.cut_starts = np.concatenate([[0], np.cumsum(np.maximum(sizes - 1, 0))])
         self._in_arrays = sizes > 0
-        self.n_columns, self._pairs = len(self.names), tuple(pairs)
+        self.n_columns, self.pairs = len(self.names), tuple(pairs)
         if pairs:
             self._add_pairs()
 
     def _add_pairs(self) -> None:
-        self.names += tuple(pair.name for pair in self._pairs)
-        self.types = [*self.types, *(pair.type for pair in self._pairs)]
-        self.n_levels = np.append(self.n_levels, [pair.n_levels for pair in self._pairs])
-        self.level_scores = np.append(self.level_scores, [pair.level_score for pair in self._pairs])
-        self.missing = np.append(self.missing, np.full(len(self._pairs), -1))
-        self._in_arrays = np.append(self._in_arrays, np.zeros(len(self._pairs), dtype=bool))
-        self._made.update(enumerate(self._pairs, self.n_columns))
+        self.names += tuple(pair.name for pair in self.pairs)
+        self.types = [*self.types, *(pair.type for pair in self.pairs)]
+        self.n_levels = np.append(self.n_levels, [pair.n_levels for pair in self.pairs])
+        self.level_scores = np.append(self.level_scores, [pair.level_score for pair in self.pairs])
+        self.missing = np.append(self.missing, np.full(len(self.pairs), -1))
+        self._in_arrays = np.append(self._in_arrays, np.zeros(len(self.pairs), dtype=bool))
+        self._made.update(enumerate(self.pairs, self.n_columns))
 
     @classmethod
     def of(cls, levels: Sequence[FeatureLevels]) -> TableLevels:
@@ -578,19 +578,9 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             levels = self._made[i] = self._make(i)
         return levels
 
-    @property
-    def pairs(self) -> tuple[PairLevels, ...]:
-        """The features that are pairs of columns, the last ones."""
-        return self._pairs
-
-    @property
-    def of_columns(self) -> TableLevels:
-        """Return the features that are columns, without the pairs."""
-        return self.with_pairs(())
-
     def with_chance(self, by_chance: np.ndarray) -> TableLevels:
         """Return the same levels, with the positions of columns that may well be cut by chance."""
-        return self._rebuilt(self._pairs, by_chance)
+        return self._rebuilt(self.pairs, by_chance)
 
     def with_pairs(self, pairs: Sequence[PairLevels]) -> TableLevels:
         """Return the columns with these pairs."""
@@ -617,7 +607,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         codes, column : codes by its own levels, and raw values, of the column at a position.
         put : takes the position of a pair among the features and its codes.
         """
-        position = {name: i for i, name in enumerate(self.names[: self.n_columns])} if self._pairs else {}
+        position = {name: i for i, name in enumerate(self.names[: self.n_columns])} if self.pairs else {}
         finer: dict[int, np.ndarray] = {}
 
         def of(part: FeatureLevels) -> np.ndarray:
@@ -628,7 +618,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
                 finer[id(part)] = part.code(column(i), [])  # of unreadable values the column has complained
             return finer[id(part)]
 
-        for k, pair in enumerate(self._pairs, self.n_columns):
+        for k, pair in enumerate(self.pairs, self.n_columns):
             put(k, pair.code_parts(*map(of, pair.parts)))
 
     def _facts(self) -> dict[str, Any]:
