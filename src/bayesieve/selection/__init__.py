@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bayesieve.parts import Registry, Score
+from bayesieve.parts import Score
 from bayesieve.selection.averaging import AllFeatures, BayesianAveraging, CompressionAveraging, MAPSelector
-from bayesieve.selection.base import CodedSelector, make_selector
+from bayesieve.selection.base import CodedSelector
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.cfs import CFSSelector
 from bayesieve.selection.clusters import DependenceClusterSelector, pair_statistics
@@ -14,6 +14,7 @@ from bayesieve.selection.filters import (
     InformationGainSelector,
     MRMRSelector,
 )
+from bayesieve.selection.registry import SELECTORS, make_selector
 from bayesieve.selection.wrapper import AccuracySelector, AUCSelector, WrapperSelector
 
 __all__ = [
@@ -37,21 +38,3 @@ __all__ = [
     "make_selector",
     "pair_statistics",
 ]
-
-SELECTORS: Registry[type[CodedSelector]] = Registry(
-    "bayesieve.selectors",
-    CodedSelector,
-    AllFeatures,
-    MAPSelector,
-    BayesianAveraging,
-    CompressionAveraging,
-    WrapperSelector,
-    BoostedSelector,
-    DependenceClusterSelector,
-    AccuracySelector,
-    AUCSelector,
-    InformationGainSelector,
-    ImpreciseInformationGainSelector,
-    MRMRSelector,
-    CFSSelector,
-)

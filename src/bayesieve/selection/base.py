@@ -30,7 +30,6 @@ from bayesieve.table.cautions import issue, warn_caller, weights_caution
 from bayesieve.table.frames import copy_features, new_table, require_table, whole_frame
 from bayesieve.table.levels import columns_behind
 from bayesieve.table.target import refuse_identifiers, require_classes, require_target
-from bayesieve.words import did_you_mean
 
 SHARED_OPTIONS = {
     "max_seconds": Allowed("be None or a number of seconds of at least 0", (None,), Real, 0, np.inf),
@@ -290,19 +289,6 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def make_selector(selector: str | CodedSelector) -> CodedSelector:
-    """A fresh selector from its name, or a clone of the one given; ValueError for a name that does not exist."""
-    from bayesieve.selection import SELECTORS  # whose classes this module is the base of
-
-    if isinstance(selector, CodedSelector):
-        return clone(selector)
-    if isinstance(selector, str) and selector in SELECTORS:
-        return SELECTORS[selector]()
-    hint = did_you_mean(selector, SELECTORS) if isinstance(selector, str) else ""
-    known = f"selector must be one of {', '.join(map(repr, SELECTORS))} or a selector object, got {selector!r}"
-    raise ValueError(f"{known}; {hint}" if hint else f"{known}.")
 
 
 def make_encoder(encoder: Any) -> TableEncoder | IndicatorEncoder:

@@ -161,8 +161,6 @@ def marks(
     weight : of all rows together; None for their number. A category of weight 2 is no identifier: two rows share it.
     absent : by position of the column, values in groups by hand that no row has.
     """
-    from bayesieve.table.scanned import ScannedTable
-
     n_rows = table.n_rows if counted is None else counted.size
     kinds, types = table.kinds(), table.types()
     dated = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] in ("date", "datetime")]
@@ -175,7 +173,7 @@ def marks(
     categorical, absent = [i for i, kind in enumerate(kinds) if kind == "categorical"], absent or {}
     n_values = {i: _n_categories(levels, i) - absent.get(i, 0) for i in categorical}
     texts = [i for i, n in n_values.items() if n >= _FEWEST_ROWS and 10 * n >= n_rows]
-    if isinstance(table, ScannedTable):  # reads its rows once
+    if table.reads_rows:  # once, not for each column
         table, rows = table.take(rows), np.arange(rows.size)
     found |= marks_of_numbers(table, numbers, rows, at, n_rows)
     some = table.select(texts).take(rows) if texts else table

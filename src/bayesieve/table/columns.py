@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
@@ -555,6 +555,8 @@ class Table:
     named: bool
     n_rows: int
     library: str = "polars"
+    reads_rows: ClassVar[bool] = False
+    """Whether taking rows reads them from a source."""
 
     def __init__(self, columns: Sequence[Column], n_rows: int, named: bool, library: str = "polars") -> None:
         self._columns = tuple(columns)

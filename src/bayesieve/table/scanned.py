@@ -62,6 +62,8 @@ class ScannedTable(Table):
         Rows that are in memory and not read again.
     """
 
+    reads_rows = True
+
     def __init__(
         self,
         source: Scan,
