@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sqlite3
 import sys
@@ -334,3 +335,16 @@ def test_texts_of_a_model_stay_texts_in_scans_whose_types_are_inferred(tmp_path:
     for i in chosen:
         np.testing.assert_array_equal(among[i], expected[i])
         np.testing.assert_array_equal(scores(frame[i : i + 1], f"alone{i}")[0], expected[i])
+
+
+def test_copies_are_deleted_with_the_scan_whatever_was_fitted_to_it(tmp_path: Path) -> None:
+    y = np.random.default_rng(0).integers(0, 2, 500)
+    frame = pl.DataFrame({"x": np.random.default_rng(1).normal(size=500) + y, "y": y})
+    gc.collect()
+    gc.disable()  # a cycle of references would keep the files until it runs
+    try:
+        model = SelectiveNB().fit(bayesieve.scan(frame, folder=tmp_path), "y")
+        assert list(tmp_path.iterdir()) == []
+        assert model.selected_features_ == ["x"]
+    finally:
+        gc.enable()

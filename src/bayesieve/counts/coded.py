@@ -144,11 +144,14 @@ class CodedTable(ShortRepr):
         """Rows (or weight) of every level of every feature by class, counted once; it must not be changed."""
         return count_features(self)
 
-    @cached_property
+    @property
     def by_class(self) -> CodedTable:
-        """Return a copy with rows grouped by class, the order that counts and searches read fastest."""
-        if self.class_codes is None or self.is_sorted_by_class:
-            return self
+        """The rows grouped by class, the order that counts and searches read fastest."""
+        # A table that kept itself would live, with the files of its rows, until the garbage collector runs.
+        return self if self.class_codes is None or self.is_sorted_by_class else self._sorted_by_class
+
+    @cached_property
+    def _sorted_by_class(self) -> CodedTable:
         return self.take(self.rows.class_order())
 
     @property
@@ -218,17 +221,17 @@ class CodedTable(ShortRepr):
         for from_, to in zip(self.codes, codes, strict=True):
             to[:] = from_
             engine.visited(to.nbytes)
-        return self._changed(("by_class",), codes=codes, engine=engine)
+        return self._changed(("_sorted_by_class",), codes=codes, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
         """Return a copy with further columns of `Rows`, which refitted codes keep, too."""
         recoder = None if self.recoder is None else self.recoder.with_columns(columns)
         rows = replace(self.rows, columns={**self.rows.columns, **columns})
-        return self._changed(("by_class",), rows=rows, recoder=recoder)
+        return self._changed(("_sorted_by_class",), rows=rows, recoder=recoder)
 
     def with_levels(self, levels: Sequence[FeatureLevels], unseen: np.ndarray | None = None) -> CodedTable:
         """Return a copy with the levels behind the codes; counts are not repeated."""
-        return self._changed(("by_class",), levels=levels, unseen=unseen)
+        return self._changed(("_sorted_by_class",), levels=levels, unseen=unseen)
 
     def _changed(self, derived: Sequence[str], **parts: Any) -> CodedTable:
         """A copy with other parts, without what was derived from them."""
