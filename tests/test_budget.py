@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "bayesieve"
 
 MOST_IMPORTS = 0.085  # share of lines
 LONGEST_FUNCTION = 60
-MOST_ENTERED = {"fit": 730, "predict_proba": 90}
+MOST_ENTERED = {"fit": 715, "predict_proba": 82}
 """Functions of the library that a call enters; comprehensions and lambdas belong to the function around them."""
 
 
