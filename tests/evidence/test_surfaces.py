@@ -14,7 +14,8 @@ from sklearn.base import clone
 from bayesieve import SelectiveNB
 from bayesieve.classifier.report_data import report_data
 from bayesieve.evidence import calibration, choosing as module, fitting, shapes
-from bayesieve.evidence.choosing import _VARIANCES, grid_gains, surface_gains
+from bayesieve.evidence.choosing import grid_gains, surface_gains
+from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.table.derived_levels import PairLevels
 
 
@@ -52,8 +53,9 @@ def test_gains_are_those_of_the_rows() -> None:
     for i, j in [(0, 1), (1, 2), (0, 2)]:
         design = np.einsum("np,nq->npq", rows[i], rows[j]).reshape(50, -1)
         slope, steep = design.T @ residuals, (design * design).T @ curvature
-        of_variances = [0.5 * (v * slope**2 / (1 + v * steep) - np.log1p(v * steep)).sum() for v in _VARIANCES]
-        assert gains[i, j] == pytest.approx(max(of_variances), rel=1e-4, abs=1e-4)
+        of_variances = [0.5 * (v * slope**2 / (1 + v * steep) - np.log1p(v * steep)).sum() for v in TRIED_VARIANCES]
+        expected = averaged_log_bayes(2 / 3 * np.array(of_variances))  # numbers of three classes add up to nothing
+        assert gains[i, j] == pytest.approx(float(expected), rel=1e-4, abs=1e-4)
         assert gains[j, i] == pytest.approx(gains[i, j], rel=1e-6)
     sizes = np.array([len(line) for line in lines])
     by_cell, by_line = (
@@ -73,14 +75,37 @@ def test_surfaces_say_what_no_grid_of_levels_shows(fitted: tuple[SelectiveNB, pl
     assert loss(model, *new) < 0.9 * loss(SelectiveNB(calibrate="levels").fit(X, y), *new)
 
 
+@pytest.mark.parametrize(
+    ("log_odds", "n_rows", "excess"),
+    [
+        (lambda a, b: 2.2 * np.sign(a * b), 500, 0.05),
+        (lambda a, b: 2.2 * np.sign((np.exp(a) - 1.5) * (b - 0.4)), 500, 0.06),
+        (lambda a, b: 2.2 * np.sign(np.sin(3 * a) * np.sin(2 * b)), 2000, 0.09),
+        (lambda a, b: 2 * a * b, 500, 0.03),
+        (lambda a, b: a * b, 2000, 0.02),
+    ],
+    ids=["signs", "skewed", "checkerboard", "product", "weak product"],
+)
+def test_numbers_that_matter_only_together_are_found(log_odds: Any, n_rows: int, excess: float) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n_rows + 5000, 6))
+    probability = expit(log_odds(x[:, 0], x[:, 1]))
+    y = (rng.random(probability.size) < probability).astype(int)
+    X = pl.DataFrame({name: x[:, k] for k, name in enumerate("abcdef")}).with_columns(a=pl.col("a").exp() * 1000)
+    model = SelectiveNB().fit(X[:n_rows], y[:n_rows])
+    assert [level.name for level in surfaces(model)] == ["a × b"]
+    best = -np.log(np.where(y, probability, 1 - probability))[n_rows:].mean()
+    assert loss(model, X[n_rows:], y[n_rows:]) < best + excess
+
+
 def test_a_category_has_a_curve_for_each_group() -> None:
     rng = np.random.default_rng(3)
     x, kind = rng.normal(size=(2500, 2)), rng.integers(0, 4, 2500)
     y = (rng.random(2500) < expit(1.5 * np.sin(2 * x[:, 0] + kind) + (kind > 1))).astype(int)
     X = pl.DataFrame({"a": x[:, 0], "b": x[:, 1], "kind": np.array(list("uvwx"))[kind]})
     model = SelectiveNB().fit(X, y)
-    assert [level.name for level in surfaces(model)] == ["a × kind (smooth)"]  # finer than the pair of that name
-    assert {"a × kind", "a × kind (smooth)"} <= set(model.selected_features_)
+    assert [level.name for level in surfaces(model)] == ["a × kind (surface)"]  # finer than the pair of that name
+    assert {"a × kind", "a × kind (surface)"} <= set(model.selected_features_)
 
 
 @pytest.mark.slow

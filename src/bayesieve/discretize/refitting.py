@@ -321,7 +321,7 @@ def merged_cells(
     interval = np.minimum(((np.cumsum(shares) - shares / 2) * n_intervals).astype(np.int64), n_intervals - 1)
     changes = (np.diff(interval) > 0) | (np.diff(of_level[first:]) != 0)
     cuts = np.append(cells.cut_points[:first], cells.cut_points[first:][changes])
-    line = np.concatenate([np.zeros(first, dtype=np.int64), first + np.cumsum(np.append(False, changes))])
+    line = np.append(np.arange(first), first + np.cumsum(np.append(False, changes)))
     return replace(cells, cut_points=cuts, counts=None), line
 
 

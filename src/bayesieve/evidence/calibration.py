@@ -94,8 +94,9 @@ def calibrate(
     clock = Clock(None) if clock is None else clock
     choices = SMOOTHINGS if smoothing == "m-estimate" else (smoothing,)
     best, free = CalibratedWeights(averaged, 1.0, choices[0], complete=False), np.flatnonzero(averaged)
-    if clock.is_up or not free.size:
+    if clock.is_up or not averaged.size:
         return replace(best, complete=not free.size)
+    free = free if free.size else np.array([0])  # one of weight 0 stands for none
     try:
         with one_blas_thread():
             every = CalibrationRows(coded, free, n_jobs)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -15,23 +15,26 @@ from scipy.special import softmax
 
 from bayesieve.discretize.refitting import merged_cells
 from bayesieve.engine.base import map_in_threads, one_blas_thread
-from bayesieve.evidence.inclusion import log_bayes_factors
+from bayesieve.evidence.inclusion import (
+    LEAST_PROBABILITY,
+    averaged_log_bayes,
+    inclusion_probabilities,
+    log_bayes_factors,
+    scale_of_numbers,
+)
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over
-from bayesieve.evidence.solver import FEW_ROWS, EvidenceProblem
+from bayesieve.evidence.solver import EvidenceProblem
+from bayesieve.evidence.steps import cut_grid
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.levels import smallest_unsigned
 
-_VARIANCES = (0.003, 0.03, 0.3)
-"""Of the priors that are tried for each pair."""
 _MOST_PRODUCTS = 1e10  # rows x directions x directions that are looked at
 _N_BINS = 20
 """Intervals of a number, about as many rows each, that a surface tells apart."""
 _N_WAVES = 5
 _MOST_GROUPS = 8  # of a category
 _MOST_CELLS = 4096  # of a grid
-_CAUTION, _CAUTION_WITH_MANY_ROWS = 0.3, 0.5
-"""Shares of the nats by which one table of noise in a hundred gets a surface: the fit has the last word."""
 _FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
 _AT_ONCE = 20  # one in 20 features is dropped between two looks at the rows
 CURVATURE_ROWS = 3000
@@ -49,6 +52,7 @@ class SurfacePart:
     level : its bins.
     line : (n_cells,) the bin of each of its cells.
     directions : (n_bins, n) in which evidence may change over the bins.
+    rows : (n_cells,) number (or weight) of the rows of each cell.
     """
 
     feature: int
@@ -56,6 +60,7 @@ class SurfacePart:
     level: FeatureLevels
     line: np.ndarray
     directions: np.ndarray
+    rows: np.ndarray
 
     @classmethod
     def of(
@@ -74,20 +79,29 @@ class SurfacePart:
         if cells is not None and cells.kind == "numeric":
             merged, line = merged_cells(cells, of_level, rows, _N_BINS)
             waves = waves_over(np.bincount(line, rows, merged.n_levels), merged.n_apart, _N_WAVES)
-            return cls(feature, cells, merged, line, waves) if waves.shape[1] else None
+            return cls(feature, cells, merged, line, waves, rows) if waves.shape[1] else None
         if not 1 < level.n_levels <= _MOST_GROUPS:
             return None
-        shares = np.bincount(of_level, rows, level.n_levels) / rows.sum()
-        return cls(feature, cells, level, of_level, np.eye(level.n_levels) - shares)
+        return cls(feature, cells, level, of_level, _steps(of_level, rows), rows)
+
+    def with_steps(self, line: np.ndarray) -> SurfacePart:
+        """The same feature with a step between the intervals of its cells, ``line``, in place of a curve."""
+        if not self.is_numeric:
+            return self
+        assert self.cells is not None
+        assert self.cells.cut_points is not None
+        cuts = self.cells.cut_points[np.diff(line) > 0]
+        level = replace(self.cells, cut_points=cuts, counts=None)
+        return replace(self, level=level, line=line, directions=_steps(line, self.rows))
 
     @property
-    def is_smooth(self) -> bool:
+    def is_numeric(self) -> bool:
         return self.level.kind == "numeric"
 
     def is_reached(self, rows: np.ndarray) -> np.ndarray:
         """(n_bins,) bool, bins with ``rows`` or on the curve of numbers, between or beside others with rows."""
         reached: np.ndarray = rows > 0
-        if self.is_smooth:
+        if self.is_numeric:
             reached |= np.arange(rows.size) >= self.level.n_apart
         return reached
 
@@ -108,6 +122,34 @@ class Surface:
         return Shape.of_surface(self.first.directions, self.second.directions)
 
     @property
+    def parts(self) -> tuple[SurfacePart, SurfacePart]:
+        return self.first, self.second
+
+    def with_steps_if_better(
+        self, log_bayes: float, codes: np.ndarray, residuals: np.ndarray, curvature: np.ndarray
+    ) -> Surface:
+        """The same pair with steps in place of curves, if their log Bayes factor is above ``log_bayes``.
+
+        Parameters
+        ----------
+        codes : (2, n_rows) cells of the rows.
+        residuals, curvature : (n_rows, n_numbers) as `surface_gains` takes them.
+        """
+        size = tuple(part.line.size for part in self.parts)
+        known = (codes < np.array(size)[:, None]).all(axis=0)
+        at = codes[0, known].astype(np.int64) * size[1] + codes[1, known]
+
+        def sums(table: np.ndarray) -> np.ndarray:
+            return np.stack([np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[known].T], axis=-1)
+
+        n_apart = [part.cells.n_apart if part.cells is not None else 0 for part in self.parts]
+        is_cut = [part.is_numeric for part in self.parts]
+        stepped, lines = cut_grid(sums(residuals), sums(curvature), n_apart, is_cut)
+        if stepped <= log_bayes:
+            return self
+        return Surface(*(part.with_steps(line) for part, line in zip(self.parts, lines, strict=True)))
+
+    @property
     def n_directions(self) -> int:
         return self.first.directions.shape[1] * self.second.directions.shape[1]
 
@@ -117,8 +159,9 @@ class Surface:
         return self.first.level.n_levels, self.second.level.n_levels
 
     def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The cell of the grid of every row, from its bins; the number of cells if it is in none."""
+        """The cell of the grid of every row, from its cells of both; the number of cells of the grid if in none."""
         n_first, n_second = self.size
+        first, second = self.first.bins(first), self.second.bins(second)
         inside = (first < n_first) & (second < n_second)
         cells = np.where(inside, first.astype(np.int64) * n_second + second, n_first * n_second)
         return cells.astype(smallest_unsigned(n_first * n_second))
@@ -141,7 +184,7 @@ class Surface:
         )
         grid[~reached.ravel()] = n_levels
         parts = (self.first.level, self.second.level)
-        name = unused_pair_name(parts[0].name, parts[1].name, taken, " (smooth)")
+        name = unused_pair_name(parts[0].name, parts[1].name, taken, " (surface)")
         pair = PairLevels.of(parts, grid.reshape(self.size), cells.reshape(*self.size, -1), 0.0, name)
         return pair, np.flatnonzero(with_rows)
 
@@ -154,8 +197,11 @@ def find_surfaces(
     codes: np.ndarray,
     drawn: Callable[[int], np.ndarray],
 ) -> dict[Surface, np.ndarray]:
-    """At most ``most`` surfaces that pay when all else stays as it is, those that gain most first, and their cells of
-    the rows.
+    """Return at most ``most`` surfaces that are unlikely to be noise, and their cells of the rows.
+
+    The evidence of every pair is tested with all else as it is. The share of pairs that matter is estimated from all of
+    them, so that a surface needs more evidence the more pairs there are. A surface is smooth, or has steps if these
+    explain the rows better.
 
     Parameters
     ----------
@@ -164,29 +210,38 @@ def find_surfaces(
     codes : (features, rows), their cells.
     drawn : gives the positions of a sample of rows, from the most rows that it may have.
     """
-    every = list(parts.values())
+    every, cells = list(parts.values()), codes[list(parts)]
     left = most_directions(problem.n_classes) - problem.intercept
     fewest = sorted(part.directions.shape[1] for part in every)[:2]
     if len(every) < 2 or most < 1 or left < math.prod(fewest):
         return {}
-    bins = np.array([part.bins(codes[i]) for i, part in parts.items()])
+    bins = np.array([part.bins(own) for part, own in zip(every, cells, strict=True)])
     lines, n_levels = [part.directions for part in every], np.array([part.level.n_levels for part in every])
     n_directions = max(int(n_levels.sum()), sum(line.shape[1] for line in lines))
     rows = drawn(max(1000, int(_MOST_PRODUCTS / (n_directions**2 * problem.n_numbers))))
-    some = bins[:, rows], *(slope[rows] for slope in problem.slopes(point))
+    slopes = [slope[rows] for slope in problem.slopes(point)]
+    some = bins[:, rows], *slopes
     ways = [partial(surface_gains, lines, *some), partial(grid_gains, n_levels, *some)]
-    gains = np.maximum(*map_in_threads(lambda way: way(), ways, problem.n_jobs))
-    pairs = [(i, j) for j in range(len(every)) for i in range(j) if every[i].is_smooth or every[j].is_smooth]
-    price = (_CAUTION if problem.n_rows <= FEW_ROWS else _CAUTION_WITH_MANY_ROWS) * math.log(100.0 * max(1, len(pairs)))
+    gains = np.logaddexp(*map_in_threads(lambda way: way(), ways, problem.n_jobs)) - math.log(len(ways))
+    pairs = [(i, j) for j in range(len(every)) for i in range(j) if every[i].is_numeric or every[j].is_numeric]
+    log_bayes = np.array([gains[pair] for pair in pairs])
+    matters = inclusion_probabilities(log_bayes, len(pairs)) >= LEAST_PROBABILITY
     found: dict[Surface, np.ndarray] = {}
-    for i, j in sorted(pairs, key=lambda pair: (-gains[pair], pair)):
-        if gains[i, j] <= price or len(found) == most:
+    for k in np.argsort(-log_bayes, kind="stable").tolist():
+        if not matters[k] or len(found) == most:
             break
-        surface = Surface(every[i], every[j])
+        i, j = pairs[k]
+        surface = Surface(every[i], every[j]).with_steps_if_better(log_bayes[k], cells[[i, j]][:, rows], *slopes)
         if surface.n_directions <= left and math.prod(surface.size) <= _MOST_CELLS:
             left -= surface.n_directions
-            found[surface] = surface.codes(bins[i], bins[j])
+            found[surface] = surface.codes(cells[i], cells[j])
     return found
+
+
+def _steps(line: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(n_bins, n_bins) a direction for each bin, of mean 0 over the ``rows`` of the cells in ``line``."""
+    of_bins = np.bincount(line, rows)
+    return np.eye(of_bins.size) - of_bins / of_bins.sum()
 
 
 def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
@@ -199,8 +254,7 @@ def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
 def surface_gains(
     lines: Sequence[np.ndarray], bins: np.ndarray, residuals: np.ndarray, curvature: np.ndarray
 ) -> np.ndarray:
-    """(n, n) nats that a surface of two features would gain: the logarithm of its marginal likelihood, directions by
-    themselves, against no surface.
+    """Return log Bayes factors (n, n) of a surface of two features against no surface, in nats.
 
     All products of two directions have a gradient and a curvature of the log loss; a matrix product gives those of all
     pairs at once, without a look at the rows for each.
@@ -218,15 +272,16 @@ def surface_gains(
     for k, line in enumerate(lines):
         design[:, starts[k] : starts[k + 1]] = np.append(line, np.zeros((1, line.shape[1])), axis=0)[bins[k]]
     squares = design * design
-    gains = np.zeros((len(_VARIANCES), len(lines), len(lines)))
+    variances, share = scale_of_numbers(residuals.shape[1])
+    gains = np.zeros((len(lines), len(lines), variances.size))
     with one_blas_thread():  # sums come in one order
         for slope, steep in zip(residuals.T / largest, curvature.T / largest, strict=True):
             gradient = (design.T @ (design * slope[:, None].astype(np.float32))).astype(np.float64) * largest
             steepness = (squares.T @ (squares * steep[:, None].astype(np.float32))).astype(np.float64) * largest
-            for gain, variance in zip(gains, _VARIANCES, strict=True):
-                nats = log_bayes_factors(gradient, steepness, variance)
-                gain += np.add.reduceat(np.add.reduceat(nats, starts[:-1], axis=0), starts[:-1], axis=1)
-    return gains.max(axis=0)
+            for k, variance in enumerate(variances):
+                nats = share * log_bayes_factors(gradient, steepness, variance)
+                gains[:, :, k] += np.add.reduceat(np.add.reduceat(nats, starts[:-1], axis=0), starts[:-1], axis=1)
+    return averaged_log_bayes(gains)
 
 
 def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curvature: np.ndarray) -> np.ndarray:
@@ -239,6 +294,7 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
     slopes = np.concatenate([residuals, curvature], axis=1)
     own = bins.astype(smallest_unsigned(int(n_bins.max()) ** 2))
     known = own < n_bins[:, None]
+    variances, share = scale_of_numbers(n_numbers)
     gains = np.zeros((n, n))
     for i in range(n - 1):
         n_cells = n_bins[i] * n_bins[i + 1 :]
@@ -248,8 +304,8 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
         sums = np.zeros((starts[-1] + 1, 2 * n_numbers))
         sum_by_level(codes, 0, n_cells, starts[:-1] * 2 * n_numbers, slopes, sums.ravel())
         gradient, steepness = sums[:-1, :n_numbers], sums[:-1, n_numbers:]
-        nats = [np.add.reduceat(log_bayes_factors(gradient, steepness, v).sum(axis=1), starts[:-1]) for v in _VARIANCES]
-        gains[i, i + 1 :] = np.max(nats, axis=0)
+        of_cells = log_bayes_factors(gradient[..., None], steepness[..., None], variances).sum(axis=1)
+        gains[i, i + 1 :] = averaged_log_bayes(share * np.add.reduceat(of_cells, starts[:-1]))
     return gains + gains.T
 
 

@@ -17,7 +17,13 @@ from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows, LeaveOneOutLoss, calibrate
 from bayesieve.evidence.choosing import CURVATURE_ROWS, Surface, SurfacePart, find_surfaces, worth_keeping
-from bayesieve.evidence.inclusion import Effects, inclusion_probabilities, marginal_log_bayes, omitted_variances
+from bayesieve.evidence.inclusion import (
+    LEAST_PROBABILITY,
+    Effects,
+    inclusion_probabilities,
+    marginal_log_bayes,
+    omitted_variances,
+)
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
 from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, lines_between_levels, most_directions, shapes_within
@@ -37,7 +43,6 @@ _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these rows make the steps largest
 _DIGITS = 4  # of factors of errors and of variances, in nats
 _DIGITS_OF_WEIGHTS = 9
-_LEAST_PROBABILITY = 0.6  # that a feature which stays matters (benchmarks/decisions/inclusion.md)
 _FEWEST_ROWS = 500  # that show which features are worth keeping
 
 
@@ -176,10 +181,10 @@ def fit_evidence(
     is_fitted = False
     intercept_factors = no_factors(1, class_counts.size)[0]
     omitted = np.zeros(len(intercept_factors))
-    if calibration.loss is not None and calibration.every is not None and options.fit != "weights" and weights.any():
-        fit = _JointFit(
-            _terms(coded, levels, logs, calibration, options), {}, calibration.loss, averaged, factor, omitted
-        )
+    # Columns without weight may matter by their curves or together, if they are tested.
+    terms = _terms(coded, levels, logs, calibration, options) if options.drop or weights.any() else []
+    if terms and calibration.loss is not None and calibration.every is not None:
+        fit = _JointFit(terms, {}, calibration.loss, averaged, factor, omitted)
         fit, solution = _solved(fit, levels, calibration.every, options, clock)
         weights, factor, is_fitted, omitted = fit.weights, fit.factor, True, fit.omitted_variances
         if fit.terms or fit.surfaces:
@@ -407,8 +412,11 @@ def _terms(
     calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[_Term]:
-    """The features of positive weight, and those that may come back through their cells."""
-    assert calibration.loss is not None
+    """The features of positive weight, and those that may come back through their cells; none if weights are all that
+    is fitted.
+    """
+    if calibration.loss is None or options.fit == "weights":
+        return []
     rows, weights = calibration.loss.rows, calibration.weights
     learnt_again = set(rows.features[list(rows.counts_of_folds)].tolist())
     if options.fit == "cells" and coded.recoder is not None and coded.levels is not None:
@@ -452,6 +460,8 @@ def _cells(
     most = np.count_nonzero(weights) + most_directions(coded.n_classes) // N_WAVES
     features = np.sort(heaviest[:most])
     own = [levels[k] for k in features.tolist()]
+    if not own:
+        return features, {}, np.empty((0, rows.positions.size), dtype=np.uint8)
     most_cells = [options.most_cells.get(k) for k in features.tolist()]
     refined, codes = coded.recoder.select(features).take(rows.positions).refine(own, rows.weights, most_cells)
     split = [cell is not level for cell, level in zip(refined, own, strict=True)]
@@ -501,7 +511,7 @@ def _solved(
     Unless ``options.drop``, all terms stay and there are no surfaces.
     """
     followed = every.positions.size > fit.loss.rows.positions.size
-    if not options.drop or len(fit.terms) == 1:
+    if not options.drop or (len(fit.terms) == 1 and fit.weights.any()):
         fit = fit.trusted()
         solution = solve(fit.problem(options.n_jobs), clock, followed=followed)
         return _on_every_row(fit, solution, every, options.n_jobs, clock)
@@ -517,7 +527,11 @@ def _solved(
     if not solution.complete:
         return fit, solution
     fit = replace(fit, log_bayes=_log_bayes(fit, solution))
-    probabilities = inclusion_probabilities(fit.log_bayes[: len(fit.terms)], fit.averaged.size)
+    of_terms, of_surfaces = np.split(fit.log_bayes, [len(fit.terms)])
+    n_pairs = math.comb(len(fit.terms), 2)
+    probabilities = np.append(
+        inclusion_probabilities(of_terms, fit.averaged.size), inclusion_probabilities(of_surfaces, n_pairs)
+    )
     kept = _are_worth_keeping(fit, solution, probabilities)
     kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
     dropped = np.flatnonzero(~kept[: len(fit.terms)])
@@ -533,7 +547,7 @@ def _solved(
 
 
 def _are_worth_keeping(fit: _JointFit, solution: Solution, probabilities: np.ndarray) -> np.ndarray:
-    """(n,) bool, the terms and surfaces that save their price. ``probabilities`` : (n_terms,) that terms matter."""
+    """(n,) bool, the terms and surfaces that save their price. ``probabilities`` : (n,) that they matter."""
     rows, n = fit.loss.rows, len(solution.tables)
     some = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
     few = np.searchsorted(some, rows.drawn(min(some.size, CURVATURE_ROWS)))
@@ -545,7 +559,7 @@ def _are_worth_keeping(fit: _JointFit, solution: Solution, probabilities: np.nda
     prior = fit.loss.prior if rows.offset is None else fit.loss.prior[some]
     joint = contributions.sum(axis=0) + prior + solution.intercept
     kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
-    kept[: len(fit.terms)] &= probabilities >= _LEAST_PROBABILITY
+    kept &= probabilities >= LEAST_PROBABILITY
     return kept
 
 
@@ -574,10 +588,10 @@ def _on_every_row(
     if not solution.complete or every.positions.size == fit.loss.rows.positions.size:
         return fit, solution
     cells = {term.feature: term.cells for term in fit.terms}
-    cells |= {part.feature: part.cells for own in fit.surfaces for part in (own.first, own.second)}
+    cells |= {part.feature: part.cells for own in fit.surfaces for part in own.parts}
     codes = every.codes_by(cells)
     terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
-    grids = {s: s.codes(*(part.bins(codes[part.feature]) for part in (s.first, s.second))) for s in fit.surfaces}
+    grids = {s: s.codes(*(codes[part.feature] for part in s.parts)) for s in fit.surfaces}
     weighing = np.flatnonzero(fit.weights[every.features])
     loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)

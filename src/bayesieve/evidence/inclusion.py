@@ -10,6 +10,8 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
+LEAST_PROBABILITY = 0.6
+"""Probability from which a feature or a surface matters enough to stay (benchmarks/decisions/inclusion.md)."""
 _MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmarks/decisions/inclusion.md)
 _OMITTED_TIMES = 2.0  # of variances of left-out features (benchmarks/decisions/intervals.md)
 _MOST_ROUNDS = 200
@@ -38,6 +40,14 @@ def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.n
     """
     spread = 1.0 + variances * precisions
     return np.asarray(0.5 * (variances * pulls**2 / spread - np.log(spread)))
+
+
+def scale_of_numbers(n_numbers: int) -> tuple[np.ndarray, float]:
+    """Return the tried variances of the numbers of a row, and the share of the sum of their Bayes factors that counts.
+
+    One number stands for two classes, as the difference between them. Numbers of more classes add up to nothing.
+    """
+    return (TRIED_VARIANCES / 0.5, 1.0) if n_numbers == 1 else (TRIED_VARIANCES, (n_numbers - 1) / n_numbers)
 
 
 def log_bayes_by_variance(pulls: np.ndarray, precisions: np.ndarray, square: float) -> np.ndarray:

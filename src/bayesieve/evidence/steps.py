@@ -1,0 +1,116 @@
+"""Cuts of two columns whose rectangles explain an interaction that changes in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import gammaln
+
+from bayesieve.evidence.inclusion import averaged_log_bayes, log_bayes_factors, scale_of_numbers
+
+# Measured in benchmarks/decisions/surfaces.md.
+_FIRST_INTERVALS = 8  # of a column while the other one is cut for the first time
+_ROUNDS = 3  # of cutting both columns
+
+_Sums = tuple[np.ndarray, np.ndarray]
+"""Sums of gradient and curvature of the log loss by cell, (n_cells, n_others, n_numbers)."""
+
+
+def cut_grid(
+    gradient: np.ndarray, curvature: np.ndarray, n_apart: Sequence[int], is_cut: Sequence[bool]
+) -> tuple[float, list[np.ndarray]]:
+    """Cut two columns so that contributions by rectangle explain the gradient best.
+
+    The columns are cut in turn, each given the cuts of the other one, because neither shows the interaction alone.
+    A set of cuts costs the logarithm of the number of sets of that size.
+
+    Parameters
+    ----------
+    gradient, curvature : (n_first, n_second, n_numbers) sums of the log loss by the cells of both columns.
+    n_apart : number of leading cells of each column that are no neighbours, such as that of missing values.
+    is_cut : whether each column is cut; the cells of the others stay as they are.
+
+    Returns
+    -------
+    tuple
+        Log Bayes factor of the rectangles against both columns alone, less the cost of the cuts, in nats; and the
+        interval of each cell of both columns, (n_first,) and (n_second,).
+    """
+    start = [_bounds(gradient.shape[axis], n_apart[axis], is_cut[axis]) for axis in (0, 1)]
+    best, best_bounds = -np.inf, start
+    for first in (0, 1):
+        bounds, costs = list(start), [0.0, 0.0]
+        for step in range(2 * _ROUNDS):
+            axis = (first + step) % 2
+            if is_cut[axis]:
+                others = bounds[1 - axis][:-1]
+                sums = [np.add.reduceat(np.moveaxis(table, axis, 0), others, axis=1) for table in (gradient, curvature)]
+                bounds[axis], costs[axis] = _cut(sums[0], sums[1], n_apart[axis])
+            if step > 0:
+                log_bayes = _log_bayes_of_rectangles(gradient, curvature, bounds) - sum(costs)
+                if log_bayes > best:
+                    best, best_bounds = log_bayes, list(bounds)
+    return best, [np.repeat(np.arange(own.size - 1), np.diff(own)) for own in best_bounds]
+
+
+def _bounds(n_cells: int, n_apart: int, is_cut: bool) -> np.ndarray:
+    """Return the first bounds of the intervals of a column: its cells, or a few intervals of about as many cells."""
+    if not is_cut:
+        return np.arange(n_cells + 1)
+    few = np.arange(1, _FIRST_INTERVALS + 1) * (n_cells - n_apart) // _FIRST_INTERVALS
+    return np.unique(np.append(np.arange(n_apart + 1), n_apart + few))
+
+
+def _cut(gradient: np.ndarray, curvature: np.ndarray, n_apart: int) -> tuple[np.ndarray, float]:
+    """Cut one column where it helps most, again and again; return the bounds of its intervals and their cost in nats.
+
+    What the column explains alone, by the same cuts, does not count.
+    """
+    n_cells, n_cuts, cost = len(gradient), 0, 0.0
+    sums = ((gradient, curvature), (gradient.sum(axis=1, keepdims=True), curvature.sum(axis=1, keepdims=True)))
+    tables = [[np.append(np.zeros_like(own[:1]), np.cumsum(own, axis=0), axis=0) for own in both] for both in sums]
+
+    def logs_between(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """(2, n_intervals, n_variances) of the rectangles, and of the column alone."""
+        return np.stack([_log_bayes(pull[upper] - pull[lower], steep[upper] - steep[lower]) for pull, steep in tables])
+
+    def gain(logs: np.ndarray) -> np.ndarray:
+        rectangles, alone = averaged_log_bayes(logs)
+        return np.asarray(rectangles - np.maximum(alone, 0.0))
+
+    bounds = np.append(np.arange(n_apart + 1), n_cells)
+    logs = logs_between(bounds[:-1], bounds[1:]).sum(axis=1)
+    while n_cuts < n_cells - n_apart - 1:
+        cuts = np.setdiff1d(np.arange(n_apart + 1, n_cells), bounds)
+        at = np.searchsorted(bounds, cuts)
+        lower, upper = bounds[at - 1], bounds[at]
+        changes = logs_between(lower, cuts) + logs_between(cuts, upper) - logs_between(lower, upper)
+        gains, next_cost = gain(logs[:, None] + changes), _log_choices(n_cells - n_apart - 1, n_cuts + 1)
+        best = int(np.argmax(gains))
+        if gains[best] - next_cost <= gain(logs) - cost:
+            break
+        logs, cost, n_cuts = logs + changes[:, best], next_cost, n_cuts + 1
+        bounds = np.insert(bounds, at[best], cuts[best])
+    return bounds, cost
+
+
+def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """Log Bayes factors of contributions by rectangle, (n_intervals, n_variances), from (n_intervals, n_others, n)."""
+    variances, share = scale_of_numbers(gradient.shape[-1])
+    return share * log_bayes_factors(gradient[..., None], curvature[..., None], variances).sum(axis=(1, 2))
+
+
+def _log_bayes_of_rectangles(gradient: np.ndarray, curvature: np.ndarray, bounds: Sequence[np.ndarray]) -> float:
+    """Log Bayes factor of contributions by rectangle against contributions of both columns alone."""
+    sums = [np.add.reduceat(np.add.reduceat(t, bounds[0][:-1]), bounds[1][:-1], axis=1) for t in (gradient, curvature)]
+    together = float(averaged_log_bayes(_log_bayes(*sums).sum(axis=0)))
+    for axis in (0, 1):
+        alone = _log_bayes(*(table.sum(axis=axis)[:, None] for table in sums)).sum(axis=0)
+        together -= max(0.0, float(averaged_log_bayes(alone)))
+    return together
+
+
+def _log_choices(n: int, k: int) -> float:
+    """Logarithm of the number of ways to choose k of n."""
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
