@@ -297,7 +297,7 @@ def test_refitted_searches_add_every_indicator() -> None:
     halves = halve(coded, 1.0)
     order = refit(halves)
     assert sorted(order) == list(range(coded.n_features))
-    codes, classes = np.array(halves.fit.codes_of(range(coded.n_features))).T, np.asarray(halves.fit.class_codes)
+    codes, classes = np.asarray(halves.fit.codes).T, np.asarray(halves.fit.class_codes)
     alone = [BernoulliNB().fit(codes[:, [k]], classes).score(codes[:, [k]], classes) for k in order]
     assert alone[0] == max(alone)
 
@@ -337,7 +337,7 @@ def test_claims_about_filters(tmp_path: Path) -> None:
 def test_redundancy_is_the_mean_information_of_pairs() -> None:
     coded = coded_series()
     pairs = [(0, 1), (0, 2), (1, 2)]
-    expected = [mutual_information(np.histogram2d(*coded.codes_of(list(pair)), bins=2)[0]) for pair in pairs]
+    expected = [mutual_information(np.histogram2d(*np.asarray(coded.codes)[list(pair)], bins=2)[0]) for pair in pairs]
     assert redundancy(coded, np.array([0, 1, 2])) == pytest.approx(np.mean(expected))
     assert redundancy(coded, np.array([0, 2])) > 0.5
 

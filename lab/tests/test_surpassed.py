@@ -165,6 +165,6 @@ def test_classifiers_on_indicators() -> None:
     coded = TableEncoder().fit_transform_coded(table, np.arange(60) % 2)
     frame = contests._frame(coded)
     assert frame.columns == list(coded.names)
-    np.testing.assert_array_equal(frame[:, 0], coded.codes_of([0])[0])
+    np.testing.assert_array_equal(frame[:, 0], coded.codes[0])
     assert OnIndicators(GaussianNB()).get_params()["model"] is not None
     assert RATES[0][0] == "accuracy"

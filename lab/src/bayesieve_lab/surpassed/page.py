@@ -1,4 +1,4 @@
-"""The tables of the best methods: on the page of the ledger, and in full."""
+"""The tables of the best methods, and the page that shows them."""
 
 from __future__ import annotations
 
