@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from bayesieve import SelectiveNB, TableEncoder, forking, scan
+from bayesieve import SelectiveNB, TableEncoder, challenge, drift, evaluate, forking, scan
 from bayesieve.table.reading import read_table
 
 X, Y = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0] * 10}), ["no", "no", "yes", "yes"] * 10
@@ -52,6 +52,12 @@ def test_fits_and_files_are_refused_after_a_fork(tmp_path: Path) -> None:
         lambda: model.with_predictions(X.lazy()),
         lambda: read_table(path),
         lambda: scan(path),
+        lambda: model.with_predictions(X),
+        lambda: drift(model, X),
+        lambda: evaluate(model, X, Y),
+        lambda: challenge(model, model, X, Y),
+        lambda: model.summary(),
+        lambda: model.report(tmp_path / "report.html", X, Y),
     ]
     for call in calls:
         assert message_in_child(call).startswith("This process was forked after polars had started threads")

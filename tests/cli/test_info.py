@@ -56,3 +56,14 @@ def test_what_an_export_needs_is_said(fails: Run, model: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     line = fails("export", model, "-o", "scoring.sql")
     assert "error: The export to sql needs sqlglot; install the extra: pip install 'bayesieve[export]'." in line
+
+
+def test_info_lists_cautions_that_are_no_warnings(succeeds: Run) -> None:
+    groups = np.array(["rare"] * 5 + ["a", "b"] * 100)
+    y = np.append(np.ones(5, dtype=int), np.random.default_rng(0).random(200) < np.tile([0.1, 0.4], 100)).astype(int)
+    rules = {"group": {"groups": [["rare"], ["a"], ["b"]], "include": True}}
+    bayesieve.SelectiveNB(levels=rules).fit(pl.DataFrame({"group": groups}), y).save("rare.json")
+    lines = [line for line in succeeds("info", "rare.json").stdout.splitlines() if line.startswith("caution: ")]
+    assert any(
+        "Level 'rare' of 'group' has fewer than 10 training rows, all of a single class" in line for line in lines
+    )

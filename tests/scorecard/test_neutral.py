@@ -215,7 +215,7 @@ def test_values_in_no_level_are_predicted_as_without_the_column(calibrate: str, 
 def test_published_formulas_say_which_levels_have_no_rows() -> None:
     X, y = rows()
     for options in ({"calibrate": False}, {"smoothing": 1.0}):
-        with pytest.warns(UserWarning, match="'w' of 'c' is without training rows"):
+        with pytest.warns(UserWarning, match="'w' of 'c' has no training rows"):
             model = SelectiveNB("all", pairs=0, levels=WAYS["group"][0], **options).fit(X, y)
         assert adds(model, {"c": "w"})[1] > 0.1
     codes = (X["c"] == "u").cast(int).to_numpy()[:, None]

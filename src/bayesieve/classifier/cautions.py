@@ -116,7 +116,7 @@ def _levels_without_rows(card: Scorecard) -> list[Caution]:
         return []
     texts = _level_texts(empty)
     sentence = (
-        f"{texts} without training rows: with smoothing={card.provenance['smoothing']!r}, such levels speak for the "
+        f"{texts} no training rows: with smoothing={card.provenance['smoothing']!r}, such levels speak for the "
         "rare classes. Join them to other levels, or fit with calibrate='auto' and smoothing='m-estimate', where they "
         "add nothing."
     )
@@ -135,7 +135,7 @@ def _rare_levels(card: Scorecard) -> list[Caution]:
     if not rare:
         return []
     sentence = (
-        f"{_level_texts(rare)} with fewer than {_FEWEST_ROWS_OF_LEVEL} training rows, all of a single class: what such "
+        f"{_level_texts(rare)} fewer than {_FEWEST_ROWS_OF_LEVEL} training rows, all of a single class: what such "
         "levels add is uncertain. Join them to others (levels=, or edit().merge) unless they have a reason."
     )
     return [Caution("rare levels", tuple(dict.fromkeys(own.name for own, _ in rare)), sentence, warns=False)]
@@ -144,7 +144,7 @@ def _rare_levels(card: Scorecard) -> list[Caution]:
 def _level_texts(levels: Sequence[tuple[FeatureLevels, int]]) -> str:
     """The beginning of a sentence about some levels, given by their positions."""
     names = [f"{own.labels[k]!r} of {own.name!r}" for own, k in levels]
-    return f"Level {names[0]} is" if len(names) == 1 else f"Levels {listed(names)} are"
+    return f"Level {names[0]} has" if len(names) == 1 else f"Levels {listed(names)} have"
 
 
 def _contradicted_signs(card: Scorecard) -> list[Caution]:

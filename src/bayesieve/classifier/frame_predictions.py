@@ -55,6 +55,8 @@ def with_predictions(model: SelectiveNB, frame: Any) -> Any:
 def of_rows(model: SelectiveNB, frame: Any) -> Any:
     """Add predictions to a frame in memory, which may be empty."""
     whole = nw.from_native(whole_frame(frame), eager_only=True)
+    if whole.implementation.is_polars():
+        refuse_fork()
     names, labels = prediction_names(model), model.classes_.tolist()
     probability = np.zeros((0, len(labels)))
     if len(whole):

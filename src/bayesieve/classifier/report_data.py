@@ -21,6 +21,7 @@ from bayesieve.counts import SymmetricalUncertainty, log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.judged import groups_of
 from bayesieve.evaluation.splits import fingerprint, moments_of
+from bayesieve.forking import refuse_fork
 from bayesieve.report import data as plain
 from bayesieve.report.page import in_five_digits
 from bayesieve.report.search import summarise_trace
@@ -73,6 +74,7 @@ def report_data(
     place = _place(model, positive)
     parts: dict[str, Any] = {}
     if X is not None:
+        refuse_fork()
         of_rows = {"benefit": benefit, "explained": rows, "by": [by] if isinstance(by, str) else list(by), "time": time}
         parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
         if min_count > 1 and parts["performance"] is not None:  # segments and cells tell numbers of rows

@@ -20,6 +20,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize.criterion import Prior
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence
+from bayesieve.forking import refuse_fork
 from bayesieve.parts import options_of, with_shared_docs
 from bayesieve.scorecard.record import scorecard_of_fit
 from bayesieve.selection import CodedSelector, make_selector
@@ -445,6 +446,7 @@ class SelectiveNB(Predicting):
         """
         from bayesieve.classifier.summary import summarise
 
+        refuse_fork()
         check_is_fitted(self, "scorecard_")
         return summarise(self)
 

@@ -364,6 +364,10 @@ def info(given: Any) -> None:
         lines = [[shorten(visible(text), _MOST_LEVEL) if text else "" for text in line] for line in texts]
         titles = ("edited by hand", "feature", "before", "after", "who", "when", "why")
         screen.table([*map(Column, titles)], lines)
+    if model.cautions_:
+        screen.line()
+        for caution in model.cautions_:
+            screen.line(f"caution: {visible(caution.sentence)}")
 
 
 def _parts(model: Any) -> Iterator[tuple[str, Any]]:

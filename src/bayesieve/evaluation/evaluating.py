@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from bayesieve.evaluation.judged import GroupedRows, grouped_rows
+from bayesieve.forking import refuse_fork
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.record import check_level
 from bayesieve.statistics import metrics
@@ -380,6 +381,7 @@ def challenge(
     >>> challenge(old, new, X[1::2], y[1::2]).swaps["rows"].sum()
     284
     """
+    refuse_fork()
     if share is not None and threshold is not None:
         raise ValueError("share and threshold both choose the rows; give one of them.")
     check_allowed({"share": share, "threshold": threshold}, dict.fromkeys(("share", "threshold"), _SHARE))

@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from bayesieve.forking import refuse_fork
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import log_probabilities
 from bayesieve.scorecard.unseen import warn_of_unseen
@@ -73,6 +74,7 @@ def grouped_rows(
     many values. Without ``predicts`` there are no predictions. Columns with many values that are in no level of a
     scorecard raise a warning, as in ``predict_proba``.
     """
+    refuse_fork()
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
     card, table = scorecard_in(model), as_table(X)
     roles = {"y": y, "by": by, "sample_weight": sample_weight}
