@@ -21,6 +21,7 @@ from bayesieve.evidence.calibration import (
     calibrate,
     fit_weights,
 )
+from bayesieve.evidence.fitting import slope_variances
 
 
 def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.ndarray | None = None) -> CodedTable:
@@ -291,3 +292,13 @@ def test_rare_values_no_longer_make_predictions_overconfident(monkeypatch: pytes
         model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X[:270], y[:270])
         losses.append(-model.predict_log_proba(new)[np.arange(270), truth].mean())
     assert losses[1] < 0.9 * losses[0]
+
+
+def test_the_error_of_a_weight_is_that_of_a_logistic_slope() -> None:
+    odds, rows = np.array([-0.8, -0.1, 0.7]), np.array([400.0, 300.0, 300.0])
+    odds = odds - rows @ odds / rows.sum()
+    p = 1 / (1 + np.exp(-odds))
+    counts, logs = np.stack([rows * (1 - p), rows * p], axis=1), np.stack([-odds / 2, odds / 2], axis=1)
+    expected = (odds / 2) ** 2 / ((rows * p * (1 - p)) @ odds**2)
+    np.testing.assert_allclose(slope_variances(counts, logs), np.stack([expected] * 2, axis=1), rtol=0.2)
+    assert not slope_variances(counts, np.zeros((3, 2))).any()

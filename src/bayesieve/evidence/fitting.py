@@ -99,8 +99,10 @@ class FeatureEvidence:
 
     @classmethod
     def counted(cls, levels: FeatureLevels, counts: np.ndarray, logs: np.ndarray, weight: float) -> FeatureEvidence:
-        """The weight times ``logs``, log P(level | class)."""
+        """The weight times ``logs``, log P(level | class). A weight other than 1 is a choice, which errs as well."""
         errors = counting_errors(counts, weight)
+        if weight != 1.0:
+            errors = np.sqrt(errors**2 + weight**2 * slope_variances(counts, logs))
         return cls(levels, weight * logs, counts, errors, no_factors(*counts.shape), weight)
 
     def monotone(self, sign: int) -> FeatureEvidence:
@@ -229,6 +231,18 @@ def counting_variances(counts: np.ndarray) -> np.ndarray:
 def counting_errors(counts: np.ndarray, weight: float) -> np.ndarray:
     """(n_levels, n_classes) standard errors of ``weight`` times log P(level | class)."""
     return weight * np.sqrt(counting_variances(counts))
+
+
+def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """(n_levels, n_classes) variances of ``logs`` times one number that is fitted to all rows, by their curvature."""
+    rows, total = counts.sum(axis=1), float(counts.sum())
+    if total <= 0.0 or not np.isfinite(logs).all():
+        return np.zeros_like(logs)
+    shares = counts.sum(axis=0) / total
+    centred = logs - rows @ logs / total
+    curvature = float(rows @ ((centred - (centred @ shares)[:, None]) ** 2 @ shares))
+    squares: np.ndarray = (centred - centred.mean(axis=1, keepdims=True)) ** 2
+    return squares / curvature if curvature > 0.0 else np.zeros_like(logs)
 
 
 def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
