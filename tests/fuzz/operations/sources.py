@@ -194,3 +194,31 @@ def sources(case: Case) -> None:
             if is_ordered:
                 row = model.predict_proba({name: values[at] for name, values in held.items()})
                 case.check(_are_close(row[0], expected[at]), "one row by name", (row, expected[at]))
+
+
+@operation(0.5)
+def dates_in_order(case: Case) -> None:
+    """One date of two readings is read in the order of day and month that the training table proves, in any source."""
+    n = case.integer(60, 200)
+    codes = case.rng.integers(0, 2, n)
+    form = case.pick(("%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d/%m/%Y 00:00"))
+    days = _column(case, "day", codes)
+    if not any(day is not None and day.day > 12 for day in days):
+        return
+    held = [None if day is None else day.strftime(form) for day in days]
+    numbers = _column(case, "number", codes, 0.0)
+    labels = [("no", "yes")[code] for code in codes]
+    name = case.pick(("CSV", "TSV", "Excel", "SQLite"))
+    case.note(f"trained on {name}: {form}")
+    with case.step("fit", must=True):
+        table = _IN_FILES[name](pl.DataFrame({"day": held, "number": numbers, "label": labels}), case.folder)
+        model = SelectiveNB("all").fit(scan(str(table)), "label")
+    for at in case.rng.integers(0, n, 4).tolist():
+        row = pl.DataFrame({"day": pl.Series([held[at]], dtype=pl.String), "number": [numbers[at]]})
+        name = case.pick([*_IN_MEMORY, *_IN_FILES])
+        case.note(f"{name}: {row.rows()}")
+        with case.step(f"predict {name}", must=True):
+            source = _IN_MEMORY[name](row) if name in _IN_MEMORY else str(_IN_FILES[name](row, case.folder))
+            typed = pl.DataFrame({"day": pl.Series([days[at]], dtype=pl.Date), "number": [numbers[at]]})
+            found, wanted = model.predict_proba(source), model.predict_proba(typed)
+            case.check(_are_close(found, wanted), f"one date in {name}", (found, wanted))
