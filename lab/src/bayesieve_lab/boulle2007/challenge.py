@@ -91,8 +91,8 @@ class TunedNB(ThresholdTuner):
     its CPU seconds to train, in the calling thread.
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """As of the base, timed."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit and tune, and measure the processor seconds."""
         began = time.thread_time()
         super().fit(X, y, sample_weight, groups)
         self.cpu_seconds_ = time.thread_time() - began
