@@ -59,7 +59,7 @@ class _Columns:
         return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
 
     def known(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Where a column is not missing, as far as its levels show, (rows.size,) bool."""
+        """Return whether a column is not missing, as far as its levels show, (rows.size,) bool."""
         codes, missing = self.codes(k, rows), self.levels[k].missing_code
         known = codes < self.levels.n_levels[k]
         return known if missing is None else known & (codes != missing)

@@ -69,7 +69,7 @@ class JudgedRows:
         return self.codes.size
 
     def take(self, rows: np.ndarray) -> JudgedRows:
-        """These rows only, by position."""
+        """Return these rows only, by position."""
         names = ("labels", "codes", "weights", "benefits", "joint", "moments", "copies")
         of_rows = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
@@ -505,7 +505,7 @@ class Deciding:
         self.rows = replace(rows, benefits=np.broadcast_to(values, (rows.n_rows, *values.shape[-2:])))
 
     def summary(self, measured: MeasuredRows) -> plain.DecisionSummary:
-        """What the decisions bring in the rows measured, and in those of other thresholds."""
+        """Return the benefit of the decisions in the measured rows, and of decisions by other thresholds."""
         codes, weights = measured.rows.codes, self._weights(measured)
         benefits = Benefits(np.asarray(measured.rows.benefits))
         probability = self._classifier.corrected(measured.probability)

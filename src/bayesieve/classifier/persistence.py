@@ -49,7 +49,7 @@ def _content(model: SelectiveNB) -> dict[str, Any]:
 
 
 def facts_of(model: SelectiveNB, name: str | None = None) -> dict[str, str]:
-    """What every export of a model tells about it; the checksum is that of its file."""
+    """Return the provenance that every export of a model states; the checksum is that of its file."""
     from bayesieve.version import __version__
 
     try:

@@ -143,7 +143,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
     def explain(
         self: Any, X: Any, *, by: Literal["feature", "score", "column"] = "feature", against: Any = None
     ) -> Any:
-        """What each feature in the model adds to the log joint probability of each class, beyond an average row.
+        """Explain rows by the contribution of each feature to the log joint probability of each class, beyond an
+        average row.
 
         Parameters
         ----------

@@ -298,7 +298,7 @@ def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], 
 
 
 def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str, str]:
-    """What a validator asks of the model first; ``told`` by `facts_of`."""
+    """Return the first facts that a validator needs; ``told`` is from `facts_of`."""
     import platform
 
     card = model.scorecard_
@@ -475,8 +475,8 @@ def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
 
 
 def _explained_rows(model: SelectiveNB, rows: JudgedRows, wanted: int | np.ndarray) -> tuple[plain.ExplainedRow, ...]:
-    """These rows; of a number the surest row of the rarest class, the closest call and the worst mistake, as far as
-    there are such rows.
+    """Explain the given rows. If ``rows`` is a count, choose a clear case, a close call and the most confident
+    mistake.
     """
     probability = softmax(rows.joint, axis=1)
     if isinstance(wanted, int):

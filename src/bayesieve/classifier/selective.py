@@ -259,7 +259,7 @@ class SelectiveNB(Predicting):
         return self
 
     def fit_coded(self, coded: CodedTable, encoder: Any) -> SelectiveNB:
-        """As ``fit``, on rows that a fitted encoder has coded, so that several models share one coding.
+        """Fit the model to rows that a fitted encoder has coded, so that several models share one coding.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class SelectiveNB(Predicting):
         return ModelEditor(self)
 
     def with_prior(self, shares: Mapping[Any, float], note: str = "", who: str | None = None) -> SelectiveNB:
-        """The same model for rows with other shares of the classes, as where one class was undersampled for training.
+        """Return a model for rows with other shares of the classes, such as after undersampling one class for training.
 
         The intercept moves by the logarithm of the new share of each class over its share so far, which is exact if
         rows of a class are alike in both places. Kept among ``edits_``.

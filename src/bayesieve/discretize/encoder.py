@@ -251,7 +251,7 @@ class TableEncoder(TableCoder):
         return new_table(self if owner is None else owner, X)  # the levels know of what kind their columns are
 
     def transform_coded(self, X: Any) -> CodedTable:
-        """As ``transform``, as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""
+        """Return the codes as a `CodedTable` without classes; ``X`` may be a `Table` that was read already."""
         check_is_fitted(self, "levels_")
         table, levels = X if isinstance(X, Table) else self.read(X), TableLevels.of(self.levels_)
         codes, unseen = code_columns(table, levels, self.n_jobs)

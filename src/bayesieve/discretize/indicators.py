@@ -186,7 +186,7 @@ class IndicatorEncoder(TableCoder):
         return np.array(n_levels, dtype=np.int64)
 
     def _with_levels(self, coded: CodedTable) -> CodedTable:
-        """The same table with its levels, counted by class, each with its level score."""
+        """Return the table with its levels, counted by class, each with its level score."""
         counts = coded.counts
         self.level_scores_ = level_scores(counts, coded.n_levels)
         parts = [(score, threshold) for score, own in self.thresholds_.items() for threshold in own.tolist()]

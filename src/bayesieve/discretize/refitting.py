@@ -135,11 +135,11 @@ class LevelRefitter:
         return any(coder.supervised for coder in self.coders) or any(len(columns) > 1 for columns in self.features)
 
     def take(self, rows: np.ndarray) -> LevelRefitter:
-        """The same for some of the rows, in this order."""
+        """Return a copy for some of the rows, in this order."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
     def select(self, features: np.ndarray) -> LevelRefitter:
-        """The same of these features only (ascending positions)."""
+        """Return a copy for these features only (ascending positions)."""
         chosen = [self.features[k] for k in features.tolist()]
         columns = sorted({i for feature in chosen for i in feature})
         at = {i: k for k, i in enumerate(columns)}
@@ -148,7 +148,7 @@ class LevelRefitter:
         return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 
     def with_columns(self, columns: Mapping[str, np.ndarray]) -> LevelRefitter:
-        """The same with further columns of `Rows`, each of shape (n_rows, ...)."""
+        """Return a copy with further columns of `Rows`, each of shape (n_rows, ...)."""
         of_table = dict(columns)
         if self.rows is not None:
             for name, column in columns.items():

@@ -193,7 +193,7 @@ class CalibrationRows:
         return codes
 
     def of_features(self, kept: np.ndarray) -> CalibrationRows:
-        """The same rows with some of the features only, at these ascending positions."""
+        """Return a copy with some of the features only, at these ascending positions."""
         other, at = copy(self), {k: i for i, k in enumerate(kept.tolist())}
         for derived in ("codes", "few", "codes_of_classes"):
             vars(other).pop(derived, None)
@@ -347,7 +347,7 @@ class LeaveOneOutLoss:
         return result
 
     def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
-        """The same over other rows, with some of the features, at these ascending positions, only."""
+        """Return the loss over other rows, with some of the features only, at these ascending positions."""
         counts = [self._counts[k] for k in kept.tolist()]
         return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
 
@@ -391,7 +391,7 @@ def loss_of(joint: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> tupl
 
 
 def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """What added to the classes gives them, beside ``offset`` (n_rows, n_classes), their shares of the rows."""
+    """Return the intercept that gives the classes their shares of the rows beside ``offset`` (n_rows, n_classes)."""
     shares = np.bincount(classes, weights, offset.shape[1]) / weights.sum()
     there = np.flatnonzero(shares)
     codes, own = np.searchsorted(there, classes), offset[:, there] + np.log(shares[there])

@@ -1,6 +1,4 @@
-"""What a fit of evidence takes in, surfaces of features that tell more together than apart, and what it leaves out,
-features that the others make up for.
-"""
+"""Choice of surfaces, for features that are more informative together, and of features that the others make up for."""
 
 from __future__ import annotations
 
@@ -85,7 +83,7 @@ class SurfacePart:
         return cls(feature, cells, level, of_level, _steps(of_level, rows), rows)
 
     def with_steps(self, line: np.ndarray) -> SurfacePart:
-        """The same feature with a step between the intervals of its cells, ``line``, in place of a curve."""
+        """Return the feature with a step between the intervals of its cells, ``line``, in place of a curve."""
         if not self.is_numeric:
             return self
         assert self.cells is not None
@@ -128,7 +126,7 @@ class Surface:
     def with_steps_if_better(
         self, log_bayes: float, codes: np.ndarray, residuals: np.ndarray, curvature: np.ndarray
     ) -> Surface:
-        """The same pair with steps in place of curves, if their log Bayes factor is above ``log_bayes``.
+        """Return the pair with steps in place of curves, if their log Bayes factor is above ``log_bayes``.
 
         Parameters
         ----------
@@ -285,8 +283,8 @@ def surface_gains(
 
 
 def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """As `surface_gains` with a direction for each bin: sums by cell take a look at the rows for each pair, but far
-    fewer operations than products with a number for each bin.
+    """Compute `surface_gains` with a basis function for each bin: sums by cell read the rows once for each pair, but
+    take far fewer operations than products with a number for each bin.
     """
     from bayesieve.evidence._kernels import sum_by_level
 

@@ -48,7 +48,7 @@ _FEWEST_ROWS = 500  # that show which features are worth keeping
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What to fit to the rows.
+    """Options of the fit to the rows.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class FeatureEvidence:
-    """What one feature adds to the log joint.
+    """Contributions of one feature to the log joint.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class FeatureEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the features add to the log joint, and what that is based on.
+    """Contributions of the features to the log joint, with the counts that they are based on.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ class _Term:
         return self.of_level.size
 
     def weighted(self, weight: float) -> _Term:
-        """The same term with another weight."""
+        """Return the term with another weight."""
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
         return replace(self, weight=weight, shape=shape)
 
@@ -392,8 +392,8 @@ class _JointFit:
         return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
 
     def trusted(self) -> _JointFit:
-        """The same with the part of the counted evidence that can be trusted; deviations make up for the rest. A fit
-        to many rows ends in the same place with all of it, and sooner.
+        """Return a copy with the trusted part of the counted evidence; deviations make up for the rest. A fit to many
+        rows has the same optimum with all of it, and reaches it sooner.
         """
         if self.loss.rows.classes.size > FEW_ROWS:
             return self

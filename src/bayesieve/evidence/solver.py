@@ -349,7 +349,7 @@ class EvidenceProblem:
         self._order_cells()
 
     def _with(self, shapes: Sequence[Shape], codes: Callable[[_Block, int], np.ndarray]) -> EvidenceProblem:
-        """The same rows with other features, by the codes of each block, whose number is given, too."""
+        """Return a copy with other features, from a function of the codes and the number of each block."""
         other = copy(self)
         for derived in ("_some", "design"):
             vars(other).pop(derived, None)
@@ -432,7 +432,7 @@ class EvidenceProblem:
 
     @cached_property
     def design(self) -> np.ndarray:
-        """Those rows written out direction by direction."""
+        """Return the design matrix of these rows."""
         design = np.ones((self._some.classes.size, self.intercept + 1), dtype=self._precision)
         directed = np.flatnonzero(np.diff(self._first))
         codes = self._some.codes[directed].T.astype(np.int64)
@@ -455,7 +455,7 @@ class EvidenceProblem:
         self._rises = (self._basis[self._upper] - self._basis[self._lower])[:, : self.intercept + 1].toarray()
 
     def narrowed(self, worth: np.ndarray) -> tuple[EvidenceProblem, np.ndarray]:
-        """The same with some groups only, ``worth`` (n_groups,); and whether each parameter is still one."""
+        """Return a copy with the groups ``worth`` keeping, (n_groups,) bool, and whether each parameter remains."""
         kept = np.append(worth, True)[self._group]
         if worth.all():
             return self, kept
@@ -502,7 +502,7 @@ class EvidenceProblem:
         return fewer, (fitted.point[np.append(of_group, True)[self._group]], deviations)
 
     def shaped(self, shapes: Sequence[Shape], kept: np.ndarray | None = None) -> EvidenceProblem:
-        """The same with other shapes, of the features marked in ``kept``."""
+        """Return a copy with other shapes, of the features marked in ``kept``."""
         return self._with(shapes, lambda block, _: block.codes if kept is None else block.codes[kept])
 
     def by_group(self, of_parameters: np.ndarray) -> np.ndarray:
@@ -531,7 +531,7 @@ class EvidenceProblem:
         return np.minimum(self._counted_rise + table[self._upper, 0] - table[self._lower, 0], 0.0)
 
     def _in_blocks(self, function: Callable[[_Block], Result]) -> list[Result]:
-        """What a function returns for each block of rows."""
+        """Return the result of a function for each block of rows."""
         return map_in_threads(function, self._blocks, self.n_jobs)
 
     def _joint(self, table: np.ndarray, point: np.ndarray, block: _Block) -> np.ndarray:
@@ -735,7 +735,7 @@ class EvidenceProblem:
         return [fold[distinct[own]] for own in self._slices]
 
     def weighted(self, factors: Sequence[np.ndarray]) -> EvidenceProblem:
-        """The same problem with the weights of the rows of each block times ``factors``."""
+        """Return a copy with the row weights of each block multiplied by ``factors``."""
         other = copy(self)
         other._last = None
         blocks = zip(self._blocks, factors, strict=True)

@@ -281,7 +281,7 @@ class IndicatorLevels(FeatureLevels):
 
 
 class _SavedIndicator(msgspec.Struct, forbid_unknown_fields=True):
-    """What `IndicatorLevels.to_json` writes."""
+    """Content of `IndicatorLevels.to_json`."""
 
     score: str
     threshold: Finite

@@ -88,7 +88,9 @@ class Examples:
 
     @classmethod
     def read(cls, results: Path, made_by: dict[str, Any] | None = None) -> Self | None:
-        """Those saved next to ``results``; None if there are none, they are damaged or have another ``made_by``."""
+        """Read the examples saved next to ``results``; None if there are none, they are damaged or have another
+        ``made_by``.
+        """
         try:
             saved = json.loads(path_of(results).read_text(encoding="utf-8"))
             if made_by not in (None, saved["made_by"]):

@@ -76,7 +76,7 @@ class GroupedLasso:
         return float((self.norms(self.gradient(self.start())[0]) / self.weights).max())
 
     def objective(self, at: Coefficients, penalty: float) -> float:
-        """What is minimized."""
+        """Return the value that is minimized."""
         loss = -float((self.own * at.log_proba(self.matrix)).sum()) / len(self.own)
         return loss + penalty * float(self.weights @ self.norms(at.slopes))
 

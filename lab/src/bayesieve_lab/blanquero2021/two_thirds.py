@@ -85,7 +85,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
         self.smoothing = smoothing
 
     def new_encoder(self) -> TwoThirdsEncoder:
-        """What codes the rows; all methods share it."""
+        """Return the encoder of the rows, which all methods share."""
         return TwoThirdsEncoder()
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -213,7 +213,7 @@ class SparseNB(TwoThirdsNB):
         return np.asarray(self.trace_.chosen)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """As of the base, and of the search: q, share of M above 0.1, candidates, whether one is feasible."""
+        """Add figures of the search: q, share of M above 0.1, candidates, whether one is feasible."""
         candidates = self.candidates_
         return super().fold_figures(rows, codes) | {
             "q": candidates.q,
@@ -249,7 +249,7 @@ class MostProbableNB(TwoThirdsNB):
         return selector.support_
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
-        """As of the base, and whether the limit ended the search."""
+        """Add whether the limit ended the search."""
         return super().fold_figures(rows, codes) | {"cut short": float(self.cut_short_)}
 
 

@@ -16,7 +16,9 @@ _LOWEST = (1023 + LOWEST_EXPONENT) << MANTISSA_BITS  # leading bits of the doubl
 
 @jit
 def rate(factors, start, first_key, depth, offsets, classes, wrong, lower, upper):
-    """As `bayesieve.search._kernels.walk`: the rows that each subset gives another class, and bounds on its AUC."""
+    """Walk the subsets like `bayesieve.search._kernels.walk`, and return their misclassified rows and bounds on their
+    AUC.
+    """
     n_others, n_rows = start.shape
     stack = np.empty((depth + 1, n_others, n_rows))
     stack[0] = start

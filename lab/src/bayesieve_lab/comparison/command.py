@@ -131,7 +131,9 @@ class ComparedTable:
         return data.frame[[*data.names, *time]], data.y, weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        """As `read`, with messages that name the file, because other tables may be processed at the time."""
+        """Read the table like `read`, with messages that name the file, because other tables may be read at the same
+        time.
+        """
         path = shown(self.path)
         try:
             return self.read(Screen(quiet=True, about=f"{path}: "))

@@ -106,7 +106,7 @@ def compare_many(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Comparison:
-    """As `compare`, on several data sets.
+    """Compare methods on several data sets.
 
     Parameters
     ----------

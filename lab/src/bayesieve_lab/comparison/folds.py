@@ -237,7 +237,7 @@ class Splits(ShortRepr):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What tells the folds from others, as saved in files; ValueError if they differ from run to run."""
+        """Return the settings that identify the folds in files; ValueError if they differ from run to run."""
         if not is_splitter(self.cv):
             pairs = [[np.asarray(rows) for rows in pair] for pair in self.cv]
             return {"pairs": hashlib.sha256(describe(pairs).encode()).hexdigest()[:16]}

@@ -340,7 +340,7 @@ def ranks_figure(folds: Compared) -> Figure:
 
 
 def methods_figure(comparison: Any, kind: str, measure: str) -> Figure:
-    """What `Comparison.plot` draws."""
+    """Draw the figure of `Comparison.plot`."""
     if kind not in FIGURES:
         raise ValueError(f"kind must be one of {', '.join(map(repr, FIGURES))}, got {kind!r:.80}.")
     folds = Compared(comparison, measure)

@@ -132,7 +132,7 @@ class Comparison(ShortRepr):
         return self.data.index(data)
 
     def all_folds(self, measure: str) -> np.ndarray:
-        """As `folds`, of all data sets, shape (n_data, n_repeats * n_folds, n_methods)."""
+        """Return the folds of all data sets, shape (n_data, n_repeats * n_folds, n_methods)."""
         if measure not in NUMBERS:
             raise ValueError(f"There is no measure {measure!r}; choose one of {', '.join(map(repr, NUMBERS))}.")
         return self._numbers(itemgetter(measure))

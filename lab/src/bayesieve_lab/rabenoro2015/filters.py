@@ -1,5 +1,5 @@
-"""What table 1 of Rabenoro et al. (2015) does not show of the filters: mRMR in its quotient form, and the redundancy of
-the indicators that each filter selects.
+"""Filters beyond table 1 of Rabenoro et al. (2015): mRMR in its quotient form, and the redundancy of the indicators
+that each filter selects.
 
     python -m bayesieve_lab.rabenoro2015.filters lab/reproduction/rabenoro2015-filters.jsonl 30
 

@@ -53,7 +53,7 @@ def _pairs(first: str, second: str) -> tuple[tuple[str, str], ...]:
 
 
 def _on_second_half(claim: Claim) -> Claim:
-    """The same claim about searches guided by the second half."""
+    """Return the claim about searches guided by the second half."""
     searches = {wrapper.key for wrapper in WRAPPERS}
     pairs = (tuple(f"{key}{SECOND_HALF}" if key in searches else key for key in pair) for pair in claim.pairs)
     return replace(claim, sentence=f"{claim.sentence} (guided by the second half)", pairs=tuple(pairs))  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ def kolmogorov_smirnov(ranks, n_ranks, half, out):
 
 @jit_inner
 def kolmogorov_smirnov_long(ranks, half, out):
-    """The same for a long series, in pieces with ranks of their own: time grows linearly with the length."""
+    """Compute the statistic of a long series in pieces that are ranked separately: time is linear in the length."""
     step = max(256, 4 * half)
     for first in range(0, out.size, step):
         last = min(first + step, out.size)

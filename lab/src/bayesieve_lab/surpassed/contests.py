@@ -1,4 +1,4 @@
-"""What is compared on the sets of each paper, and how to run it.
+"""Comparisons on the data sets of each paper, and how to run them.
 
     python -m bayesieve_lab.surpassed.contests DIR lab/reproduction boulle2007 --method bayesieve --method EBM
 

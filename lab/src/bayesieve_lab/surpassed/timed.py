@@ -82,7 +82,7 @@ class TimedLetters(Timed):
         return self
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Those of the base, the squared error of both classes, and the dollars that the letters earn."""
+        """Add the squared error of both classes, and the dollars that the letters earn."""
         response = codes.mean() if self.response is None else self.response
         weights = np.where(codes == 1, response / codes.mean(), (1 - response) / (1 - codes.mean()))
         log_proba = self.predict_log_proba(rows)
@@ -107,7 +107,7 @@ class TimedCampaign(Timed):
     """A `CampaignNB`, which measures its squared error and profit itself."""
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Those of the base and of the model, without those after each feature."""
+        """Add figures of the model, without those after each feature."""
         own = self.model_.fold_figures(self.model_.encoder_.transform_coded(rows), codes)
         return super().fold_figures(rows, codes) | {name: own[name] for name in ("mse test", "profit test")}
 
