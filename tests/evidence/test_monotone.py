@@ -176,7 +176,7 @@ def test_an_early_end_is_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(EvidenceProblem, "metric", interrupted)
+        patch.setattr(EvidenceProblem, "descend", interrupted)
         with pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
             model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
     assert (np.diff(contrast(model, "turns")) >= 0).all()
