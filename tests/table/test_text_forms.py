@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +96,21 @@ def test_text_in_frames_that_a_file_would_give_as_numbers_or_dates(texts: list[s
     with pytest.warns(UserWarning, match=sentence):
         model = SelectiveNB().fit(pl.DataFrame({"x": texts}), np.arange(len(texts)) % 2)
     assert not any("Leave it out" in caution.sentence for caution in model.cautions_)
+
+
+@pytest.mark.filterwarnings("ignore:Column 'size' is read as text", "ignore:No feature is kept")
+@pytest.mark.parametrize("n_others", [1, 3, 30, 90])
+def test_the_special_values_that_a_caution_prints_are_all_that_a_fit_needs(n_others: int) -> None:
+    y = np.arange(1200) % 2
+    texts = [f"{value:.4f}" for value in np.random.default_rng(0).normal(size=1200) + 2 * y]
+    texts[:n_others] = [f"odd {number}" for number in range(n_others)]
+    fitted = SelectiveNB().fit(pl.DataFrame({"size": texts}), y)
+    (caution,) = (caution for caution in fitted.cautions_ if caution.kind == "numbers as text")
+    printed = re.search(r"special: (\[.*?\]) in levels=", caution.sentence)
+    assert (printed is None) == (n_others == 90)
+    if printed is None:
+        assert "special: a list of all 90 in levels=" in caution.sentence
+        return
+    rules = {"size": {"special": ast.literal_eval(printed[1])}}
+    fitted = SelectiveNB(levels=rules).fit(pl.DataFrame({"size": texts}), y)
+    assert fitted.scorecard_["size"].kind == "numeric"

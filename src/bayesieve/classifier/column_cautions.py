@@ -17,6 +17,7 @@ from bayesieve.words import listed, named, quoted_text
 
 _NEARLY_ALL = 0.9  # of the rows have a unique value in a column that looks like an identifier
 _MOST_OTHERS = 5  # values that a caution names
+_LONGEST_LIST = 400  # characters
 _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
@@ -128,10 +129,13 @@ def _form_sentence(name: str, form: TextForm) -> str:
     if form.kind == "number":
         none = "is no number" if len(form.others) == 1 else "are no numbers"
         them = "it" if len(form.others) == 1 else "them"
+        listing = f"{form.others}"  # of all of them, as the rest must be numbers
+        if len(listing) > _LONGEST_LIST:
+            listing = f"a list of all {len(form.others):,}"
         return (
             f"Column {name!r} is read as text: {len(form.others):,} of its {form.n_texts:,} different values {none}, "
-            f"{others}. Give {them} a level, special: {form.others[:_MOST_OTHERS]} in levels= or --levels, which reads "
-            f"the rest as numbers; or correct {them}: --numeric {name} ({numeric}) names the line of what is left."
+            f"{others}. Give {them} a level, special: {listing} in levels= or --levels, which reads the rest as "
+            f"numbers; or correct {them}: --numeric {name} ({numeric}) names the line of what is left."
         )
     reasons = [f"{others} {'is' if len(form.others) == 1 else 'are'} no {form.kind.split()[-1]}"] if form.others else []
     if form.kind == "formatted number":
