@@ -299,7 +299,7 @@ def test_scores_and_criteria_have_different_names() -> None:
 
 
 def test_the_documentation_lists_every_selector() -> None:
-    page = (DOCS / "selective-naive-bayes.md").read_text(encoding="utf-8")
+    page = (DOCS / "formulas.md").read_text(encoding="utf-8")
     rows = re.findall(r'^\| `"(.+)"` \| `(.+)` \| (.+) \|$', page, re.M)
     assert rows == [(name, part.__name__, part.title) for name, part in SELECTORS.own.items()]
 
