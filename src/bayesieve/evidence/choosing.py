@@ -76,7 +76,7 @@ class SurfacePart:
             return None
         if cells is not None and cells.kind == "numeric":
             merged, line = merged_cells(cells, of_level, rows, _N_BINS)
-            waves = waves_over(np.bincount(line, rows, merged.n_levels), merged.n_apart, _N_WAVES)
+            waves = waves_over(np.bincount(line, rows, merged.n_levels), merged.n_apart, _N_WAVES, by_ranks=True)
             return cls(feature, cells, merged, line, waves, rows) if waves.shape[1] else None
         if not 1 < level.n_levels <= _MOST_GROUPS:
             return None

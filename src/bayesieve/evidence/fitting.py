@@ -317,6 +317,12 @@ class _Term:
     def n_cells(self) -> int:
         return self.of_level.size
 
+    @property
+    def jumps(self) -> np.ndarray:
+        """Cells of numbers with which a level begins, without the first."""
+        n_apart = 0 if self.cells is None else self.cells.n_apart
+        return n_apart + 1 + np.flatnonzero(np.diff(self.of_level[n_apart:]))
+
     def weighted(self, weight: float) -> _Term:
         """Return the term with another weight."""
         shape = replace(self.shape, counted=weight * self.counted) if self.shape.rising.size else self.shape
@@ -453,7 +459,7 @@ def _terms(
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         sign = options.signs.get(term.feature, 0)
         if sign:
-            shape = replace(shape, rising=rising_cells(term.cells or levels[term.feature], sign))
+            shape = replace(shape, rising=rising_cells(term.cells or levels[term.feature], sign), apart=False)
         terms[i] = replace(term, shape=shape).weighted(term.weight)
     return terms
 
@@ -491,7 +497,7 @@ def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
         if term.cells is None:
             return Shape.fixed(term.n_cells) if term.learnt_again else Shape.free(term.n_cells)
         if term.cells.kind == "numeric":
-            return Shape.of_curve(term.rows, term.cells.n_apart)
+            return Shape.of_curve(term.rows, term.cells.n_apart, term.jumps)
         return Shape.of_values(term.of_level, int(term.of_level.max()) + 1, with_groups=not term.learnt_again)
 
     weights = np.array([term.weight for term in terms])
@@ -524,14 +530,10 @@ def _solved(
     """The surfaces that the rows pay for, the terms that stay, and the solution, fitted to ``every`` row in the end.
     Unless ``options.drop``, all terms stay and there are no surfaces.
     """
-    followed = every.positions.size > fit.loss.rows.positions.size
-    if not options.drop or (len(fit.terms) == 1 and fit.weights.any()):
-        fit = fit.trusted()
-        solution = solve(fit.problem(options.n_jobs), clock, followed=followed)
-        return _on_every_row(fit, solution, every, options.n_jobs, clock)
+    drop = options.drop and (len(fit.terms) > 1 or not fit.weights.any())
     problem = fit.problem(options.n_jobs)
     solution = solve(problem, clock, roughly=True)
-    if solution.complete:
+    if solution.complete and drop:
         parts = _surface_parts(fit.terms, levels, options)
         found = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes, fit.loss.rows.drawn)
         if found:
@@ -540,22 +542,25 @@ def _solved(
             solution = solve(problem, clock, start, roughly=True)
     if not solution.complete:
         return fit, solution
-    fit = replace(fit, log_bayes=_log_bayes(fit, solution))
-    of_terms, of_surfaces = np.split(fit.log_bayes, [len(fit.terms)])
-    n_pairs = math.comb(len(fit.terms), 2)
-    probabilities = np.append(
-        inclusion_probabilities(of_terms, fit.averaged.size), inclusion_probabilities(of_surfaces, n_pairs)
-    )
-    kept = _are_worth_keeping(fit, solution, probabilities)
-    kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
-    dropped = np.flatnonzero(~kept[: len(fit.terms)])
-    assert solution.effects is not None
-    effects = Effects(*(of_features[dropped] for of_features in solution.effects))
-    fit = replace(fit.only(kept), omitted_variances=_rounded(omitted_variances(effects, probabilities[dropped])))
-    if not kept.any():  # chance does as well as any feature
-        return fit, solution
+    kept = np.ones(len(solution.tables), dtype=bool)
+    if drop:
+        fit = replace(fit, log_bayes=_log_bayes(fit, solution))
+        of_terms, of_surfaces = np.split(fit.log_bayes, [len(fit.terms)])
+        n_pairs = math.comb(len(fit.terms), 2)
+        probabilities = np.append(
+            inclusion_probabilities(of_terms, fit.averaged.size), inclusion_probabilities(of_surfaces, n_pairs)
+        )
+        kept = _are_worth_keeping(fit, solution, probabilities)
+        kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
+        dropped = np.flatnonzero(~kept[: len(fit.terms)])
+        assert solution.effects is not None
+        effects = Effects(*(of_features[dropped] for of_features in solution.effects))
+        fit = replace(fit.only(kept), omitted_variances=_rounded(omitted_variances(effects, probabilities[dropped])))
+        if not kept.any():  # chance does as well as any feature
+            return fit, solution
     fit = fit.trusted()
     problem, start = problem.without(solution, kept, fit.offset())
+    followed = every.positions.size > fit.loss.rows.positions.size
     solution = solve(problem.shaped(fit.shapes), clock, start, followed=followed)
     return _on_every_row(fit, solution, every, options.n_jobs, clock)
 
@@ -591,8 +596,10 @@ def _log_bayes(fit: _JointFit, solution: Solution) -> np.ndarray:
 
 def _log_bayes_alone(term: _Term, rows: CalibrationRows) -> float:
     """Log Bayes factor of a term by its own counts."""
-    directed = term.shape.groups.size and not term.shape.apart
-    return marginal_log_bayes(_counts(term.codes, term.n_cells, rows), term.shape.basis() if directed else None)
+    shape = term.shape
+    directed = shape.groups.size and (shape.rarely_apart or not shape.apart)
+    basis = shape.basis()[:, shape.groups < shape.n_groups - shape.n_jumps] if directed else None
+    return marginal_log_bayes(_counts(term.codes, term.n_cells, rows), basis)
 
 
 def _on_every_row(
@@ -609,8 +616,9 @@ def _on_every_row(
     weighing = np.flatnonzero(fit.weights[every.features])
     loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
-    start = solution.point, np.maximum(solution.deviations, _LEAST_DEVIATION)
-    return more, solve(more.problem(n_jobs), clock, start, nearby=solution)
+    problem = more.problem(n_jobs)
+    deviations = np.where(problem.is_jump, solution.deviations, np.maximum(solution.deviations, _LEAST_DEVIATION))
+    return more, solve(problem, clock, (solution.point, deviations), nearby=solution)
 
 
 def _evidence_of(

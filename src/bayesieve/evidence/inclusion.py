@@ -89,7 +89,7 @@ def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
 
     The mean Bayes factor of a feature that does not matter is 1, whatever the number of variances.
     """
-    return np.asarray(logsumexp(logs, axis=-1) - np.log(TRIED_VARIANCES.size))
+    return np.asarray(logsumexp(logs, axis=-1) - np.log(logs.shape[-1]))
 
 
 def marginal_log_bayes(counts: np.ndarray, basis: np.ndarray | None) -> float:

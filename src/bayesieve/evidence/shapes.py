@@ -34,6 +34,8 @@ class Shape:
     groups : (n_directions,) int from 0; directions of one group share the variance of their prior.
     cells, directions, values : (n_entries,) the entries, cell by cell.
     apart : whether each cell deviates on its own, too, all with one more variance.
+    n_usual : number of groups of directions, the first ones, that deviate as expected. Those that follow are jumps.
+    rarely_apart : whether cells hardly ever deviate on their own.
     rising : cells over which evidence must not fall in this order, for the second class of two against the first.
     counted : (n_cells, 2) evidence that deviations are added to, if ``rising`` has cells.
     shares : (n_cells,) shares of the rows of the cells among all that are in a cell, if others are in none: to these
@@ -46,6 +48,8 @@ class Shape:
     directions: np.ndarray = field(default_factory=_none)
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     apart: bool = False
+    n_usual: int | None = None
+    rarely_apart: bool = False
     rising: np.ndarray = field(default_factory=_none)
     counted: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -79,22 +83,29 @@ class Shape:
         return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, apart=True)
 
     @classmethod
-    def of_curve(cls, rows: np.ndarray, n_apart: int) -> Shape:
-        """A smooth curve over ordered cells; each cell of missing or special values deviates on its own.
+    def of_curve(cls, rows: np.ndarray, n_apart: int, jumps: np.ndarray | None = None) -> Shape:
+        """A smooth curve over ordered cells, with jumps and single cells that depart from it; each cell of missing or
+        special values deviates on its own.
 
-        The curve is a sum of cosines of 1/2, 1, 3/2, ... periods over the ranks of the rows, with amplitudes of
-        standard deviation s, s/2, s/3, ...: a random walk over the ranks without its finest detail. No direction
-        follows the levels: cuts are where these rows make the steps largest, so that steps would be too large.
+        The curve is a sum of cosines of 1/2, 1, 3/2, ... periods, with amplitudes of standard deviation s, s/2, s/3,
+        ...: a random walk without its finest detail. See `waves_over`.
 
         Parameters
         ----------
         rows : (n_cells,) rows (or weight) of each cell.
         n_apart : number of cells of missing and special values, which come before those of the curve.
+        jumps : cells before which the curve may jump. They follow from the labels, so that few of them are true.
         """
         waves = waves_over(rows, n_apart, N_WAVES)
         special = np.eye(rows.size)[:, np.flatnonzero(rows[:n_apart] > 0)]
-        groups = np.repeat([0, 1] if waves.shape[1] else [1, 0], [waves.shape[1], special.shape[1]])
-        return cls.of(np.concatenate([waves, special], axis=1), groups)
+        after = np.arange(rows.size)[:, None] >= (np.zeros(0, dtype=np.int64) if jumps is None else jumps)
+        shares = rows[n_apart:] / rows[n_apart:].sum()
+        steps = np.concatenate([np.zeros((n_apart, after.shape[1])), after[n_apart:] - shares @ after[n_apart:]])
+        sizes = [waves.shape[1], special.shape[1], *[1] * steps.shape[1]]
+        groups = np.repeat(np.cumsum(np.array(sizes) > 0) - 1, sizes)
+        n_usual = int(groups[: sum(sizes[:2])].max(initial=-1)) + 1
+        shape = cls.of(np.concatenate([waves, special, steps], axis=1), groups, apart=True)
+        return replace(shape, n_usual=n_usual, rarely_apart=True)
 
     @classmethod
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
@@ -108,6 +119,16 @@ class Shape:
     def fixed(cls, n_cells: int) -> Shape:
         """No deviation."""
         return cls(n_cells)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of directions."""
+        return int(self.groups.max(initial=-1)) + 1
+
+    @property
+    def n_jumps(self) -> int:
+        """Number of groups of directions that are jumps."""
+        return 0 if self.n_usual is None else self.n_groups - self.n_usual
 
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
         """The shape for rows with these codes and weights, (n_rows,), of which some may be in no cell."""
@@ -135,18 +156,28 @@ class Shape:
     def narrowed(self, kept: np.ndarray, *, apart: bool) -> Shape:
         """With some directions only, (n_directions,) bool, and cells that deviate on their own or not."""
         some, number = kept[self.directions], np.cumsum(kept) - 1
-        _, groups = np.unique(self.groups[kept], return_inverse=True)
-        entries = (self.cells[some], number[self.directions[some]], self.values[some])
-        return Shape(self.n_cells, groups, *entries, apart, self.rising, self.counted, self.shares)
+        usual, groups = np.unique(self.groups[kept], return_inverse=True)
+        n_usual = None if self.n_usual is None else int(np.count_nonzero(usual < self.n_usual))
+        cells, values = self.cells[some], self.values[some]
+        directions = number[self.directions[some]]
+        return replace(
+            self, groups=groups, cells=cells, directions=directions, values=values, apart=apart, n_usual=n_usual
+        )
 
 
-def waves_over(rows: np.ndarray, n_apart: int, most: int) -> np.ndarray:
-    """(n_cells, n) cosines over the ranks of the ``rows`` of ordered cells, of mean 0; 0 for the first ``n_apart``."""
+def waves_over(rows: np.ndarray, n_apart: int, most: int, *, by_ranks: bool = False) -> np.ndarray:
+    """Return cosines over the ordered cells of a number, (n_cells, n), of mean 0; 0 for the first ``n_apart``.
+
+    Angles are twice the arcsine of the root of the share of rows below: the tails, where few rows decide, get more
+    detail than by ranks (benchmarks/decisions/curves.md). With ``by_ranks``, angles are proportional to the share.
+    """
     ordered = np.arange(n_apart, rows.size)
     shares = rows[ordered] / rows[ordered].sum()
     order = np.arange(1, min(most, ordered.size - 1) + 1)
     waves = np.zeros((rows.size, order.size))
-    waves[ordered] = np.cos(np.pi * order * (np.cumsum(shares) - shares / 2)[:, None]) / order
+    below = np.minimum(np.cumsum(shares) - shares / 2, 1.0)
+    angles = np.pi * below if by_ranks else 2.0 * np.arcsin(np.sqrt(below))
+    waves[ordered] = np.cos(order * angles[:, None]) / order
     waves[ordered] -= shares @ waves[ordered]
     return waves
 
@@ -194,9 +225,10 @@ def shapes_within(shapes: Sequence[Callable[[], Shape]], weights: np.ndarray, n_
     left = most_directions(n_classes)
     for k in np.argsort(-weights, kind="stable").tolist():
         shape = shapes[k]()
-        if shape.groups.size <= left:
+        size = shape.groups.size - shape.n_jumps
+        if size <= left:
             result[k] = shape
-            left -= shape.groups.size
+            left -= size
     return result
 
 

@@ -25,14 +25,18 @@ from bayesieve.evidence.inclusion import (
     Effects,
     averaged_log_bayes,
     log_bayes_by_variance,
+    log_bayes_factors,
     squares_by_variance,
 )
-from bayesieve.evidence.shapes import Shape
+from bayesieve.evidence.shapes import Shape, most_directions
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 9.0
 _NEGLIGIBLE_VARIANCE = 1e-4  # of deviations of 0.01
 _SAME_LOGARITHM = 0.1  # of a variance in two rounds
+_JUMP_VARIANCES = np.append(TRIED_VARIANCES, [3.0, 10.0])  # that are tried
+_NATS_OF_JUMP = 2.0  # that a jump must gain beside the curve (benchmarks/decisions/curves.md)
+_RARE = 0.01  # expected variance of jumps and of cells off a curve, relative to others (the same file)
 _MOST_ROUNDS, _ROUGH_ROUNDS = 10, 4
 _STEPS_OF_ROUND, _STEPS_NEARBY, _LAST_STEPS = 4, 2, 30
 _LONGER_STEPS = 1.5  # of the logarithm of a variance, which nears its optimum geometrically
@@ -133,17 +137,21 @@ def solve(
     clock : time limit; when it is over, as after Ctrl-C, the deviations so far are returned.
     start : from `EvidenceProblem.without` or `followed_by`.
     roughly : a few of the rounds, enough to see which features matter; a fit with a ``start`` has the others left.
+        Jumps are left out, and those that pay for themselves deviate in the fit that starts from this one.
     nearby : the solution for some of the rows, where the ``start`` comes from: fewer steps lead from there.
     followed : whether a fit to more rows starts from this one, which then need not settle.
     """
     n_rounds = _ROUGH_ROUNDS if roughly else _MOST_ROUNDS if start is None else _MOST_ROUNDS - _ROUGH_ROUNDS
-    if start is None:
-        start = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
+    at, deviations = np.zeros((problem.n_parameters, problem.n_numbers)), np.full(problem.n_groups, _FIRST_DEVIATION)
+    point, first = (at, deviations) if start is None else start
+    if roughly or start is None:
+        first = np.where(problem.is_jump, 0.0, first)
     clock = Clock(None) if clock is None else clock
     few = not roughly and problem.n_rows <= FEW_ROWS
     expected_variance = 0.0 if not few else problem.expected_variance if nearby is None else nearby.expected_variance
-    search = _VarianceSearch(problem, start, nearby is not None)
+    search = _VarianceSearch(problem, (point, first), nearby is not None)
     uncertainty, log_bayes, effects, complete = None, None, None, False
+    jumps = np.zeros(problem.n_groups, dtype=bool)
     # One thread: matrices are small, and sums come in one order.
     with one_blas_thread():
         try:
@@ -152,15 +160,16 @@ def solve(
                 search = search.with_best_expectation(clock)
             complete = not clock.is_up
             if complete and roughly:
-                log_bayes, effects = search.effects()
+                (log_bayes, effects), jumps = search.effects(), search.jumps()
             elif complete and not followed:
                 uncertainty = search.uncertainty(settle=True)
         except KeyboardInterrupt:
             complete = False
         if not complete:
             uncertainty = search.uncertainty(settle=False)
-    deviations, at = np.zeros(problem.n_groups), np.zeros((problem.n_parameters, problem.n_numbers))
+    deviations = np.zeros(problem.n_groups)
     deviations[search.groups], at[search.parameters] = np.sqrt(search.variances), search.point
+    deviations[jumps] = _FIRST_DEVIATION
     intercept, of_features = problem.of_classes(at[problem.intercept]), problem.by_feature(search.effective)
     loss, _ = search.rest.loss(search.point)
     tables, expected = problem.tables(at), search.expected_variance
@@ -243,6 +252,18 @@ class _VarianceSearch:
             point = others.descend(self.point, self.variances, metric, _STEPS_OF_FOLD, _SLOPE_NEARBY)
             total += self.rest.weighted([own == fold for own in folds]).loss(point)[0]
         return total
+
+    def jumps(self) -> np.ndarray:
+        """(n_groups of the problem,) bool, jumps that pay for themselves beside the curves."""
+        pays, problem = np.zeros(self.problem.n_groups, dtype=bool), self.problem
+        if problem.is_jump.any() and self._curvature is not None:
+            at = np.zeros((problem.n_parameters, problem.n_numbers))
+            at[self.parameters] = self.point
+            metric = self.rest.metric(self._curvature, self.variances)
+            gains = problem.log_bayes_of_jumps(at, self.parameters, metric) - _NATS_OF_JUMP
+            best = np.argsort(-gains, kind="stable")[: max(0, most_directions(problem.n_classes) - self.rest.intercept)]
+            pays[np.flatnonzero(problem.is_jump)[best[gains[best] > 0.0]]] = True
+        return pays
 
     def effects(self) -> tuple[np.ndarray, Effects]:
         """Return log Bayes factors of deviations against none, (n_features,), and effects by variance, given the
@@ -360,24 +381,29 @@ class EvidenceProblem:
     def _number_groups(self) -> None:
         """Number parameters and the groups that share a variance; the deviation of each cell by each parameter."""
         groups, own_groups, own_cells, n_groups = [], [], [np.zeros(0, dtype=np.int64)], 0
+        is_jump, expected = [], []
         self._first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in self.shapes])]).astype(np.int64)
         self.intercept = int(self._first[-1])
         entries, of_groups, n_own = [], [], 0
         for k, shape in enumerate(self.shapes):
             entries.append((shape.cells + self._first_cell[k], shape.directions + self._first[k], shape.values))
             groups.append(shape.groups + n_groups)
-            n_groups += int(shape.groups.max(initial=-1)) + 1
+            n_groups += shape.n_groups
+            is_jump += [False] * (shape.n_groups - shape.n_jumps) + [True] * shape.n_jumps
+            expected += [1.0] * (shape.n_groups - shape.n_jumps) + [_RARE] * shape.n_jumps
             if shape.shares.size:
                 entries += self._mean_entries(k, self.intercept + 1 + n_own)
             if shape.apart:
                 own_cells.append(np.arange(shape.n_cells) + self._first_cell[k])
                 n_own += shape.n_cells
                 own_groups.append(np.full(shape.n_cells, n_groups))
+                is_jump.append(False)
+                expected.append(_RARE if shape.rarely_apart else 1.0)
                 n_groups += 1
             of_groups.append(n_groups)
         self._feature = np.searchsorted(of_groups, np.arange(n_groups), side="right")
         self._own_cells = np.concatenate(own_cells)
-        self.n_groups = n_groups
+        self.n_groups, self.is_jump, self._expected = n_groups, np.array(is_jump, dtype=bool), np.array(expected)
         self._group = np.concatenate([*groups, [n_groups], *own_groups]).astype(np.int64)  # the intercept has its own
         self.n_parameters = self._group.size
         own = self._own_cells.size
@@ -498,7 +524,7 @@ class EvidenceProblem:
         blocks = zip(self._slices, fewer._blocks, strict=True)
         fewer._blocks = [replace(block, offset=offset[own]) for own, block in blocks]
         deviations = fitted.deviations[of_group]
-        deviations = np.where(deviations > 0, deviations, _FIRST_DEVIATION)
+        deviations = np.where((deviations > 0) | fewer.is_jump, deviations, _FIRST_DEVIATION)
         return fewer, (fitted.point[np.append(of_group, True)[self._group]], deviations)
 
     def shaped(self, shapes: Sequence[Shape], kept: np.ndarray | None = None) -> EvidenceProblem:
@@ -712,7 +738,7 @@ class EvidenceProblem:
         """Sum of squares of the deviations of each group, and of one more of the ``expected_variance`` unless that is
         0, over their effective number, and somewhat further.
         """
-        squares = self._square * self.by_group((point * point).sum(axis=1)) + expected_variance
+        squares = self._square * self.by_group((point * point).sum(axis=1)) + expected_variance * self._expected
         best = np.maximum(squares / np.maximum(effective + (expected_variance > 0), 1e-9), 1e-9)
         change = np.clip((best / variances) ** _LONGER_STEPS, 1.0 / _MOST_CHANGE, _MOST_CHANGE)
         following = np.minimum(variances * change, _MOST_VARIANCE)
@@ -741,6 +767,28 @@ class EvidenceProblem:
         blocks = zip(self._blocks, factors, strict=True)
         other._blocks = [replace(block, weights=block.weights * own) for block, own in blocks]
         return other
+
+    def log_bayes_of_jumps(self, point: np.ndarray, parameters: np.ndarray, metric: Metric) -> np.ndarray:
+        """(n_jumps,) log Bayes factors of each jump by itself against none, what else deviates being uncertain.
+
+        Parameters
+        ----------
+        point : the fit without jumps.
+        parameters, metric : positions of the parameters that deviate, and the curvature of their penalised loss.
+        """
+        jumps = np.flatnonzero(self.is_jump[self._group[: self.intercept]])
+        pulls, some = self.loss(point)[1][jumps], self._some
+        of_rows = self._curvature(self._joint(self._basis @ point, point, some), some)
+        of_rows *= self._total / float(some.weights.sum())
+        others, steps = self.design[:, parameters[: metric.steps.shape[1]]], self.design[:, jumps]
+        logs = np.zeros((jumps.size, _JUMP_VARIANCES.size))
+        for root, pull, of_class in zip(metric.steps, pulls.T, of_rows.T, strict=True):
+            weighted = steps * of_class[:, None].astype(steps.dtype)
+            by_others = root.T @ (others.T @ weighted)
+            left = (steps * weighted).sum(axis=0, dtype=float) - (by_others**2).sum(axis=0, dtype=float)
+            precisions = np.maximum(left, 0.0)[:, None]
+            logs += log_bayes_factors(pull[:, None], precisions, _JUMP_VARIANCES / self._square)
+        return averaged_log_bayes(logs * (self.n_classes - 1) / self.n_numbers)
 
     def effects(self, point: np.ndarray, variances: np.ndarray, curvature: Curvature) -> tuple[np.ndarray, np.ndarray]:
         """Log Bayes factors of the deviations of each group against none, all others being uncertain, by variance,
