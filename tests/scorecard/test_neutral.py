@@ -65,7 +65,7 @@ def test_a_level_without_rows_adds_nothing(calibrate: str, way: str) -> None:
     for n_classes in (2, 3):
         model = fit(calibrate, levels, *rows(n_classes))
         if way == "curve" and calibrate in ("auto", "cells"):  # it follows the curve
-            above = adds(model, {"a": 4.0})
+            above = adds(model, {"a": 49.0})
             np.testing.assert_allclose(adds(model, row), above, atol=1e-9)
             continue
         np.testing.assert_array_equal(adds(model, row), np.zeros(n_classes))
