@@ -121,7 +121,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
         >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
         >>> model.predict_interval(frame[:1]).round(2).tolist()
-        [[[0.39, 1.0], [0.0, 0.61]]]
+        [[[0.83, 1.0], [0.0, 0.17]]]
         """
         check_is_fitted(self, "scorecard_")
         level = check_level(level)
@@ -464,9 +464,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
         >>> points = model.points(max_points=5)
         >>> points.to_frame().select("cell", "points").rows()[:4]
-        [('base', 0), ('<= 22.5', -3), ('22.5 < .. <= 32.5', -2), ('32.5 < .. <= 50', 1)]
+        [('base', 0), ('<= 22.5', -2), ('22.5 < .. <= 32.5', -1), ('32.5 < .. <= 50', 1)]
         >>> points.score(frame[:4]).tolist()
-        [-3, -2, 1, 2]
+        [-2, -1, 1, 2]
         """
         from bayesieve.scorecard.export.point_card import Points
 

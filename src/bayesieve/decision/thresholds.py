@@ -421,6 +421,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes by the tuned threshold or weights."""
+        check_is_fitted(self)
         return self.classes_[self._decided(self.predict_proba(X))]
 
     def _decided(self, probability: np.ndarray) -> np.ndarray:

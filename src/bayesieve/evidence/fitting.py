@@ -546,9 +546,12 @@ def _solved(
     if drop:
         fit = replace(fit, log_bayes=_log_bayes(fit, solution))
         of_terms, of_surfaces = np.split(fit.log_bayes, [len(fit.terms)])
+        # Constant and excluded columns change no model.
+        n_out = getattr(levels, "n_constant", 0) + len(set(options.excluded))
+        n_candidates = max(fit.averaged.size - n_out, len(fit.terms))
         n_pairs = math.comb(len(fit.terms), 2)
         probabilities = np.append(
-            inclusion_probabilities(of_terms, fit.averaged.size), inclusion_probabilities(of_surfaces, n_pairs)
+            inclusion_probabilities(of_terms, n_candidates), inclusion_probabilities(of_surfaces, n_pairs)
         )
         kept = _are_worth_keeping(fit, solution, probabilities)
         kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
