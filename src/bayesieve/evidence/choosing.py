@@ -14,9 +14,7 @@ from scipy.special import softmax
 from bayesieve.discretize.refitting import merged_cells
 from bayesieve.engine.base import map_in_threads, one_blas_thread
 from bayesieve.evidence.inclusion import (
-    LEAST_PROBABILITY,
     averaged_log_bayes,
-    inclusion_probabilities,
     log_bayes_factors,
     scale_of_numbers,
 )
@@ -33,6 +31,9 @@ _N_BINS = 20
 _N_WAVES = 5
 _MOST_GROUPS = 8  # of a category
 _MOST_CELLS = 4096  # of a grid
+_CAUTION = 0.5
+"""Share of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
+(benchmarks/decisions/surfaces.md)."""
 _FACTOR_PRECISION = 0.1  # of the prior of the factors on features that stay, around 1: copies share theirs
 _AT_ONCE = 20  # one in 20 features is dropped between two looks at the rows
 CURVATURE_ROWS = 3000
@@ -195,11 +196,10 @@ def find_surfaces(
     codes: np.ndarray,
     drawn: Callable[[int], np.ndarray],
 ) -> dict[Surface, np.ndarray]:
-    """Return at most ``most`` surfaces that are unlikely to be noise, and their cells of the rows.
+    """Return at most ``most`` surfaces that may pay, and their cells of the rows.
 
-    The evidence of every pair is tested with all else as it is. The share of pairs that matter is estimated from all of
-    them, so that a surface needs more evidence the more pairs there are. A surface is smooth, or has steps if these
-    explain the rows better.
+    Every pair is tested with all else as it is, and needs more evidence the more pairs there are. A surface is smooth,
+    or has steps if these explain the rows better.
 
     Parameters
     ----------
@@ -223,10 +223,10 @@ def find_surfaces(
     gains = np.logaddexp(*map_in_threads(lambda way: way(), ways, problem.n_jobs)) - math.log(len(ways))
     pairs = [(i, j) for j in range(len(every)) for i in range(j) if every[i].is_numeric or every[j].is_numeric]
     log_bayes = np.array([gains[pair] for pair in pairs])
-    matters = inclusion_probabilities(log_bayes, len(pairs)) >= LEAST_PROBABILITY
+    least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
     found: dict[Surface, np.ndarray] = {}
     for k in np.argsort(-log_bayes, kind="stable").tolist():
-        if not matters[k] or len(found) == most:
+        if log_bayes[k] <= least or len(found) == most:
             break
         i, j = pairs[k]
         surface = Surface(every[i], every[j]).with_steps_if_better(log_bayes[k], cells[[i, j]][:, rows], *slopes)

@@ -545,14 +545,10 @@ def _solved(
     kept = np.ones(len(solution.tables), dtype=bool)
     if drop:
         fit = replace(fit, log_bayes=_log_bayes(fit, solution))
-        of_terms, of_surfaces = np.split(fit.log_bayes, [len(fit.terms)])
         # Constant and excluded columns change no model.
         n_out = getattr(levels, "n_constant", 0) + len(set(options.excluded))
         n_candidates = max(fit.averaged.size - n_out, len(fit.terms))
-        n_pairs = math.comb(len(fit.terms), 2)
-        probabilities = np.append(
-            inclusion_probabilities(of_terms, n_candidates), inclusion_probabilities(of_surfaces, n_pairs)
-        )
+        probabilities = inclusion_probabilities(fit.log_bayes[: len(fit.terms)], n_candidates)
         kept = _are_worth_keeping(fit, solution, probabilities)
         kept[: len(fit.terms)] |= np.isin([term.feature for term in fit.terms], list(options.included))
         dropped = np.flatnonzero(~kept[: len(fit.terms)])
@@ -569,7 +565,7 @@ def _solved(
 
 
 def _are_worth_keeping(fit: _JointFit, solution: Solution, probabilities: np.ndarray) -> np.ndarray:
-    """(n,) bool, the terms and surfaces that save their price. ``probabilities`` : (n,) that they matter."""
+    """(n,) bool, the terms and surfaces that save their price. ``probabilities`` : (n_terms,) that terms matter."""
     rows, n = fit.loss.rows, len(solution.tables)
     some = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
     few = np.searchsorted(some, rows.drawn(min(some.size, CURVATURE_ROWS)))
@@ -581,7 +577,7 @@ def _are_worth_keeping(fit: _JointFit, solution: Solution, probabilities: np.nda
     prior = fit.loss.prior if rows.offset is None else fit.loss.prior[some]
     joint = contributions.sum(axis=0) + prior + solution.intercept
     kept = worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
-    kept &= probabilities >= LEAST_PROBABILITY
+    kept[: len(fit.terms)] &= probabilities >= LEAST_PROBABILITY
     return kept
 
 
