@@ -27,7 +27,7 @@ from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.target import as_target, class_position, normalized_weights
 from bayesieve.words import did_you_mean
 
-_MOST_SURFACES = 60
+_MOST_SURFACES = 60  # as many as pairs (MOST_PAIRS in discretize/pairs.py)
 
 
 class TrainingRows(NamedTuple):

@@ -211,10 +211,11 @@ def new_encoder(options: Mapping[str, Any]) -> Any:
     shared = {name: options[name] for name in ("n_jobs", "prior", "levels", "positive")}
     shared["pairs"] = 0 if no_pairs else options["pairs"]
     if is_averaged(selector) and fitted == "cells":
-        shared["without_number_pairs"] = leaves_room  # surfaces serve such pairs better
+        # Two numbers get a smooth surface of the fit in place of a pair of their levels, if there is room for surfaces.
+        shared["without_number_pairs"] = leaves_room
     encoder.set_params(**_left_at_defaults(encoder, shared))
     if isinstance(encoder, TableEncoder) and is_choice(encoder.prior, ("sizes",)) and fitted is not None:
-        # What is fitted holds the levels of single values together.
+        # One level per value is safe if contributions are fitted: rare values then stay close to the others.
         encoder.set_params(**_left_at_defaults(encoder, {"categorical": "auto"}))
     return encoder
 

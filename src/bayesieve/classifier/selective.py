@@ -55,8 +55,8 @@ class SelectiveNB(Predicting):
         evidence, a `TableEncoder` that leaves ``categorical`` at its default has "auto" there.
         The encoder of a selector object is used if this one is left at ``"modl"``.
     pairs : "auto", int or list of pairs of names, default="auto"
-        Pairs of columns that are features, too, as `TableEncoder` takes it; for an encoder that leaves it at 0. "auto":
-        as many as pay for themselves, with compression-based averaging only.
+        Pairs of columns that become further features: a number is an upper limit, a list names them. "auto": as many as
+        pay for themselves, with compression-based averaging only. An encoder with ``pairs`` of its own keeps these.
     prior : {"sizes", "published"}, default="sizes"
         How the MODL criterion announces intervals and groups, see `MODLDiscretizer` and `MODLGrouper`. Also holds for a
         `TableEncoder` that leaves it at its default.
@@ -65,10 +65,10 @@ class SelectiveNB(Predicting):
     calibrate : {"auto", "weights", "levels", "cells"} or bool, default="auto"
         "weights" or True: the weights are fitted once more to the training rows, each predicted from all others, within
         [0, 1] and close to the selector's times a common factor, which corrects the overconfidence left after
-        averaging; and the m-estimate gives way to Laplace's smoothing if that predicts the rows better. "levels":
-        then the evidence of every level is fitted to the rows, all features together, as far from what was counted as
-        the rows pay for; with compression-based averaging, features of no use then drop out. "cells": finer than
-        levels, with smooth curves of numbers and single values of groups; columns without weight may come back. "auto":
+        averaging; and another smoothing replaces the m-estimate if it predicts the rows better. "levels": the
+        contributions of all levels are then fitted jointly. They depart from the counted values only where the rows
+        support it; with compression-based averaging, features of no use then drop out. "cells": also within levels,
+        as smooth curves of numbers and single values of groups, so that columns without levels may matter. "auto":
         "cells", with compression-based averaging only. False: the weights of the selector are used as they are.
     monotone : dict from names of numeric columns to +1 or -1, or None, default=None
         For two classes and fitted evidence: that of the ``positive`` class (1 of the labels 0 and 1, "yes" of "no" and
@@ -80,10 +80,10 @@ class SelectiveNB(Predicting):
         two, ``classes_[1]``. ``classes_`` and the columns of ``predict_proba`` stay in order. Of more than two classes,
         reasons, figures and exports are about it; None: about the predicted class, or each of them.
     levels : dict, path of a YAML file, Scorecard or None, default=None
-        What is asked of the levels of single columns, as `TableEncoder` takes it: cuts and groups by hand, special
-        values, missing values joined to a level, monotone levels and evidence, numbers of rows and of levels, columns
-        out of the model or in it. `levels_to_yaml` writes those of a fitted model; its ``scorecard_`` keeps them for
-        other rows.
+        Rules for the levels of single columns, as in `TableEncoder`: cuts and groups by hand, special values, missing
+        values joined to a level, monotone levels and contributions, numbers of rows and of levels, columns that are
+        never or always in the model. `levels_to_yaml` writes the levels of a fitted model; its ``scorecard_`` keeps
+        them for other rows.
     max_seconds : float or None, default=None
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
         If they are over before the rows of a scan are read, ``fit`` raises TimeoutError. Like the options below it
@@ -112,7 +112,7 @@ class SelectiveNB(Predicting):
     selected_features_ : list of str
         Names of the features in the model, those whose contributions are not all zero, most important first.
     n_features_selected_, n_rows_ : int
-        Their number, and that of the training rows.
+        Number of features in the model, and of training rows.
     feature_importances_ : float array, shape (n_columns,)
         Share of the contributions that comes from each input column: mean absolute contributions over the training
         rows. A pair counts half to each of its columns; ``summary`` lists the importance of every feature.
@@ -203,14 +203,15 @@ class SelectiveNB(Predicting):
 
         Parameters
         ----------
-        X : dataframe, 2-D array, sparse matrix, or a scan (`bayesieve.scan`), of which the others are names of columns
+        X : dataframe, 2-D array, sparse matrix, or a scan (`bayesieve.scan`); then y, weights and groups name columns
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
-            For selectors whose folds keep the rows of a group together; others have no use for them.
+            Used by selectors that split rows by group; ignored, with a warning, by all others.
         offset : array-like, shape (n_rows,) or (n_rows, n_classes), optional
-            Log odds known beforehand, of ``classes_[1]`` of two or of each class, for rows in memory. Evidence is
-            fitted to what they leave unsaid (``calibrate`` "levels" or "cells"); levels and the search ignore them.
+            Log odds known beforehand, of ``classes_[1]`` of two or of each class, for rows in memory. Contributions
+            are fitted to what the offset does not explain (``calibrate`` "levels" or "cells"); levels and the search
+            ignore it.
             Pass those of new rows to ``predict_proba``.
 
         Returns
@@ -264,7 +265,7 @@ class SelectiveNB(Predicting):
         Parameters
         ----------
         coded : CodedTable
-            What ``encoder.fit_transform_coded(X, y)`` returned; it is left as it is.
+            What ``encoder.fit_transform_coded(X, y)`` returned; it is not modified.
         encoder : TableEncoder or IndicatorEncoder, which the model keeps (not a copy) to code rows to be predicted.
         """
         plan = FitPlan.of(self, encoder)
