@@ -13,11 +13,7 @@ from scipy.special import softmax
 
 from bayesieve.discretize.refitting import merged_cells
 from bayesieve.engine.base import map_in_threads, one_blas_thread
-from bayesieve.evidence.inclusion import (
-    averaged_log_bayes,
-    log_bayes_factors,
-    scale_of_numbers,
-)
+from bayesieve.evidence.inclusion import averaged_log_bayes, log_bayes_factors, scale_of_numbers
 from bayesieve.evidence.shapes import Shape, most_directions, waves_over
 from bayesieve.evidence.solver import EvidenceProblem
 from bayesieve.evidence.steps import cut_grid

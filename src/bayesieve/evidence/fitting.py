@@ -546,7 +546,7 @@ def _solved(
     if drop:
         fit = replace(fit, log_bayes=_log_bayes(fit, solution))
         # Constant and excluded columns change no model.
-        n_out = getattr(levels, "n_constant", 0) + len(set(options.excluded))
+        n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
         n_candidates = max(fit.averaged.size - n_out, len(fit.terms))
         probabilities = inclusion_probabilities(fit.log_bayes[: len(fit.terms)], n_candidates)
         kept = _are_worth_keeping(fit, solution, probabilities)

@@ -11,7 +11,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
 LEAST_PROBABILITY = 0.6
-"""Probability from which a feature or a surface matters enough to stay (benchmarks/decisions/inclusion.md)."""
+"""Probability from which a feature matters enough to stay (benchmarks/decisions/inclusion.md)."""
 _MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmarks/decisions/inclusion.md)
 _OMITTED_TIMES = 2.0  # of variances of left-out features (benchmarks/decisions/intervals.md)
 _MOST_ROUNDS = 200
