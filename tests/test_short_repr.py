@@ -11,7 +11,7 @@ import pytest
 
 import bayesieve as b
 from bayesieve.classifier.report_data import report_data
-from bayesieve.scorecard.record import Explanation
+from bayesieve.scorecard.explanation import Explanation
 from bayesieve.table import as_table, as_target
 from bayesieve.words import shown
 

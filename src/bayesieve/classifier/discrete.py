@@ -13,8 +13,9 @@ from bayesieve.counts import CodedTable, Smoothing, check_smoothing
 from bayesieve.counts.contingency import class_log_prior, log_probabilities_of_tables
 from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.parts import with_shared_docs
+from bayesieve.scorecard.explanation import Explanation
 from bayesieve.scorecard.look_up import CellTables
-from bayesieve.scorecard.record import Explanation, log_probabilities, probabilities
+from bayesieve.scorecard.probabilities import log_probabilities, probabilities
 from bayesieve.selection.base import with_classes
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.target import as_target, require_target

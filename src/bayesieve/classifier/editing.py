@@ -19,7 +19,8 @@ from bayesieve.scorecard import edits
 from bayesieve.scorecard.combining import with_neutral
 from bayesieve.scorecard.date_orders import in_date_orders
 from bayesieve.scorecard.edits import Edit
-from bayesieve.scorecard.record import Feature, Scorecard, centred, log_probabilities, with_importances
+from bayesieve.scorecard.probabilities import log_probabilities
+from bayesieve.scorecard.record import Feature, Scorecard, centred, with_importances
 from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.levels import TableLevels
 from bayesieve.words import did_you_mean, named, plural, utc_now

@@ -23,17 +23,11 @@ from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.refitting import drawn_from_scan
 from bayesieve.parts import is_choice
 from bayesieve.scorecard.direction import POINTS, REASONS, warn_of_direction
+from bayesieve.scorecard.explanation import Explanation, columns_of_texts
 from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
+from bayesieve.scorecard.probabilities import check_level, log_probabilities, probabilities
 from bayesieve.scorecard.reasons import explained_by_column
-from bayesieve.scorecard.record import (
-    UNSEEN,
-    Explanation,
-    Scorecard,
-    check_level,
-    columns_of_texts,
-    log_probabilities,
-    probabilities,
-)
+from bayesieve.scorecard.record import UNSEEN, Scorecard
 from bayesieve.scorecard.unseen import EXAMPLE_ROWS, unseen_said_once, warn_of_unseen
 from bayesieve.scorecard.wording import described
 from bayesieve.table import FeatureLevels, Table

@@ -13,7 +13,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from bayesieve.evaluation.judged import GroupedRows, grouped_rows
 from bayesieve.forking import refuse_fork
 from bayesieve.parts import Allowed, check_allowed
-from bayesieve.scorecard.record import check_level
+from bayesieve.scorecard.probabilities import check_level
 from bayesieve.statistics import metrics
 from bayesieve.statistics.calibration import calibration_intercept, calibration_slope
 from bayesieve.table.frames import in_library, library_of, results_frame

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesieve.forking import refuse_fork
 from bayesieve.scorecard import Scorecard
-from bayesieve.scorecard.record import log_probabilities
+from bayesieve.scorecard.probabilities import log_probabilities
 from bayesieve.scorecard.unseen import warn_of_unseen
 from bayesieve.table import Column, Table, as_sample_weight
 from bayesieve.table.columns import column_of

@@ -10,7 +10,7 @@ import numpy as np
 from bayesieve.decision import Calibration, GainsCurve, ProfitCurve
 from bayesieve.report.charts import Spec, columns, template, thinned
 from bayesieve.report.page import Figure
-from bayesieve.scorecard.record import Explanation
+from bayesieve.scorecard.explanation import Explanation
 from bayesieve.words import format_money, format_percent, shorten
 
 _MOST_POINTS, _MOST_PARTS = 400, 14

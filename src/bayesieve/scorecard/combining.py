@@ -19,7 +19,8 @@ from bayesieve.evidence.monotone import monotone, rising_cells
 from bayesieve.evidence.neutral import filled, mean_line, neutral_cells, start_of_curve
 from bayesieve.evidence.shapes import waves_over
 from bayesieve.evidence.solver import N_FACTORS
-from bayesieve.scorecard.record import Feature, Scorecard, chance, number_variances, scorecard_of
+from bayesieve.scorecard.probabilities import chance, number_variances
+from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
 from bayesieve.table.values import canonical_text

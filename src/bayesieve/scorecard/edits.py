@@ -19,7 +19,8 @@ from bayesieve.discretize.criterion import summed
 from bayesieve.evidence.fitting import class_variances
 from bayesieve.evidence.monotone import monotone as risen, rising_cells
 from bayesieve.parts import is_number, is_sign
-from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, centred, number_variances
+from bayesieve.scorecard.probabilities import number_variances
+from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, centred
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.labels import cut_texts

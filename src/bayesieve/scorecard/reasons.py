@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from bayesieve.parts import Allowed, check_allowed
+from bayesieve.scorecard.explanation import Explanation, columns_of_texts
 from bayesieve.scorecard.look_up import RowReader, ScoreReader
-from bayesieve.scorecard.record import UNSEEN, Explanation, Feature, Scorecard, columns_of_texts
+from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import silenced

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bayesieve.scorecard.record import Explanation, Scorecard
+from bayesieve.scorecard.explanation import Explanation
+from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, pair_name
 from bayesieve.table.labels import AS_SIGNS, AS_WORDS, cell_labels, group_labels, interval_labels

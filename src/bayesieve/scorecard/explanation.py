@@ -1,0 +1,217 @@
+"""`Explanation`: contributions of the features to the predictions of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from bayesieve.scorecard.probabilities import number_variances, probabilities
+from bayesieve.table.frames import frame_of_columns
+from bayesieve.table.target import class_position
+from bayesieve.words import ShortRepr
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(ShortRepr):
+    """Contributions of the features to the log joint probability of rows, in nats.
+
+    rows : (n_rows,) row numbers; features : names; classes : labels; prior : (n_classes,) log prior;
+    contributions : (n_rows, n_features, n_classes) nats; 0 for a value without a level;
+    values, levels : (n_rows, n_features) object arrays: values as the model reads them, as text (dates and
+    times in ISO 8601, as in the levels; None: missing), and labels of their levels;
+    weights : (n_features,);
+    standard_errors : (n_rows, n_features, n_classes) of the contributions, as the intervals have them;
+    intervals : (n_rows, n_classes, 2), which hold the probabilities of the classes in 90 % of cases. None of both for
+    a model without errors;
+    names : readable names of the features, if the model has labels, which are also those of the levels then;
+    cells : (n_rows, n_features) labels of the parts of levels that contributions are those of;
+    probabilities : (n_rows, n_classes) of the classes, if contributions are log odds against another one.
+    """
+
+    rows: np.ndarray
+    features: Sequence[str]
+    classes: np.ndarray
+    prior: np.ndarray
+    contributions: np.ndarray
+    values: np.ndarray
+    levels: np.ndarray
+    weights: np.ndarray
+    standard_errors: np.ndarray | None = None
+    intervals: np.ndarray | None = None
+    names: Sequence[str] | None = None
+    cells: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {"n_rows": len(self.rows), "features": [*(self.names or self.features)], "classes": self.classes}
+        return facts | {f"first_{name}": own[0] for name, own in self._head().items() if len(own)}
+
+    def _head(self) -> dict[str, Any]:
+        first = slice(10)
+        known = None if self.probabilities is None else self.probabilities[first]
+        few = replace(self, rows=self.rows[first], contributions=self.contributions[first], probabilities=known)
+        chances, names = few.all_probabilities(), self.names or self.features
+        classes = chances.argmax(axis=1)
+        n, added = len(self.classes), few.contributions  # against the mean of the others, in nats
+        if self.probabilities is None:
+            added = (n * added - added.sum(axis=2, keepdims=True)) / (n - 1)
+        added = np.take_along_axis(added, classes[:, None, None], axis=2)[..., 0]
+        largest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :3]
+        both = zip(added, largest, strict=True)
+        told = [", ".join(f"{names[k]} {own[k]:+.2f}" for k in order) for own, order in both]
+        facts = {"row": few.rows, "class": self.classes[classes], "probability": chances.max(axis=1)}
+        return facts | {"contributions": told}
+
+    def plot(self, row: int = 0, target_class: Any = None, *, title: str | None = None) -> Any:
+        """Draw what the features add to the log odds of a class in one row, from every row's to the total.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Position among the explained rows.
+        target_class : label; by default the second of two classes, or the predicted one of more.
+        title : str, optional
+
+        Returns
+        -------
+        Figure
+            Of more than two classes the sum is the log joint probability of the class; of `against`, the log odds.
+
+        Raises
+        ------
+        ValueError
+            If there is no such row or class.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> explanation = SelectiveNB().fit(X, y).explanation(X[:5])
+        >>> explanation.plot(0).data["feature"].to_list()[:2]
+        ['Every row', 'petal width (cm)']
+        """
+        from bayesieve import explanation_figure
+
+        return explanation_figure(self, row, target_class, title=title)
+
+    def against(self, label: Any) -> Explanation:
+        """The other classes, with what features add to their log odds against this one.
+
+        Raises
+        ------
+        ValueError
+            If there is no such class.
+        """
+        labels, at = self.classes.tolist(), class_position(self.classes, label, "against")
+        others = np.arange(len(labels)) != at
+        errors = self.standard_errors
+        if errors is not None:
+            shape, n = errors.shape, len(labels)
+            of_numbers = number_variances(errors.reshape(-1, n) ** 2)
+            of_numbers = of_numbers[:, [0, 0]] / 2 if n == 2 else of_numbers
+            errors = np.sqrt(of_numbers[:, others] + of_numbers[:, [at]]).reshape(*shape[:2], n - 1)
+        numbers: dict[str, Any] = {"prior": (self.prior - self.prior[at])[others], "standard_errors": errors}
+        numbers["contributions"] = (self.contributions - self.contributions[..., [at]])[..., others]
+        numbers["intervals"] = None if self.intervals is None else self.intervals[:, others]
+        numbers["probabilities"] = self.all_probabilities()[:, others]
+        return replace(self, classes=self.classes[others], **numbers)
+
+    def all_probabilities(self) -> np.ndarray:
+        """(n_rows, n_classes) probabilities of the classes."""
+        return probabilities(self.joint_log_proba()) if self.probabilities is None else self.probabilities
+
+    def joint_log_proba(self) -> np.ndarray:
+        """(n_rows, n_classes) log joint: the prior plus the contributions, summed in the order the classifier sums
+        them.
+        """
+        joint = np.tile(self.prior, (len(self.rows), 1))
+        for k in range(len(self.features)):
+            joint += self.contributions[:, k]
+        return joint
+
+    def grouped(self, groups: Sequence[str], values: np.ndarray, levels: np.ndarray) -> Explanation:
+        """Sum the contributions of each group of features into one feature with the name of the group.
+
+        Parameters
+        ----------
+        groups : the group of each feature; features of a group must be adjacent.
+        values, levels : (n_rows, n_groups) object arrays, as for features.
+
+        Returns
+        -------
+        Explanation
+            Weights are summed. Prior and contributions still add up to the log joint, to the last digit of a float for
+            any number of groups: each group corrects the rounding of those before.
+        """
+        runs = [(name, [at for at, _ in run]) for name, run in groupby(enumerate(groups), key=lambda pair: pair[1])]
+        contributions = np.empty((len(self.rows), len(runs), len(self.classes)))
+        joint = np.tile(self.prior, (len(self.rows), 1))
+        cumulated = joint.copy()  # sum of the prior and the groups so far
+        possible = np.isfinite(self.prior)
+        for at, (_, members) in enumerate(runs):
+            for k in members:
+                joint += self.contributions[:, k]
+            contributions[:, at] = self.contributions[:, members].sum(axis=1)
+            contributions[:, at, possible] = joint[:, possible] - cumulated[:, possible]
+            cumulated += contributions[:, at]
+        errors = None
+        if self.standard_errors is not None:
+            sums = [(self.standard_errors[:, members] ** 2).sum(axis=1) for _, members in runs]
+            errors = np.sqrt(np.stack(sums, axis=1)) if sums else self.standard_errors
+        weights = np.array([self.weights[members].sum() for _, members in runs])
+        texts: dict[str, Any] = {"features": [name for name, _ in runs], "values": values, "levels": levels}
+        numbers: dict[str, Any] = {"contributions": contributions, "standard_errors": errors, "weights": weights}
+        return replace(self, cells=levels, names=None, probabilities=None, **texts, **numbers)
+
+    def to_frame(self) -> Any:
+        """One row per row, class and feature (polars): ``row``, ``class``, ``feature``, ``value``, ``level``,
+        ``weight``, ``contribution`` (nats) and ``prior``, the intercept of the class. A scorecard adds the
+        ``cell`` (the part of the level that the contribution is that of), the ``standard_error`` of the contribution
+        (nats), and the ``probability`` of the class, which lies between ``low`` and ``high`` in 90 % of cases; a model
+        with labels (`SelectiveNB.with_labels`) the readable ``name``.
+        """
+        n_rows, n_features, n_classes = self.contributions.shape
+        errors: dict[str, np.ndarray] = {}
+        if self.standard_errors is not None and self.intervals is not None:
+            of_class = (self.all_probabilities(), self.intervals[..., 0], self.intervals[..., 1])
+            errors = {"standard_error": self.standard_errors.transpose(0, 2, 1).ravel()}
+            names = ("probability", "low", "high")
+            errors |= {name: np.repeat(own.ravel(), n_features) for name, own in zip(names, of_class, strict=True)}
+        labels = self.classes.tolist()
+        cells = {} if self.cells is None else {"cell": _for_each_class(self.cells, n_classes)}
+        readable = {} if self.names is None else {"name": list(self.names) * (n_rows * n_classes)}
+        per_row = n_classes * n_features
+        return frame_of_columns(
+            {
+                "row": np.repeat(np.asarray(self.rows, dtype=np.int64), per_row),
+                "class": [label for _ in range(n_rows) for label in labels for _ in range(n_features)],
+                "feature": list(self.features) * (n_rows * n_classes),
+                "value": _for_each_class(self.values, n_classes),
+                "level": _for_each_class(self.levels, n_classes),
+                **cells,
+                "weight": np.tile(self.weights, n_rows * n_classes),
+                "contribution": self.contributions.transpose(0, 2, 1).ravel(),
+                "prior": np.tile(np.repeat(self.prior, n_features), n_rows),
+                **errors,
+                **readable,
+            },
+            texts=("feature", "value", "level", "cell"),
+        )
+
+
+def _for_each_class(texts: np.ndarray, n_classes: int) -> list[str | None]:
+    n_rows, n_features = texts.shape
+    return np.broadcast_to(texts[:, None, :], (n_rows, n_classes, n_features)).ravel().tolist()
+
+
+def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:
+    """Columns of texts as an object array, (n_rows, n_columns)."""
+    table = np.empty((n_rows, len(columns)), dtype=object)
+    for at, column in enumerate(columns):
+        table[:, at] = column
+    return table
