@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist loadfile
 
-.PHONY: help demo test test-all test-lowest wheel sbom test-exports test-sql test-pmml test-excel lint docs bench ledger clean
+.PHONY: help demo test test-all test-lowest wheel sbom test-exports test-sql test-pmml test-excel test-mlflow lint docs bench ledger clean
 .DELETE_ON_ERROR:
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test-sql  test queries in PostgreSQL and MariaDB (installs them with apt-get)"
 	@echo "make test-pmml  test exports to PMML by two evaluators (installs them, and Java with apt-get)"
 	@echo "make test-excel  test workbooks in LibreOffice (installs it with apt-get)"
+	@echo "make test-mlflow  log, load and serve a model with MLflow (installs it)"
 	@echo "make lint    run ruff, mypy and import-linter"
 	@echo "make docs    build the site in build/site, without a network once its tools are installed"
 	@echo "make bench   run the benchmarks (installs the peers they compare with)"
@@ -51,6 +52,12 @@ test-lowest: $(VENV)/installed-dev
 # DATA is a folder with catalogue.csv and its tables.
 test-exports: $(VENV)/installed-dev
 	PYTHONPATH=. $(BIN)/python benchmarks/check_exports.py --write $(if $(DATA),--data $(DATA))
+
+# MLflow brings many packages, so it has an environment of its own, over that of the other tests.
+test-mlflow: $(VENV)/installed-dev
+	$(BIN)/python -m venv --clear build/mlflow
+	build/mlflow/bin/python -m pip --disable-pip-version-check install --quiet mlflow pytest --editable .
+	CI=true build/mlflow/bin/python -m pytest -m slow tests/examples/test_mlflow.py
 
 # The evaluators take part in tests only: JPMML is under the AGPL.
 test-pmml: $(VENV)/installed-dev

@@ -86,8 +86,14 @@ def test_predictions_are_those_of_naive_bayes_on_the_codes(selector: str) -> Non
     plain = DiscreteNB(min_categories=levels, **options).fit(codes, labels())
     np.testing.assert_allclose(model.predict_proba(frame()), plain.predict_proba(codes), rtol=1e-12)
     np.testing.assert_array_equal(model.predict(frame()), plain.predict(codes))
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(frame())), model.predict_proba(frame()), rtol=1e-12)
-    np.testing.assert_allclose(model.predict_proba(frame()).sum(axis=1), 1.0, rtol=1e-14)
+    probabilities = model.predict_proba(frame())
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(frame())), probabilities, rtol=1e-12)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-14)
+    best = model.decision_function(frame()).argmax(axis=1)
+    np.testing.assert_array_equal(model.classes_[best], model.predict(frame()))
+    two = SelectiveNB(selector).fit(frame(), labels() == labels()[0])
+    proba = two.predict_proba(frame())
+    np.testing.assert_allclose(two.decision_function(frame()), np.log(proba[:, 1] / proba[:, 0]), atol=1e-9)
 
 
 @pytest.mark.filterwarnings("error")

@@ -216,34 +216,50 @@ def test_a_stopped_search_goes_on() -> None:
     assert moves(again.trace_).equals(moves(whole.trace_))
 
 
-def test_callbacks_hear_of_every_move_and_may_end_the_search() -> None:
+class TaskLog:
+    """A callback that lists the tasks that ended, and asks for the end after a number of moves."""
+
+    def __init__(self, max_moves: int) -> None:
+        self.max_moves, self.ended, self.torn_down = max_moves, [], False
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.ended = []
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.torn_down = True
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+        self.ended.append(context.task_name)
+        return self.ended.count("move") == self.max_moves
+
+
+STAGES = ["code columns", "search", "fit evidence", "fit"]
+
+
+@pytest.mark.parametrize(("make", "stages"), [(lambda s: s, ["fit"]), (SelectiveNB, STAGES)], ids=["selector", "model"])
+def test_callbacks_hear_of_every_task_and_move_and_may_end_the_search(make: Any, stages: list[str]) -> None:
     pytest.importorskip("sklearn.callback")
-
-    class Counter:
-        def __init__(self, most: int) -> None:
-            self.most, self.ended, self.torn_down = most, 0, False
-
-        def setup(self, estimator: Any, context: Any) -> None:
-            self.ended = 0
-
-        def teardown(self, estimator: Any, context: Any) -> None:
-            self.torn_down = True
-
-        def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-            pass
-
-        def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
-            self.ended += 1
-            return self.ended == self.most
-
     frame, y = mixed_frame()
-    heard = Counter(most=10**6)
-    selector = WrapperSelector(direction="forward").set_callbacks(heard).fit(frame, y)
-    assert heard.ended == moves(selector.trace_).height  # the moves, and the fit itself
-    assert heard.torn_down
+    log = TaskLog(max_moves=10**6)
+    fitted = make(WrapperSelector(direction="forward")).set_callbacks(log).fit(frame, y)
+    assert log.ended.count("move") == moves(fitted.trace_).height - 1  # its first line is the empty subset
+    assert [task for task in log.ended if task != "move"] == stages
+    assert log.torn_down
     with pytest.warns(UserWarning, match="interrupted"):
-        short = WrapperSelector(direction="forward").set_callbacks(Counter(most=2)).fit(frame, y)
+        short = make(WrapperSelector(direction="forward")).set_callbacks(TaskLog(max_moves=2)).fit(frame, y)
     assert moves(short.trace_).height == 3
+
+
+def test_callbacks_leave_the_model_as_it_is() -> None:
+    pytest.importorskip("sklearn.callback")
+    frame, y = mixed_frame()
+    log = TaskLog(max_moves=10**6)
+    heard = SelectiveNB().set_callbacks(log).fit(frame, y)
+    assert log.ended.count("move") > 0
+    np.testing.assert_array_equal(heard.predict_proba(frame), SelectiveNB().fit(frame, y).predict_proba(frame))
 
 
 def test_the_classifier_searches_on_the_rows_in_their_order() -> None:

@@ -13,6 +13,7 @@ from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.criterion import check_prior
 from bayesieve.discretize.pairs import check_pairs
 from bayesieve.engine import Engine
+from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.executors import executor_of
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import Clock
@@ -112,9 +113,9 @@ class FitPlan:
             copies_once=True,  # levels, folds and leave-one-out would take copies for further rows
         )
 
-    def search_options(self, groups: Any) -> dict[str, Any]:
+    def search_options(self, groups: Any, task: FitTask) -> dict[str, Any]:
         """Return the options of the search besides the rows; warn if it ignores ``groups``."""
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"task": task} if self.selector.takes("task") else {}
         if isinstance(self.selector, CompressionAveraging) and self.fitted in ("levels", "cells"):
             options["thorough"] = True
         if groups is not None and self.selector.takes_groups:

@@ -88,6 +88,14 @@ class Predicting(ClassifierMixin, BaseEstimator):
         """Probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
         return probabilities(self.predict_joint_log_proba(X, offset))
 
+    def decision_function(self: Any, X: Any, offset: Any = None) -> np.ndarray:
+        """Log odds of ``classes_[1]`` of two classes, shape (n_rows,); of more, log probabilities, (n_rows, n_classes).
+
+        ``offset`` as for ``fit``.
+        """
+        logs = self.predict_log_proba(X, offset)
+        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+
     def predict_interval(self: Any, X: Any, level: float = 0.9) -> np.ndarray:
         """Intervals that hold the true probability of each class in a share ``level`` of cases, (n_rows, n_classes, 2).
 

@@ -18,6 +18,7 @@ from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize.criterion import Prior
+from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence
 from bayesieve.forking import refuse_fork
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @with_shared_docs
-class SelectiveNB(Predicting):
+class SelectiveNB(CallbackSupportMixin, Predicting):
     """Selective naive Bayes classifier on raw, mixed tables.
 
     Codes every column (intervals of numbers, groups of categories), decides how much weight each feature deserves, and
@@ -189,6 +190,7 @@ class SelectiveNB(Predicting):
         self.engine = engine
         self.memory_limit = memory_limit
 
+    @with_callbacks
     @with_shared_docs
     def fit(
         self,
@@ -236,19 +238,21 @@ class SelectiveNB(Predicting):
         if offset is not None and is_scan(X, y):
             raise ValueError("offset= is for rows in memory; read the scan into a frame first.")
 
-        # Rows: typed columns with their classes and weights, in memory or in files.
-        rows = steps.read_rows(X, y, sample_weight, groups, plan)
-        engine = steps.open_engine(rows, plan)
+        with fit_task(self, n_subtasks=3) as task:
+            # Rows: typed columns with their classes and weights, in memory or in files.
+            rows = steps.read_rows(X, y, sample_weight, groups, plan)
+            engine = steps.open_engine(rows, plan)
 
-        # Levels: each column is cut where a cut shortens the description of the labels (Boulle 2006). Pairs of columns
-        # that are more informative together become further features.
-        with compiling_elsewhere(plan.selector.kernel_families), stage("Coding columns", plan.verbose):
-            coding = plan.coding_options(engine)
-            coded = plan.encoder.fit_transform_coded(rows.table, rows.target, rows.weights, coding)
-        coded = with_benefit(coded, benefit, plan.selector)
-        coded, shift = steps.with_offset(coded, offset, plan)
+            # Levels: each column is cut where a cut shortens the description of the labels (Boulle 2006). Pairs of
+            # columns that are more informative together become further features.
+            kernels = plan.selector.kernel_families
+            with compiling_elsewhere(kernels), stage("Coding columns", plan.verbose), task.subtask("code columns"):
+                coding = plan.coding_options(engine)
+                coded = plan.encoder.fit_transform_coded(rows.table, rows.target, rows.weights, coding)
+            coded = with_benefit(coded, benefit, plan.selector)
+            coded, shift = steps.with_offset(coded, offset, plan)
 
-        self._fit_codes(coded, plan, rows.target_name, rows.groups, shift)
+            self._fit_codes(coded, plan, task, rows.target_name, rows.groups, shift)
         if rows.date_orders:
             from bayesieve.classifier.editing import remember_date_orders
 
@@ -259,6 +263,7 @@ class SelectiveNB(Predicting):
         issue(self.cautions_)
         return self
 
+    @with_callbacks
     def fit_coded(self, coded: CodedTable, encoder: Any) -> SelectiveNB:
         """Fit the model to rows that a fitted encoder has coded, so that several models share one coding.
 
@@ -271,7 +276,8 @@ class SelectiveNB(Predicting):
         plan = FitPlan.of(self, encoder)
         if plan.normalize and coded.weights is not None:
             raise ValueError("normalize=True works with fit only; divide the weights by their mean before coding.")
-        self._fit_codes(coded, plan)
+        with fit_task(self, n_subtasks=2) as task:
+            self._fit_codes(coded, plan, task)
         self.cautions_ = model_cautions(self.scorecard_, self.trace_, encoder, [weights_caution(coded.weights)])
         return self
 
@@ -285,7 +291,13 @@ class SelectiveNB(Predicting):
         return make_selector(self.selector).takes_groups
 
     def _fit_codes(
-        self, coded: CodedTable, plan: FitPlan, target_name: str | None = None, groups: Any = None, shift: Any = 0.0
+        self,
+        coded: CodedTable,
+        plan: FitPlan,
+        task: FitTask,
+        target_name: str | None = None,
+        groups: Any = None,
+        shift: Any = 0.0,
     ) -> None:
         """Search, fit the contributions and build the scorecard from coded rows.
 
@@ -300,11 +312,12 @@ class SelectiveNB(Predicting):
 
         # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6).
         clock = Clock(getattr(selector, "max_seconds", None))
-        with stage("Searching", plan.verbose):
-            selector.fit_coded(coded, **plan.search_options(groups))
+        with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
+            selector.fit_coded(coded, **plan.search_options(groups, search))
 
         # Contributions: counted first, then fitted jointly.
-        with clock.ended_by_interrupt(), stage("Fitting the evidence", plan.verbose):
+        evidence_stage = stage("Fitting the evidence", plan.verbose)
+        with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
             learnt, levels = steps.levels_to_learn(selector, coded, encoder.levels_)
             options = steps.fit_options(plan, levels, signs)
             weights = steps.search_weights(selector, levels, signs, options.included)

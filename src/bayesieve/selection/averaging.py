@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
+from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.progress import SearchProgress
 from bayesieve.parts import Allowed
 from bayesieve.search import Clock, ExhaustiveSearch, MultiStart, SearchState, SearchTrace, SubsetProblem, TraceRecorder
@@ -76,12 +77,13 @@ class SubsetSearchSelector(CodedSelector):
     n_jobs: int | None = -1
     verbose: int = 0
 
-    def _search(self, coded: CodedTable, *, thorough: bool = False) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, thorough: bool = False, task: FitTask | None = None) -> np.ndarray:
         """Return the weights; ``thorough``: with more starts than the paper's, for better predictions."""
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
-        with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as progress:
+        with SearchProgress(f"{type(self).__name__}: searching", self.verbose) as shown:
+            progress = shown if task is None else task.with_moves(shown)
             n, row_work = problem.candidates.size, problem.objective.total * (problem.rows.n_classes - 1)
             is_small = n <= _AUTO_FEATURES and 2.0**n * row_work <= _AUTO_WORK
             if is_small if self.exhaustive == "auto" else self.exhaustive:

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import ContingencyCounts, JointCodes, left_over, log_probabilities_of_all
+from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.progress import Clock, Progress, SearchProgress
 from bayesieve.parts import Allowed, Score
 from bayesieve.search import SearchTrace, TraceRecorder
@@ -101,14 +102,15 @@ class BoostedSelector(CodedSelector):
     encoder: Any = "modl"
     verbose: int = 0
 
-    def _search(self, coded: CodedTable) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, task: FitTask | None = None) -> np.ndarray:
         if self.n_features_to_select is not None and self.n_features_to_select > coded.n_features:
             raise ValueError(
                 f"n_features_to_select={self.n_features_to_select} is more than the {coded.n_features} features of the "
                 "table; use at most that many, or None."
             )
         candidates = np.flatnonzero(coded.n_levels > (0 if coded.levels is None else 1))
-        with SearchProgress("BoostedSelector: boosting", self.verbose, EDGE) as progress:
+        with SearchProgress("BoostedSelector: boosting", self.verbose, EDGE) as shown:
+            progress = shown if task is None else task.with_moves(shown)
             self.trace_ = self.boost(coded, candidates, progress)
         self._warn_if_interrupted(self.trace_, self.max_seconds)
         return np.asarray(self.trace_.chosen).astype(float)

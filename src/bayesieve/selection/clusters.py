@@ -15,6 +15,7 @@ from bayesieve.counts.dependence import make_dependence
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.criteria import Criterion, check_criterion, make_criterion
 from bayesieve.discretize.codes import read_codes
+from bayesieve.engine.callbacks import FitTask
 from bayesieve.engine.progress import Progress
 from bayesieve.parts import Allowed
 from bayesieve.search import ClusterSearch, SearchTrace, SubsetProblem
@@ -231,7 +232,7 @@ class DependenceClusterSelector(SubsetSelector):
         """By measure: AUC has its own kernels."""
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
-    def _search(self, coded: CodedTable, *, groups: Any = None) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None) -> np.ndarray:
         seed = seed_of(self.random_state)
         rows = self._rows(coded, seed, groups, "validation" if self._holds_out else self.evaluation)
         self._learnt = rows.learnt if self.learns_from_part else None
@@ -248,7 +249,7 @@ class DependenceClusterSelector(SubsetSelector):
             self._candidates = search.explore(problem, progress)
             return self._candidates.trace
 
-        weights = self._run(explore, problem, self.max_seconds)
+        weights = self._run(explore, problem, self.max_seconds, task)
         clusters, self.q_ = self._candidates.clusters, self._candidates.q
         self.dependence_, self.linkage_, self.clustered_ = clusters.dependence, clusters.linkage, clusters.features
         return weights

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, make_criterion
+from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, with_callbacks
 from bayesieve.engine.progress import Progress, SearchProgress
 from bayesieve.parts import Allowed, is_choice, with_shared_docs
 from bayesieve.search import (
@@ -36,17 +36,6 @@ from bayesieve.selection.row_splits import (
     validation_criterion,
 )
 from bayesieve.table.cautions import warn_caller
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # before scikit-learn 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands for the mixin of later versions."""
-
-    def with_callbacks(method: Any) -> Any:
-        return method
-
 
 Direction = Literal["forward", "backward", "forward-backward", "backward-forward", "fast"]
 _ROUNDING = -1e-9  # tol that lets equal accuracies pass
@@ -107,12 +96,12 @@ class SubsetSelector(CodedSelector):
         run: Callable[[SubsetProblem, Progress | None], SearchTrace],
         problem: SubsetProblem,
         max_seconds: float | None,
-        telling: Callable[[Progress | None], Progress | None] | None = None,
+        task: FitTask | None = None,
     ) -> np.ndarray:
         """Search, set ``trace_`` and ``feasible_``, and return the weights."""
         name = type(self).__name__
         with SearchProgress(f"{name}: searching", self.verbose, problem.criterion.name) as progress:
-            trace = run(problem, progress if telling is None else telling(progress))
+            trace = run(problem, progress if task is None else task.with_moves(progress))
         advice = "; pass its trace_ as resume= to go on" if hasattr(self, "resume") else ""
         self._warn_if_interrupted(trace, max_seconds, advice)
         if trace.chosen is None:
@@ -264,8 +253,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         -------
         self
         """
-        with telling_callbacks(self) as telling:
-            self._fit(self._code(X, y, sample_weight, benefit), groups=groups, telling=telling)
+        with fit_task(self) as task:
+            self._fit(self._code(X, y, sample_weight, benefit), groups=groups, task=task)
         return self
 
     @property
@@ -274,14 +263,14 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
 
-    def _search(self, coded: CodedTable, *, groups: Any = None, telling: Any = None) -> np.ndarray:
+    def _search(self, coded: CodedTable, *, groups: Any = None, task: FitTask | None = None) -> np.ndarray:
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)
         rows = self._rows(coded, seed, groups, self.evaluation)
         validation = None if rows.validation is None else validation_criterion(self.validation, coded)
         problem = self._problem(coded, rows, criterion, validation)
         search = self._greedy(problem, seed) if self.search is None else self.search
-        return self._run(search.run, problem, getattr(search, "max_seconds", None), telling)
+        return self._run(search.run, problem, getattr(search, "max_seconds", None), task)
 
     def _greedy(self, problem: SubsetProblem, seed: int) -> GreedySearch:
         same = {name: getattr(self, name) for name in ("direction", "tol", "max_seconds", "n_jobs", "resume")}
@@ -442,33 +431,6 @@ class AUCSelector(TrainingSelector):
     _: KW_ONLY
     search: Literal["forward", "multi-start"] = "forward"
     random_state: Any = None
-
-
-@contextmanager
-def telling_callbacks(estimator: Any) -> Iterator[Callable[[Progress | None], Progress | None]]:
-    """Tell the callbacks of an estimator about its search, which any of them may end.
-
-    Gives a function that makes a progress tell them about every move, too.
-    """
-    begin = getattr(estimator, "_init_callback_context", None)
-    if begin is None:
-        yield lambda progress: progress
-        return
-    search = begin(max_subtasks=None)
-
-    def telling(progress: Progress | None) -> Progress:
-        def show_and_tell(done: int, total: int, best: float) -> bool:
-            if progress is not None:
-                progress(done, total, best)
-            move = search.subcontext(task_name="move")
-            move.call_on_fit_task_begin(estimator=estimator)
-            return bool(move.call_on_fit_task_end(estimator=estimator))
-
-        return show_and_tell
-
-    search.call_on_fit_task_begin(estimator=estimator)
-    yield telling
-    search.call_on_fit_task_end(estimator=estimator)
 
 
 def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:

@@ -1,0 +1,72 @@
+"""Callbacks of scikit-learn (version 1.9 and later) during a fit: its tasks, and the moves of its search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bayesieve.engine.progress import Progress
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for the mixin of later versions."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "FitTask", "fit_task", "with_callbacks"]
+
+
+class FitTask:
+    """A task of a fit that callbacks are told about; an estimator without callbacks has tasks that do nothing.
+
+    Parameters
+    ----------
+    estimator : estimator that is fitted, a `CallbackSupportMixin` from scikit-learn 1.9 on.
+    context : callback context of scikit-learn, or None.
+    """
+
+    def __init__(self, estimator: Any, context: Any) -> None:
+        self._estimator, self._context = estimator, context
+
+    @contextmanager
+    def subtask(self, name: str, n_subtasks: int | None = 0) -> Iterator[FitTask]:
+        """Tell callbacks that a task of this task begins and ends; ``n_subtasks`` is None if it is not known yet."""
+        if self._context is None:
+            yield self
+            return
+        context = self._context.subcontext(task_name=name, max_subtasks=n_subtasks)
+        context.call_on_fit_task_begin(estimator=self._estimator)
+        yield FitTask(self._estimator, context)
+        context.call_on_fit_task_end(estimator=self._estimator)
+
+    def with_moves(self, progress: Progress | None) -> Progress | None:
+        """Return a progress of a search that tells callbacks about each move, too; any of them may end the search."""
+        if self._context is None:
+            return progress
+
+        def show_and_tell(done: int, total: int, best: float) -> bool:
+            if progress is not None:
+                progress(done, total, best)
+            move = self._context.subcontext(task_name="move")
+            move.call_on_fit_task_begin(estimator=self._estimator)
+            return bool(move.call_on_fit_task_end(estimator=self._estimator))
+
+        return show_and_tell
+
+
+@contextmanager
+def fit_task(estimator: Any, n_subtasks: int | None = None) -> Iterator[FitTask]:
+    """Tell the callbacks of an estimator that its fit begins and ends, in a method that is `with_callbacks`."""
+    if not getattr(estimator, "_skl_callbacks", None):  # none were set, or scikit-learn knows no callbacks yet
+        yield FitTask(estimator, None)
+        return
+    context = estimator._init_callback_context(max_subtasks=n_subtasks)
+    context.call_on_fit_task_begin(estimator=estimator)
+    yield FitTask(estimator, context)
+    context.call_on_fit_task_end(estimator=estimator)
