@@ -9,6 +9,7 @@ import polars as pl
 from measuring import Report, catalogue, markdown_table, options_with_data
 
 from bayesieve import SelectiveNB
+from bayesieve.classifier.plan import FitPlan
 
 TABLES = ("german_credit", "vehicle", "abalone", "heart_statlog", "credit_approval_crx")
 N_SAMPLES, QUICK_SAMPLES = 50, 3
@@ -18,7 +19,7 @@ OFTEN = 0.8  # of the models of samples that a feature must be in, so that its s
 def ratios(X: pl.DataFrame, y: pl.Series, calibrate: str, n_samples: int) -> list[float]:
     """Of each feature, its root mean squared standard error over the rows and classes, over that of its deviations."""
     model = SelectiveNB(pairs=0, calibrate=calibrate)
-    encoder = model.new_encoder()
+    encoder = FitPlan.of(model).encoder
     coded = encoder.fit_transform_coded(X, y)
     card, random = model.fit_coded(coded, encoder).scorecard_, np.random.default_rng(0)
     seen: dict[str, list[np.ndarray]] = {}

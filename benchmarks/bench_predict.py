@@ -58,8 +58,7 @@ def streamed(report: Report, n_rows: int, rounds: int) -> None:
         relation = duckdb.from_arrow(new.to_arrow())
         tasks: dict[str, Callable[[], Any]] = {
             "polars copies the file": lambda: pl.scan_parquet(path).sink_parquet(other),
-            "predict_to, predictions only": lambda: model.predict_to(other, path),
-            "predict_to, keep='all'": lambda: model.predict_to(other, path, keep="all"),
+            "with_predictions, file to file": lambda: model.with_predictions(pl.scan_parquet(path)).sink_parquet(other),
             "predict_proba of the rows in memory": lambda: model.predict_proba(new),
             "with_predictions, query of polars": lambda: model.with_predictions(new.lazy()).collect(),
             "with_predictions, relation of DuckDB": lambda: model.with_predictions(relation).arrow().read_all(),

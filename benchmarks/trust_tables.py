@@ -208,7 +208,7 @@ def loss(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray) -> float:
 
 def log_odds(model: SelectiveNB, X: pl.DataFrame) -> np.ndarray:
     """Return the log odds of the second class, (n_rows,)."""
-    return np.diff(model.predict_joint_log_proba(X), axis=1)[:, 0]
+    return np.diff(model.scorecard_.joint(X), axis=1)[:, 0]
 
 
 def noise_share(card: Scorecard, X: pl.DataFrame, true_columns: tuple[str, ...]) -> float:

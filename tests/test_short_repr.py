@@ -38,7 +38,7 @@ def public_objects() -> dict[str, Any]:
         *(
             model.encoder_.levels_[0],
             model.encoder_.levels_[69],
-            model.explanation(X),
+            model.scorecard_.explain(X),
             coded,
             coded.counts,
         ),
@@ -91,7 +91,7 @@ def test_representations_show_content() -> None:
     model = b.SelectiveNB("map").fit(X, y)
     score = model.predict_proba(X)[:, 1]
     gains, profit = b.gains_curve(y, score), b.profit_curve(y, score, benefit=[[0, 0], [-1, 1]])
-    explanation = model.explanation(X)
+    explanation = model.scorecard_.explain(X)
     chance = model.predict_proba(X[:1]).max()
     wanted: list[tuple[Any, str, str]] = [
         (explanation, f"first_probability={chance:.6g}", "good one "),

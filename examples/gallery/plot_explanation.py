@@ -13,7 +13,7 @@ table = pl.read_csv("../data/german_credit.csv")
 X, y = table.drop("class"), table["class"]
 
 model = SelectiveNB(positive="bad").fit(X, y)
-explanation = model.explanation(X[:5])
+explanation = model.scorecard_.explain(X[:5])
 figure = explanation.plot(1, "bad")
 
 # %%

@@ -22,4 +22,4 @@ with tempfile.TemporaryDirectory() as folder:
 # %%
 # What the query looks up:
 
-figure = model.plot("checking_status")
+figure = model.scorecard_.plot("checking_status")

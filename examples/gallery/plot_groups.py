@@ -14,4 +14,4 @@ table = pl.read_csv("../data/german_credit.csv")
 X, y = table.drop("class"), table["class"]
 
 model = SelectiveNB(positive="bad").fit(X, y)
-figure = model.plot("purpose")
+figure = model.scorecard_.plot("purpose")

@@ -10,4 +10,4 @@ from sklearn.datasets import load_wine
 from bayesieve import SelectiveNB
 
 X, y = load_wine(return_X_y=True, as_frame=True)
-figure = SelectiveNB().fit(X, y).plot_importance()
+figure = SelectiveNB().fit(X, y).scorecard_.plot_importance()

@@ -14,7 +14,7 @@ table = pl.read_csv("../data/german_credit.csv")
 X, y = table.drop("class"), table["class"]
 
 model = SelectiveNB(positive="bad").fit(X, y)
-figure = model.plot("duration")
+figure = model.scorecard_.plot("duration")
 
 # %%
 # Everything drawn is a table, too:

@@ -14,7 +14,7 @@ X, y = table.drop("class"), table["class"]
 
 free = SelectiveNB(positive="bad").fit(X, y)
 model = SelectiveNB(positive="bad", monotone={"duration": 1}).fit(X, y)
-figure = model.plot("duration")
+figure = model.scorecard_.plot("duration")
 
 # %%
 # The constraint changes few predictions:

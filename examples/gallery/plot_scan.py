@@ -26,4 +26,4 @@ with tempfile.TemporaryDirectory() as folder:
     model = bayesieve.SelectiveNB(memory_limit="1GiB").fit(source, "yes")
 print(model.selected_features_)
 
-figure = model.plot("b", True)
+figure = model.scorecard_.plot("b", True)

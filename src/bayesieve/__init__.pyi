@@ -34,7 +34,9 @@ from .evaluation import (
 )
 from .report import (
     explanation_figure as explanation_figure,
+    feature_figure as feature_figure,
     gains_figure as gains_figure,
+    importance_figure as importance_figure,
     path_figure as path_figure,
     profit_figure as profit_figure,
     reliability_figure as reliability_figure,

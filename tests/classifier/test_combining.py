@@ -136,8 +136,8 @@ def test_files_reports_and_explanations(calibrate: Any, how: str, tmp_path: Path
     notes = made.scorecard_.provenance["merged" if how == "merge" else "updated"]
     assert [note.rows for note in notes] == [N // 3] * (3 if how == "merge" else 1)
     assert loaded.scorecard_.provenance == made.scorecard_.provenance
-    explained = made.explanation(X[:20])
-    np.testing.assert_allclose(explained.joint_log_proba(), made.predict_joint_log_proba(X[:20]))
+    explained = made.scorecard_.explain(X[:20])
+    np.testing.assert_allclose(explained.joint_log_proba(), made.scorecard_.joint(X[:20]))
     queried = made.with_predictions(X.lazy()).select(pl.col("^P\\(.*$")).collect()
     np.testing.assert_allclose(queried.to_numpy(), made.predict_proba(X), atol=1e-12)
     made.report(tmp_path / "report.html", X, y, held_out=True)

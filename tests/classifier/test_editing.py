@@ -51,7 +51,7 @@ def probability_of(joint: np.ndarray) -> np.ndarray:
 
 def contributions(fitted: SelectiveNB, name: str) -> np.ndarray:
     """(n_rows, n_classes) what a feature adds to the rows."""
-    explained = fitted.explanation(rows()[0])
+    explained = fitted.scorecard_.explain(rows()[0])
     return explained.contributions[:, list(explained.features).index(name)]
 
 
@@ -84,9 +84,9 @@ def check(fitted: SelectiveNB) -> None:
         np.testing.assert_array_equal(fitted.predict_proba(frame.row(i, named=True))[0], probability[i])
     queried = fitted.with_predictions(frame.lazy()).select(pl.col("^P\\(.*$")).collect()
     np.testing.assert_allclose(queried.to_numpy(), probability, atol=1e-12)
-    explained = fitted.explanation(frame)
+    explained = fitted.scorecard_.explain(frame)
     np.testing.assert_allclose(
-        explained.contributions.sum(axis=1) + card.intercept, fitted.predict_joint_log_proba(frame), atol=1e-9
+        explained.contributions.sum(axis=1) + card.intercept, fitted.scorecard_.joint(frame), atol=1e-9
     )
     intervals = fitted.predict_interval(frame)
     assert ((intervals[..., 0] <= probability + 1e-12) & (probability <= intervals[..., 1] + 1e-12)).all()
@@ -147,7 +147,7 @@ def test_merged_levels_get_the_mean_of_their_rows(kind: str, target: int, tmp_pa
     own = np.isin(feature.level_of_cell, [1, 2])
     weights = feature.counts.sum(axis=1)[own]
     mean = weights @ feature.contributions[own] / weights.sum()
-    before, joint = contributions(fitted, name), fitted.predict_joint_log_proba(frame)
+    before, joint = contributions(fitted, name), fitted.scorecard_.joint(frame)
     codes = feature.levels.code(feature_column(fitted, name))
     expected = joint - before + np.where(np.isin(codes, [1, 2])[:, None], mean, before)
     np.testing.assert_allclose(edited.predict_proba(frame), probability_of(expected), atol=1e-12)
@@ -181,7 +181,7 @@ def test_cuts_move_come_and_go(kind: str, target: int, tmp_path: Path) -> None:
     at = cuts[len(cuts) // 2]
     after = cuts[cuts > at].min(initial=at + 2.0)
     values = frame[name].to_numpy().astype(float)
-    before, joint = contributions(fitted, name), fitted.predict_joint_log_proba(frame)
+    before, joint = contributions(fitted, name), fitted.scorecard_.joint(frame)
     table = feature.contributions
     for to, source in ((at + 0.7 * (after - at), 0), (at - 1e-3, 1)):
         edited = fitted.edit().cut(name, at, to).done()
@@ -241,7 +241,7 @@ def test_missing_values_stay_apart_or_join_a_level(tmp_path: Path) -> None:
         assert now.labels[now.missing_code].endswith("or missing")
         check(edited)
         again = saved(edited, tmp_path)
-        explained = again.explanation(alone)
+        explained = again.scorecard_.explain(alone)
         own = explained.contributions[:, list(explained.features).index(name)]
         np.testing.assert_array_equal(own, np.tile(again.scorecard_[name].contributions[now.missing_code], (100, 1)))
     last = fitted.scorecard_["holes"].levels.n_levels - 1
@@ -258,20 +258,20 @@ def test_missing_values_stay_apart_or_join_a_level(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["cells", "levels", "weights", "pairs"])
 def test_set_flatten_and_drop(kind: str, tmp_path: Path) -> None:
     fitted, frame = model(kind), rows()[0]
-    joint = fitted.predict_joint_log_proba(frame)
+    joint = fitted.scorecard_.joint(frame)
     for name in fitted.selected_features_[:4]:
         feature, before = fitted.scorecard_[name], contributions(fitted, name)
         out = fitted.edit().drop(name).done()
         flat = fitted.edit().flatten(name).done()
         for edited in (out, flat):
-            np.testing.assert_allclose(edited.predict_joint_log_proba(frame), joint - before, atol=1e-12)
+            np.testing.assert_allclose(edited.scorecard_.joint(frame), joint - before, atol=1e-12)
             np.testing.assert_array_equal(edited.scorecard_.intercept, fitted.scorecard_.intercept)
             assert name not in edited.selected_features_
             assert edited.scorecard_[name].weight == 0
             check(edited)
         label = feature.levels.labels[0]
         first = before.copy()
-        codes = fitted.explanation(frame)
+        codes = fitted.scorecard_.explain(frame)
         at = codes.levels[:, list(codes.features).index(name)] == label
         first[at] = [-0.4, 0.4]
         edited = fitted.edit().set(name, {label: 0.4}).done()
@@ -290,7 +290,7 @@ def test_levels_of_several_classes_and_of_values_never_seen() -> None:
     classes = fitted.classes_.tolist()
     before = fitted.scorecard_[name].by_level()[0]
     edited = fitted.edit().set(name, {0: {classes[1]: 0.8}}).done()
-    codes = fitted.explanation(frame)
+    codes = fitted.scorecard_.explain(frame)
     at = codes.levels[:, list(codes.features).index(name)] == fitted.scorecard_[name].levels.labels[0]
     change = edited.predict_log_proba(frame.filter(at)) - fitted.predict_log_proba(frame.filter(at))
     others = [0, 2, 3]
@@ -714,7 +714,7 @@ def test_offsets_stand_for_a_column_left_out(n_classes: int, calibrate: Any) -> 
     without, fitted = SelectiveNB(**options).fit(X, y), SelectiveNB(**options).fit(X, y, offset=offset)
 
     def error(model: SelectiveNB) -> float:
-        joint = model.predict_joint_log_proba(X)
+        joint = model.scorecard_.joint(X)
         away = (joint - joint[:, :1]) - own
         return float(np.sqrt(((away - away.mean(axis=0)) ** 2).mean()))
 
@@ -730,9 +730,7 @@ def test_offsets_stand_for_a_column_left_out(n_classes: int, calibrate: Any) -> 
     assert log_loss(labels, probability) < log_loss(labels, knows.predict_proba(new.with_columns(*columns))) + 0.005
     np.testing.assert_allclose(fitted.predict_log_proba(new, offset=offset), np.log(probability), atol=1e-9)
     np.testing.assert_array_equal(fitted.predict(new, offset=offset), fitted.classes_[probability.argmax(axis=1)])
-    np.testing.assert_allclose(
-        probability, softmax(fitted.predict_joint_log_proba(new) + (z_of(offset)), axis=1), atol=1e-12
-    )
+    np.testing.assert_allclose(probability, softmax(fitted.scorecard_.joint(new) + (z_of(offset)), axis=1), atol=1e-12)
 
 
 def z_of(offset: np.ndarray) -> np.ndarray:

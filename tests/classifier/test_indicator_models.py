@@ -64,8 +64,8 @@ def test_predictions_are_those_of_naive_bayes_on_the_indicators(selector: str) -
 @pytest.mark.parametrize("by", ["feature", "score"])
 def test_contributions_and_prior_add_up_exactly(by: Any) -> None:
     fitted = model("compression")
-    joint = fitted.predict_joint_log_proba(frame())
-    difference = fitted.explanation(frame(), by=by).joint_log_proba() - joint
+    joint = fitted.scorecard_.joint(frame())
+    difference = fitted.scorecard_.explain(frame(), by=by).joint_log_proba() - joint
     assert np.all(np.abs(difference) <= (4 * np.spacing(np.abs(joint).max()) if by == "score" else 0.0))
 
 

@@ -182,7 +182,7 @@ def test_names_that_are_nearly_right_get_a_hint(model: SelectiveNB) -> None:
     with pytest.raises(ValueError, match=r"selector must be one of .*; did you mean 'compression'\?"):
         SelectiveNB(selector="compresion").fit(frame, y)
     with pytest.raises(ValueError, match=r"There is no feature 'Age' in the model; did you mean 'age'\?"):
-        model.plot("Age")
+        model.scorecard_.plot("Age")
     with pytest.raises(ValueError, match=r"X has no column 'jobs' \(by\); did you mean 'job'\?"):
         bayesieve.drift(model, frame, y, by="jobs")
     with pytest.raises(ValueError, match=r"There is no column 'pade'; did you mean 'paid'\?"):

@@ -48,8 +48,8 @@ def test_scikit_learn_selects_columns_by_importances() -> None:
 def test_contributions_add_up_and_both_values_are_shown() -> None:
     X, y = table()
     model = SelectiveNB("all", pairs=PAIRS).fit(X, y)
-    explanation = model.explanation(X)
-    np.testing.assert_array_equal(explanation.joint_log_proba(), model.predict_joint_log_proba(X))
+    explanation = model.scorecard_.explain(X)
+    np.testing.assert_array_equal(explanation.joint_log_proba(), model.scorecard_.joint(X))
     row = X["town"].is_null().arg_true()[0]
     at = explanation.features.index("town × left")
     assert explanation.values[row, at] == f"missing, {X['left'][row]!r}"

@@ -139,12 +139,12 @@ def test_a_model_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
     model, X, y = case(name)
     model.save(tmp_path / "model.json")
     again = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    np.testing.assert_array_equal(again.scorecard_.joint(X), model.scorecard_.joint(X))
     assert again.predict(X).dtype == model.predict(X).dtype
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     for by in ("feature", "score"):
         assert again.explain(X[:9], by=by).equals(model.explain(X[:9], by=by))  # type: ignore[arg-type]
-    assert again.describe() == model.describe()
+    assert again.scorecard_.describe() == model.scorecard_.describe()
     for ours, theirs in ((again.trace_, model.trace_), (again.encoder_, model.encoder_)):
         assert ours.to_frame().equals(theirs.to_frame())
     assert again.summary().equals(model.summary())
@@ -163,7 +163,7 @@ def test_a_model_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="feature names should match"):
             again.predict(X.with_columns(more=1))
     if y is not None:
-        np.testing.assert_array_equal(again.fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+        np.testing.assert_array_equal(again.fit(X, y).scorecard_.joint(X), model.scorecard_.joint(X))
 
 
 def test_what_the_models_of_the_contract_have() -> None:
@@ -198,7 +198,7 @@ def test_files_of_every_version_predict_the_same(file: Path, tmp_path: Path) -> 
     written, again = (json.loads(path.read_text("utf-8")) for path in (file, tmp_path / "model.json"))
     changed = {"written_by", "sha256"}
     if file.parent.name == "models_3":
-        np.testing.assert_array_equal(model.predict_joint_log_proba(table), expected)
+        np.testing.assert_array_equal(model.scorecard_.joint(table), expected)
     else:
         changed |= {"version", "features", "intercept", "class_log_prior"}
     defaults = type(model.selector_)().get_params() if hasattr(model, "selector_") else {}
@@ -358,7 +358,7 @@ def test_no_flipped_bit_changes_a_model(tmp_path: Path) -> None:
         flipped[at] ^= 1 << (at // 29 % 8)
         model = load_or_refuse(tmp_path / "model.json", bytes(flipped), works=False)
         if model is not None:  # a space, or a digit beyond the last one that counts
-            np.testing.assert_array_equal(model.predict_joint_log_proba(frame()[:20]), expected)
+            np.testing.assert_array_equal(model.scorecard_.joint(frame()[:20]), expected)
             loaded += 1
     assert loaded < len(content) / 290
 

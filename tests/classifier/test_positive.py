@@ -16,8 +16,10 @@ from polars.testing import assert_frame_equal
 
 import bayesieve
 from bayesieve import SelectiveNB, challenge, drift, evaluate
+from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.model_json import model_from_json, model_to_json
 from bayesieve.classifier.report_data import report_data
+from bayesieve.scorecard.hidden_counts import with_hidden_counts
 
 HOSTILE = 'it\'s "<b>&amp;</b>"; -- \\ {0} %s'
 LABELS: list[tuple[Any, Any, Any]] = [
@@ -98,7 +100,7 @@ def picture(model: SelectiveNB, own: Any, other: Any) -> dict[str, pl.DataFrame]
         "curve": pl.DataFrame(numbers.performance.roc[0][1], orient="row"),
         "signs": pl.DataFrame([(one.name, one.monotone) for one in numbers.features], orient="row"),
         "probability": pl.DataFrame({"p": model.predict_proba(X)[:, numbers.positive]}),
-        "figure": model.plot("income").data.drop("share"),
+        "figure": model.scorecard_.plot("income").data.drop("share"),
         "swaps": challenge(model, model, X, labels, share=0.3).swaps,
         "tests": challenge(model, model, X, labels, share=0.3).tests,
     }
@@ -151,7 +153,7 @@ def test_it_is_kept(tmp_path: Path) -> None:
         "edited": loaded.edit().rename("word", {0: "first"}).done(),
         "fitted again": loaded.edit().refit(X, labels).done(),
         "of a prior": loaded.with_prior({"bad": 0.1}),
-        "hidden": loaded.with_hidden_counts(3),
+        "hidden": with_card(loaded, with_hidden_counts(loaded.scorecard_, 3)),
     }
     for name, other in changed.items():
         assert other.scorecard_.positive == 0, name
@@ -234,7 +236,7 @@ def test_more_classes() -> None:
     np.testing.assert_array_equal(plain.predict_proba(X), named.predict_proba(X))
     assert named.reasons(X).equals(plain.reasons(X, target_class="low"))
     assert plain.scorecard_.positive is None
-    assert named.plot("income").data.equals(plain.plot("income", "low").data)
+    assert named.scorecard_.plot("income").data.equals(plain.scorecard_.plot("income", "low").data)
     changes = named.counterfactuals(X[:5], probability=0.5)
     assert changes.equals(plain.counterfactuals(X[:5], target="low", probability=0.5))
     assert evaluate(named, X, labels).to_frame().equals(evaluate(plain, X, labels).to_frame())

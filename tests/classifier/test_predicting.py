@@ -21,6 +21,7 @@ from bayesieve.classifier import predicting as module, scored_files
 from bayesieve.table.reading import read_table
 from tests.classifier.mixed_data import fitted, frame, labels
 from tests.classifier.processes import dies_at, exit_code
+from tests.classifier.scoring import predict_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column")
 
@@ -40,8 +41,6 @@ def test_sources_are_predicted_as_rows_in_memory(folder: Path) -> None:
         np.testing.assert_array_equal(model.predict_proba(source), model.predict_proba(rows))
         np.testing.assert_array_equal(model.predict(source), model.predict(rows))
     np.testing.assert_array_equal(model.predict_log_proba(rows.lazy()), model.predict_log_proba(rows))
-    lazy = rows.lazy()
-    np.testing.assert_array_equal(model.predict_joint_log_proba(lazy), model.predict_joint_log_proba(rows))
 
 
 def test_one_row_with_a_date_that_python_cannot_hold_is_predicted_as_among_others() -> None:
@@ -56,14 +55,14 @@ def test_one_row_with_a_date_that_python_cannot_hold_is_predicted_as_among_other
 @pytest.mark.parametrize("name", ["out.parquet", "out.arrow", "out.csv"])
 def test_files_become_a_file(folder: Path, name: str) -> None:
     model, rows = fitted(), frame()
-    assert model.predict_to(folder / name, str(folder / "part*.parquet"), keep=["row"]) == rows.height
+    assert predict_to(model, folder / name, str(folder / "part*.parquet"), keep=["row"]) == rows.height
     read = {"out.parquet": pl.read_parquet, "out.arrow": pl.read_ipc, "out.csv": pl.read_csv}[name](folder / name)
     labels = model.classes_.tolist()
     assert read.columns == ["row", "prediction", *(f"P({label})" for label in labels)]
     assert read["row"].to_list() == list(range(rows.height))
     np.testing.assert_array_equal(read[:, 2:].to_numpy(), model.predict_proba(rows))
     assert read["prediction"].to_list() == model.predict(rows).tolist()
-    model.predict_to(folder / "all.parquet", folder / "part0.parquet", keep="all")
+    predict_to(model, folder / "all.parquet", folder / "part0.parquet", keep="all")
     assert pl.read_parquet(folder / "all.parquet").columns[: rows.width + 1] == [*rows.columns, "row"]
 
 
@@ -76,12 +75,12 @@ def test_an_input_is_never_replaced_and_an_interrupt_leaves_nothing(
     before = sorted(os.listdir(folder))
     for source in (folder, str(folder / "*.parquet"), [folder / "part0.parquet", folder / "part1.parquet"]):
         with pytest.raises(ValueError, match=r"part1\.parquet is one of the files that are read"):
-            fitted().predict_to(folder / "part1.parquet", source)
+            predict_to(fitted(), folder / "part1.parquet", source)
     with pytest.raises(ValueError, match="There is no column 'colour'"):
-        fitted().predict_to(folder / "out.parquet", folder, keep=["colour"])
+        predict_to(fitted(), folder / "out.parquet", folder, keep=["colour"])
     monkeypatch.setattr(scored_files.RowProgress, "__call__", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        fitted().predict_to(folder / "out.parquet", folder)
+        predict_to(fitted(), folder / "out.parquet", folder)
     assert sorted(os.listdir(folder)) == before
 
 
@@ -129,7 +128,7 @@ def test_names_that_are_patterns_to_polars_are_names(tmp_path: Path) -> None:
     expected = model.predict_proba(rows)
     rows.write_parquet(tmp_path / "rows.parquet")
     np.testing.assert_array_equal(model.predict_proba(tmp_path / "rows.parquet"), expected)
-    model.predict_to(tmp_path / "out.parquet", tmp_path / "rows.parquet", keep="all")
+    predict_to(model, tmp_path / "out.parquet", tmp_path / "rows.parquet", keep="all")
     whole, query = model.with_predictions(rows), model.with_predictions(rows.lazy()).collect()
     relation = model.with_predictions(pytest.importorskip("duckdb").from_arrow(rows.to_arrow()))
     for scored in (pl.read_parquet(tmp_path / "out.parquet"), whole, query, relation.pl()):
@@ -149,7 +148,7 @@ def by_year(tmp_path: Path) -> Path:
 
 def test_folders_become_a_folder(by_year: Path, tmp_path: Path) -> None:
     model, scored = fitted(), tmp_path / "scored"
-    assert model.predict_to(scored, by_year, keep=["row"]) == frame().height
+    assert predict_to(model, scored, by_year, keep=["row"]) == frame().height
     paths = [scored / f"year={year}" / "a.parquet" for year in (2024, 2025)]
     assert sorted(path for path in scored.rglob("*") if path.is_file()) == paths
     read = pl.concat([pl.read_parquet(path, hive_partitioning=False) for path in paths])
@@ -160,7 +159,7 @@ def test_folders_become_a_folder(by_year: Path, tmp_path: Path) -> None:
     infinite = pl.when(pl.col("row") == 130).then(float("inf")).otherwise("âge (années)").alias("âge (années)")
     rows.with_columns(infinite).write_parquet(by_year / "year=2025" / "a.parquet")
     with pytest.raises(ValueError, match=r"contains infinity \(first in row 130\)"):
-        model.predict_to(scored, by_year)
+        predict_to(model, scored, by_year)
 
 
 def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> None:
@@ -168,7 +167,7 @@ def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> 
     first, second = (scored / f"year={year}" / "a.parquet" for year in (2024, 2025))
 
     def times() -> tuple[int, int]:
-        model.predict_to(scored, by_year, keep=["row"])
+        predict_to(model, scored, by_year, keep=["row"])
         return first.stat().st_ino, second.stat().st_ino
 
     before = times()
@@ -177,10 +176,10 @@ def test_only_what_changed_is_predicted_again(by_year: Path, tmp_path: Path) -> 
     os.utime(source, ns=(0, source.stat().st_mtime_ns + 1))
     after = times()
     assert [new == old for new, old in zip(after, before, strict=True)] == [True, False]
-    model.predict_to(scored, by_year)  # other columns
+    predict_to(model, scored, by_year)  # other columns
     assert pl.read_parquet(first).columns[0] == "prediction"
     other = clone(model).fit(frame(), labels(), 1 + np.arange(frame().height) / 1e4)  # of the same options and columns
-    other.predict_to(scored, by_year)
+    predict_to(other, scored, by_year)
     np.testing.assert_array_equal(pl.read_parquet(second)[:, 1:].to_numpy(), other.predict_proba(frame()[120:]))
 
 
@@ -197,7 +196,7 @@ def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, monkeyp
         rows.write_parquet(tmp_path / "rows.parquet", row_group_size=80)
         source, names = tmp_path / "rows.parquet", [f"rows-{i:05}.parquet" for i in range(3)]
     for _ in range(2):
-        model.predict_to(scored, source)
+        predict_to(model, scored, source)
         assert sorted(path.name for path in scored.iterdir()) == names
         read = pl.concat([pl.read_parquet(scored / name) for name in names])
         np.testing.assert_array_equal(read[:, 1:].to_numpy(), model.predict_proba(rows))
@@ -206,18 +205,18 @@ def test_folders_of_any_source(kind: str, by_year: Path, tmp_path: Path, monkeyp
 def test_tables_of_others_are_never_replaced(by_year: Path, tmp_path: Path) -> None:
     for folder in (by_year, tmp_path, by_year / "year=2024" / "scored"):
         with pytest.raises(ValueError, match="overlaps with the folder that is read"):
-            fitted().predict_to(folder, by_year)
+            predict_to(fitted(), folder, by_year)
     other = tmp_path / "scored" / "year=2024"
     other.mkdir(parents=True)
     for name in ("a.parquet", "b.parquet", "notes.txt"):
         frame().write_parquet(other / name)
         with pytest.raises(ValueError, match=rf"{name} is in the folder .* name an empty folder"):
-            fitted().predict_to(tmp_path / "scored", by_year)
+            predict_to(fitted(), tmp_path / "scored", by_year)
         (other / name).unlink()
     with pytest.raises(ValueError, match="cannot be created"):
-        fitted().predict_to(by_year / "year=2024" / "a.parquet" / "scored", frame())
+        predict_to(fitted(), by_year / "year=2024" / "a.parquet" / "scored", frame())
     with pytest.raises(ValueError, match="Column 'prediction' has the name of a prediction"):
-        fitted().predict_to(tmp_path / "scored", frame().with_columns(prediction=1), keep="all")
+        predict_to(fitted(), tmp_path / "scored", frame().with_columns(prediction=1), keep="all")
 
 
 def dies_while_scoring(model: Path, source: Path, target: Path) -> None:
@@ -230,7 +229,7 @@ def dies_while_scoring(model: Path, source: Path, target: Path) -> None:
             dying()
 
     scored_files.PredictedRows.blocks, scored_files._BLOCK_ROWS = killed, 50  # type: ignore[method-assign]
-    bayesieve.load(model).predict_to(target, source)
+    predict_to(bayesieve.load(model), target, source)
 
 
 @pytest.mark.parametrize("name", ["scored", "scored.parquet"])
@@ -242,7 +241,7 @@ def test_a_kill_leaves_whole_files_only(name: str, by_year: Path, tmp_path: Path
     left = [path for path in target.parent.rglob("*") if path.is_file() and not path.name.endswith(".tmp")]
     assert left == ([target / "year=2024" / "a.parquet"] if name == "scored" else [])
     finished = [path.stat().st_ino for path in left]
-    model.predict_to(target, by_year)
+    predict_to(model, target, by_year)
     assert [path.stat().st_ino for path in left] == finished
     assert not list(target.parent.rglob("*.tmp"))
     read = pl.read_parquet(target, hive_partitioning=False)
@@ -256,16 +255,16 @@ def test_damage_and_change_leave_whole_files_only(
     content = source.read_bytes()
     source.write_bytes(content[:100] + b"x" * 2000 + content[2100:])
     with pytest.raises(ValueError, match=r"a\.parquet (is damaged|cannot be read)"):
-        fitted().predict_to(target, by_year)
+        predict_to(fitted(), target, by_year)
     whole = [target / "year=2024" / "a.parquet"]
     assert [path for path in target.rglob("*") if path.is_file()] == whole
     source.write_bytes(content)
     scanned = bayesieve.scan(by_year)
     os.utime(source, ns=(0, 0))
     with pytest.raises(ValueError, match="has changed since it was scanned"):
-        fitted().predict_to(target, scanned)
+        predict_to(fitted(), target, scanned)
     assert [path for path in target.rglob("*") if path.is_file()] == whole
-    fitted().predict_to(target, by_year)
+    predict_to(fitted(), target, by_year)
     assert pl.read_parquet(target).height == frame().height
 
 
@@ -278,7 +277,7 @@ def scores_on_a_full_disk(folder: Path, source: Path) -> None:
     for name in ("scored/year=2024/a.parquet", "scored.parquet", "scored.csv", "scored.arrow"):
         target = folder / name.partition("/")[0]
         with pytest.raises(ValueError, match=r"cannot be written .*check the folder's rights and space") as error:
-            model.predict_to(target, source)
+            predict_to(model, target, source)
         assert str(error.value).startswith(f"{folder / name} ")
 
 
@@ -295,11 +294,11 @@ def test_memory_limit_bounds_the_rows_at_a_time(folder: Path, monkeypatch: pytes
     of_rows = scored_files.of_rows
     monkeypatch.setattr(scored_files, "of_rows", lambda m, block: heights.append(block.height) or of_rows(m, block))
     monkeypatch.setattr(scored_files, "_LEAST_ROWS", 7)
-    model.predict_to(folder / "out.arrow", str(folder / "*.parquet"), memory_limit="512MiB")
+    predict_to(model, folder / "out.arrow", str(folder / "*.parquet"), memory_limit="512MiB")
     assert max(heights) == 7
     np.testing.assert_array_equal(pl.read_ipc(folder / "out.arrow")[:, 1:].to_numpy(), model.predict_proba(rows))
     with pytest.raises(ValueError, match="memory_limit must be"):
-        model.predict_to(folder / "out.csv", folder / "part0.parquet", memory_limit="1MB")
+        predict_to(model, folder / "out.csv", folder / "part0.parquet", memory_limit="1MB")
 
 
 @pytest.mark.parametrize("separator", [",", ";"])
@@ -321,5 +320,5 @@ def test_text_is_read_by_the_levels_of_the_model(separator: str, tmp_path: Path)
     assert whole.height == 5  # that of a separator is a row, the blank line is none
     expected = model.predict_proba(whole)
     np.testing.assert_array_equal(model.predict_proba(tmp_path), expected)
-    assert model.predict_to(tmp_path / "out.parquet", tmp_path / "?.csv") == 5
+    assert predict_to(model, tmp_path / "out.parquet", tmp_path / "?.csv") == 5
     np.testing.assert_array_equal(pl.read_parquet(tmp_path / "out.parquet")[:, 1:].to_numpy(), expected)

@@ -211,7 +211,7 @@ def test_classes_without_weight_rows_without_weight_and_rows_of_one_class(tmp_pa
 
 def test_without_rows_the_model_is_shown() -> None:
     report = report_data(fitted())
-    assert (report.performance, report.explained, report.headline) == (None, (), fitted().describe())
+    assert (report.performance, report.explained, report.headline) == (None, (), fitted().scorecard_.describe())
     assert [feature.name for feature in report.features][: fitted().n_features_selected_] == fitted().selected_features_
     for feature in report.features:
         assert feature.selected == bool(feature.cells)
@@ -237,8 +237,8 @@ def test_features_of_one_level_are_not_said_to_be_without_information() -> None:
         "id": "One level: no grouping pays for itself (1,000 values, 2.0 rows a value).",
         "same": "One level: the same value in all rows.",
     }
-    assert "2 features have a single level: no cut point or grouping pays for itself." in model.describe()
-    assert "nothing about" not in model.describe()
+    assert "2 features have a single level: no cut point or grouping pays for itself." in model.scorecard_.describe()
+    assert "nothing about" not in model.scorecard_.describe()
 
 
 def test_explained_rows() -> None:

@@ -32,6 +32,7 @@ from bayesieve import (
     criteria as c,
     search as s,
 )
+from bayesieve.classifier.plan import FitPlan
 from bayesieve.counts import SpearmanCorrelation
 from bayesieve.counts.dependence import Dependence, SymmetricalUncertainty
 from bayesieve.discretize.column_coder import ColumnCoder
@@ -79,7 +80,7 @@ LABELS: dict[str, Any] = {
 
 
 def check_same(again: SelectiveNB, model: SelectiveNB, X: Any) -> None:
-    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    np.testing.assert_array_equal(again.scorecard_.joint(X), model.scorecard_.joint(X))
     predicted, expected = again.predict(X), model.predict(X)
     assert predicted.dtype == expected.dtype
     np.testing.assert_array_equal(predicted, expected)
@@ -299,7 +300,7 @@ def test_every_option_comes_back(tmp_path: Path, data: st.DataObject) -> None:
     y = LABELS[data.draw(st.sampled_from(["str", "int8", "bool", "float32"]))](codes())
     model = data.draw(models(y))
     try:
-        encoder = model.new_encoder()
+        encoder = FitPlan.of(model).encoder
         X = table().drop("town") if isinstance(encoder, IndicatorEncoder) else table()
         model.fit(X, y)
     except ValueError:  # options that exclude each other, or a criterion that has no value here
@@ -316,7 +317,7 @@ def test_every_option_comes_back(tmp_path: Path, data: st.DataObject) -> None:
         del given["selector"][1]["encoder"], read["selector"][1]["encoder"]  # the model's stands for it
         assert read["selector"] == given["selector"]
     if isinstance(encoder, TableEncoder):
-        assert plain(again.new_encoder()) == plain(encoder)
+        assert plain(FitPlan.of(again).encoder) == plain(encoder)
 
 
 @pytest.mark.filterwarnings("ignore:No subset that the search met:UserWarning")

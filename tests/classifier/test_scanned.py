@@ -35,6 +35,7 @@ from bayesieve.engine import Mapped
 from bayesieve.engine.files import bytes_of
 from bayesieve.table.target import ClassRuns
 from tests.classifier.processes import exit_code
+from tests.classifier.scoring import predict_to
 
 
 def claims(n_rows: int = 3000, seed: int = 0) -> pl.DataFrame:
@@ -209,7 +210,7 @@ def test_a_model_without_features_predicts_every_row(tmp_path: Path) -> None:
     assert model.selected_features_ == []
     frame.drop("paid").write_parquet(tmp_path / "rows.parquet")
     assert model.predict_proba(bayesieve.scan(tmp_path / "rows.parquet")).shape == (200, 2)
-    assert model.predict_to(tmp_path / "scored.parquet", tmp_path / "rows.parquet") == 200
+    assert predict_to(model, tmp_path / "scored.parquet", tmp_path / "rows.parquet") == 200
     assert pl.read_parquet(tmp_path / "scored.parquet").height == 200
 
 
@@ -219,8 +220,8 @@ def test_pairs_of_a_model_read_rows_without_names() -> None:
     rows = np.array(frame.drop("paid").rows(), dtype=object)
     assert "left × right" in model.selected_features_
     with pytest.warns(UserWarning, match="does not have valid feature names"):
-        explained = model.explanation(rows).joint_log_proba()
-    np.testing.assert_allclose(explained, model.predict_joint_log_proba(frame.drop("paid")), rtol=0, atol=1e-12)
+        predicted = model.predict_proba(rows)
+    np.testing.assert_array_equal(predicted, model.predict_proba(frame.drop("paid")))
 
 
 def test_max_seconds_that_is_over_before_the_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +308,7 @@ def test_the_same_rows_give_the_same_model_to_the_bit(tmp_path: Path) -> None:
         for limit in (None, "600MiB") if source is sources[0] else (None,):
             model = SelectiveNB("map", calibrate=False, memory_limit=limit)
             model.fit(bayesieve.scan(source), "paid", sample_weight="weight")
-            found = model.predict_joint_log_proba(X)
+            found = model.scorecard_.joint(X)
             expected = found if expected is None else expected
             np.testing.assert_array_equal(found, expected)
 

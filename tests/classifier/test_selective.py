@@ -33,6 +33,7 @@ from bayesieve import (
     WrapperSelector,
 )
 from bayesieve.classifier import selective
+from bayesieve.classifier.plan import FitPlan
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence import calibration
 from bayesieve.search import SearchState
@@ -115,7 +116,7 @@ def test_unseen_categories_and_missing_values_add_nothing() -> None:
     new = pl.DataFrame({name: [None, None] for name in frame().columns}).with_columns(
         pl.Series("<script>alert(1)</script>", ["atlantis", None]), pl.Series("membre", [None, None])
     )
-    contributions = model.explanation(new)
+    contributions = model.scorecard_.explain(new)
     at = contributions.features.index("<script>alert(1)</script>")
     feature = model.scorecard_["<script>alert(1)</script>"]
     np.testing.assert_array_equal(contributions.contributions[0, at], feature.unseen)
@@ -140,7 +141,7 @@ def test_summary_and_description() -> None:
     assert summary.columns == ["feature", "kind", "weight", "level_score", "importance", "n_levels"]
     assert summary["importance"].is_sorted(descending=True)
     assert summary["feature"].to_list()[: model.n_features_selected_] == model.selected_features_
-    text = model.describe()
+    text = model.scorecard_.describe()
     assert text.startswith("Trained on 200 rows with 8 features and 3 classes (")
     assert (
         f"the most important are {', '.join(model.selected_features_[:2])} and {model.selected_features_[2]}." in text
@@ -151,8 +152,8 @@ def test_summary_and_description() -> None:
     assert "<script>alert(1)" not in html
     noise = frame().select("bruit")
     model = SelectiveNB().fit(noise, labels())
-    assert "No feature says anything reliable about the target" in model.describe()
-    assert "1 feature has a single level: no cut point or grouping pays for itself." in model.describe()
+    assert "No feature says anything reliable about the target" in model.scorecard_.describe()
+    assert "1 feature has a single level: no cut point or grouping pays for itself." in model.scorecard_.describe()
     shares = model.scorecard_.class_counts / N
     np.testing.assert_allclose(model.predict_proba(noise), np.tile(shares, (N, 1)), rtol=1e-12)
     assert model.selected_features_ == []
@@ -388,7 +389,7 @@ def test_options_of_the_model_reach_parts_that_leave_them_at_their_defaults() ->
     assert (model.encoder_.n_jobs, model.encoder_.levels_[5].kind) == (1, "categorical")
     assert not hasattr(given, "weights_")
     assert not hasattr(encoder, "levels_")
-    found = SelectiveNB(encoder=TableEncoder(numeric="equal-width", n_jobs=2), n_jobs=3).new_encoder()
+    found = FitPlan.of(SelectiveNB(encoder=TableEncoder(numeric="equal-width", n_jobs=2), n_jobs=3)).encoder
     assert (found.numeric, found.n_jobs) == ("equal-width", 2)
 
 
@@ -424,7 +425,7 @@ def test_one_coding_for_all_is_as_good_as_one_for_each(
     if selector == "indicators":
         X, model = X.select("age", "credit_amount"), SelectiveNB("map", encoder=IndicatorEncoder(3))
     alone = clone(model).fit(X, y, weights)
-    encoder = model.new_encoder()
+    encoder = FitPlan.of(model).encoder
     coded = encoder.fit_transform_coded(X, y, weights)
     codes, classes, n_features = coded.codes.copy(), np.array(coded.class_codes), len(encoder.levels_)
     model.fit_coded(coded, encoder)

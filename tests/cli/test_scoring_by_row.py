@@ -233,7 +233,7 @@ def test_types_of_new_rows_do_not_matter(mixed: Path, name: str, text: str, valu
     def scored(series: Any) -> np.ndarray:
         frame = pd.DataFrame({other: [value] * len(series) for other, value in ordinary.items()}, dtype=object)
         frame[name] = series
-        return fitted.predict_joint_log_proba(frame[fitted.feature_names_in_])
+        return fitted.scorecard_.joint(frame[fitted.feature_names_in_])
 
     expected = scored(pd.Series([text]))
     for value in values:

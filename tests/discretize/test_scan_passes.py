@@ -115,9 +115,9 @@ def test_a_model_is_the_same_by_an_executor(tmp_path: Path, monkeypatch: pytest.
         submit = pool.submit
         monkeypatch.setattr(pool, "submit", lambda *task: uses.append(1) or submit(*task))
         X = frame.drop("y", "w")
-        expected = here.fit(scan, "y", "w").predict_joint_log_proba(X)
+        expected = here.fit(scan, "y", "w").scorecard_.joint(X)
         assert not uses
-        np.testing.assert_array_equal(there.fit(scan, "y", "w").predict_joint_log_proba(X), expected)
+        np.testing.assert_array_equal(there.fit(scan, "y", "w").scorecard_.joint(X), expected)
         assert uses
         assert clone(there).engine is pool  # also inside other estimators
         assert pickle.loads(pickle.dumps(there)).engine == "memory"
@@ -209,9 +209,7 @@ def test_long_texts_are_read_in_parts_of_a_block(tmp_path: Path, monkeypatch: py
     known = frame.filter(frame["y"].is_not_null())
     one, other = SelectiveNB().fit(scan, "y"), SelectiveNB().fit(known, "y")
     assert "long" in one.selected_features_
-    np.testing.assert_array_equal(
-        one.predict_joint_log_proba(frame.drop("y")), other.predict_joint_log_proba(frame.drop("y"))
-    )
+    np.testing.assert_array_equal(one.scorecard_.joint(frame.drop("y")), other.scorecard_.joint(frame.drop("y")))
 
 
 def test_a_sample_of_long_texts_is_as_small_as_the_memory(tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def test_shifts_add_up_to_that_of_the_mean_score(n_classes: int, weighted: bool)
     weights = np.random.default_rng(0).uniform(0.2, 3.0, 900) if weighted else None
     model = SelectiveNB(pairs=3).fit(train, y, sample_weight=weights)
     result = drift(model, now, by=[i % 2 for i in range(400)])
-    trained = np.average(model.predict_joint_log_proba(train), axis=0, weights=weights)
-    joint, frame = model.predict_joint_log_proba(now), result.to_frame()
+    trained = np.average(model.scorecard_.joint(train), axis=0, weights=weights)
+    joint, frame = model.scorecard_.joint(now), result.to_frame()
     for group in (0, 1):
         change = joint[group::2].mean(axis=0) - trained
         own = frame.filter(pl.col("by") == group)

@@ -47,7 +47,7 @@ def contrast(model: SelectiveNB, name: str) -> np.ndarray:
 
 def joint_contrasts(model: SelectiveNB, X: pl.DataFrame, name: str, numbers: np.ndarray) -> np.ndarray:
     """(n_rows, n_numbers) log odds of the rows with each of these numbers in place of their own."""
-    each = [model.predict_joint_log_proba(X.with_columns(pl.lit(float(n)).alias(name))) for n in numbers]
+    each = [model.scorecard_.joint(X.with_columns(pl.lit(float(n)).alias(name))) for n in numbers]
     return np.stack([joint[:, 1] - joint[:, 0] for joint in each], axis=1)
 
 
@@ -67,7 +67,7 @@ def test_evidence_never_falls_or_never_rises(calibrate: Any, seed: int) -> None:
     free = SelectiveNB(calibrate=calibrate, pairs=0).fit(X, y)
     assert (np.diff(contrast(free, "turns")) < 0).any()
     assert (np.diff(contrast(free, "turns")) > 0).any()
-    np.testing.assert_array_equal(model.explanation(X).joint_log_proba(), model.predict_joint_log_proba(X))
+    np.testing.assert_array_equal(model.scorecard_.explain(X).joint_log_proba(), model.scorecard_.joint(X))
 
 
 def test_a_sign_against_the_rows_leaves_no_evidence_except_of_missing_values() -> None:

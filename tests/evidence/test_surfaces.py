@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from bayesieve import SelectiveNB
+from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.report_data import report_data
 from bayesieve.evidence import calibration, choosing as module, fitting, shapes
 from bayesieve.evidence.choosing import grid_gains, surface_gains
@@ -128,10 +129,10 @@ def test_contributions_add_up_and_queries_predict_the_same(
 ) -> None:
     model, X, _ = fitted
     X = X.with_columns(a=pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise(pl.col("a")))
-    explanation = model.explanation(X[:200])
+    explanation = model.scorecard_.explain(X[:200])
     assert any(level.name in explanation.features for level in surfaces(model))
     total = explanation.contributions.sum(axis=1) + explanation.prior
-    np.testing.assert_allclose(total, model.predict_joint_log_proba(X[:200]), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(total, model.scorecard_.joint(X[:200]), rtol=0, atol=1e-12)
     probabilities = model.with_predictions(X.lazy()).collect()[:, -2:].to_numpy()
     np.testing.assert_allclose(probabilities, model.predict_proba(X), rtol=0, atol=1e-12)
 
@@ -153,7 +154,7 @@ def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: 
     y = np.where(rng.random(2000) < 0.5, X["a"] * X["b"] > 0, X["c"] * sign > 0).astype(int)
 
     def coarse(**options: Any) -> list[set[str]]:
-        levels = SelectiveNB(**options).new_encoder().fit(X, y).levels_
+        levels = FitPlan.of(SelectiveNB(**options)).encoder.fit(X, y).levels_
         return [{part.name for part in level.parts} for level in levels if isinstance(level, PairLevels)]
 
     assert {"c", "kind"} in coarse()

@@ -13,8 +13,10 @@ import polars as pl
 from sklearn.base import clone
 
 import bayesieve
+from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.plan import fitted_part
 from bayesieve.counts.contingency import Shrinkage
+from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from tests.fuzz.case import Case
 from tests.fuzz.libraries import number_of_rows, take
 
@@ -59,10 +61,10 @@ def polars_of(frame: Any) -> pl.DataFrame:
 def explained(case: Case, model: Any, X: Any) -> None:
     """Prior and contributions add up to the log joint, exactly."""
     with case.step("explain", must=True):
-        explanation = model.explanation(X)
-        joint = model.predict_joint_log_proba(X)
+        explanation = model.scorecard_.explain(X)
+        joint = model.scorecard_.joint(X)
         frame = polars_of(model.explain(X))
-        by_score = model.explanation(X, by="score").joint_log_proba()
+        by_score = model.scorecard_.explain(X, by="score").joint_log_proba()
     case.same(explanation.joint_log_proba(), joint, "contributions add up to the log joint")
     height = len(joint) * len(model.classes_) * len(explanation.features)
     case.check(frame.height == height, "rows of explain", (frame.height, height))
@@ -80,7 +82,7 @@ def told(case: Case, model: Any, X: Any) -> None:
     card, n_classes = model.scorecard_, len(model.classes_)
     position = case.integer(0, n_classes - 1)
     with case.step("reasons", must=True):
-        joint = model.predict_joint_log_proba(X)
+        joint = model.scorecard_.joint(X)
         shown = [polars_of(model.reasons(X, None, "mean", label)) for label in model.classes_.tolist()]
         best = polars_of(model.reasons(X, case.integer(1, 5), "best"))
         model.reasons(X)
@@ -104,8 +106,9 @@ def told(case: Case, model: Any, X: Any) -> None:
         named.reasons(X)
         named.explain(X)
     with case.attempt("hide counts"):
-        hidden = model.with_hidden_counts(case.pick((2, 5, 1000)))
-        case.same(hidden.predict_joint_log_proba(X), joint, "hidden counts change no prediction")
+        card = with_hidden_counts(model.scorecard_, case.pick((2, 5, 1000)))
+        hidden = with_card(model, card)
+        case.same(hidden.predict_proba(X), model.predict_proba(X), "hidden counts change no prediction")
         hidden.predict_interval(X)
 
 
@@ -145,7 +148,7 @@ def watched(case: Case, model: Any, X: Any, y: Any, weights: Any) -> None:
 def described(case: Case, model: Any) -> None:
     """All that a model says about itself; short where it is shown in a session."""
     with case.step("describe", must=True):
-        summary, words, html = model.summary(), model.describe(), model._repr_html_()
+        summary, words, html = model.summary(), model.scorecard_.describe(), model._repr_html_()
         text = repr(model)
     case.check(len(summary) == len(model.feature_weights_), "rows of the summary", len(summary))
     case.check(words and not unbalanced(html), "the card is whole", unbalanced(html))

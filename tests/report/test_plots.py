@@ -27,7 +27,7 @@ def fitted(n_classes: int, n_columns: int = 4) -> tuple[SelectiveNB, pl.DataFram
 @pytest.mark.parametrize("row", [0, 3])
 def test_parts_of_a_row_add_up_to_its_log_odds(row: int) -> None:
     model, X = fitted(2)
-    explanation, chances = model.explanation(X[:5]), model.predict_proba(X[:5])[row]
+    explanation, chances = model.scorecard_.explain(X[:5]), model.predict_proba(X[:5])[row]
     figure = explanation.plot(row)
     data = figure.data
     assert data["feature"][0] == "Every row"
@@ -47,7 +47,7 @@ def test_parts_of_a_row_add_up_to_its_log_odds(row: int) -> None:
 
 def test_rows_of_more_classes_are_explained_for_the_predicted_one() -> None:
     model, X = fitted(3)
-    explanation = model.explanation(X[:5])
+    explanation = model.scorecard_.explain(X[:5])
     for row, label in enumerate(model.predict(X[:5]).tolist()):
         figure = explanation.plot(row)
         assert f"P({label})" in figure.caption
@@ -60,7 +60,7 @@ def test_rows_of_more_classes_are_explained_for_the_predicted_one() -> None:
 
 def test_the_smallest_parts_are_drawn_together() -> None:
     model, X = fitted(2, 30)
-    explanation = model.explanation(X[:1])
+    explanation = model.scorecard_.explain(X[:1])
     data = explanation.plot().data
     assert data.height == 15
     assert data["feature"][13] == f"{len(explanation.features) - 12} other features"
@@ -74,7 +74,7 @@ def test_the_smallest_parts_are_drawn_together() -> None:
 def test_rows_and_classes_that_there_are_not(row: int, label: Any, message: str) -> None:
     model, X = fitted(2)
     with pytest.raises(ValueError, match=message):
-        explanation_figure(model.explanation(X[:5]), row, label)
+        explanation_figure(model.scorecard_.explain(X[:5]), row, label)
 
 
 def test_searches_draw_themselves() -> None:
@@ -86,10 +86,10 @@ def test_a_feature_is_drawn_without_the_rest_of_a_report(monkeypatch: pytest.Mon
     model, _ = fitted(2)
     for name in ("report_data", "_program", "_search"):
         monkeypatch.setattr(report_data, name, None)
-    drawn: Figure = model.plot("x1")
+    drawn: Figure = model.scorecard_.plot("x1")
     feature = model.scorecard_["x1"]
     steps = feature.contributions[:, 1] - feature.contributions[:, 0]
     np.testing.assert_allclose(drawn.data["contribution"], steps[: drawn.data.height])
-    assert model.plot_importance().data["importance"].sum() == pytest.approx(1.0)
+    assert model.scorecard_.plot_importance().data["importance"].sum() == pytest.approx(1.0)
     with pytest.raises(ValueError, match="There is no feature 'unknown'"):
-        model.plot("unknown")
+        model.scorecard_.plot("unknown")

@@ -15,9 +15,12 @@ from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from bayesieve import SelectiveNB, evaluate, pair_statistics
+from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.report_data import report_data
 from bayesieve.report import ReportData, render_card, render_report
-from bayesieve.report.report import column_lines, curve_ends, density_frame
+from bayesieve.report.features import curve_ends, density_frame
+from bayesieve.report.report import column_lines
+from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from tests.report.markup import payload, read, texts
 from tests.report.sample import synthetic
 
@@ -184,16 +187,18 @@ def test_the_report_is_about_the_positive_class() -> None:
 
 def test_figures_and_reports_in_notebooks(tmp_path: Any) -> None:
     model = finished({}, TWO)
-    figure = model.plot("age")
+    figure = model.scorecard_.plot("age")
     cells = model.scorecard_["age"]
     np.testing.assert_allclose(figure.data["contribution"], np.diff(cells.contributions, axis=1)[:, 0])
     assert figure.data["from"].is_null().sum() == 0
-    assert model.plot("age", "bad").data["contribution"].to_list() == (-figure.data["contribution"]).to_list()
-    assert "bar" in str(model.plot("purpose").chart)
+    assert (
+        model.scorecard_.plot("age", "bad").data["contribution"].to_list() == (-figure.data["contribution"]).to_list()
+    )
+    assert "bar" in str(model.scorecard_.plot("purpose").chart)
     with pytest.raises(ValueError, match="There is no feature 'agee' in the model"):
-        model.plot("agee")
-    assert model.plot_importance().data["name"].to_list() == model.selected_features_
-    assert model.plot_importance().data["importance"].sum() == pytest.approx(1.0)
+        model.scorecard_.plot("agee")
+    assert model.scorecard_.plot_importance().data["name"].to_list() == model.selected_features_
+    assert model.scorecard_.plot_importance().data["importance"].sum() == pytest.approx(1.0)
     report = model.report(X=X, y=TWO, cv=2)
     assert report._repr_html_().startswith("<iframe srcdoc=")
     assert report.performance.n_rows == N
@@ -272,7 +277,8 @@ def test_other_rows_are_counted_by_cell(mode: str) -> None:
         if feature.columns == ("purpose",):
             np.testing.assert_allclose(feature.others[-1], expected)  # all unseen
     assert all(feature.others is None for feature in report_data(model, X[:600], y[:600], cv=2).features)
-    hidden = SelectiveNB(random_state=0, **options).fit(X[:600], y[:600]).with_hidden_counts(5)
+    model = SelectiveNB(random_state=0, **options).fit(X[:600], y[:600])
+    hidden = with_card(model, with_hidden_counts(model.scorecard_, 5))
     assert all(feature.others is None for feature in report_data(hidden, rows, y[600:], min_count=5).features)
 
 
@@ -332,8 +338,8 @@ def test_gains_are_the_loss_without_the_feature(measured: tuple[SelectiveNB, Rep
     assert gains["age"] > 0.05
     other = SelectiveNB(random_state=0).fit(X[:500], TWO[:500])
     rows, y = X[500:], TWO[500:]
-    explanation = other.explanation(rows)
-    joint = other.predict_joint_log_proba(rows)
+    explanation = other.scorecard_.explain(rows)
+    joint = other.scorecard_.joint(rows)
     for feature in report_data(other, rows, y).features:
         if not feature.selected:
             assert feature.gain == 0.0
@@ -367,11 +373,12 @@ def test_chance_comes_from_the_bayes_factors_of_the_scorecard(measured: tuple[Se
 
 def test_density_holds_the_rows_of_the_curve(measured: tuple[SelectiveNB, ReportData]) -> None:
     age = next(feature for feature in measured[1].features if feature.name == "age")
-    ends = curve_ends(age)
+    intervals = [(cell.low, cell.high, cell.rows) for cell in age.cells]
+    ends = curve_ends(intervals)
     assert ends is not None
-    frame = density_frame(age, *ends)
+    frame = density_frame(intervals, *ends)
     assert sum(frame["rows"]) == pytest.approx(N, rel=1e-3)
     assert max(frame["height"]) == 1.0
     assert (frame["from"][0], frame["to"][-1]) == ends
     huge = replace(age.cells[0], low=-1.7e308, high=1.7e308)
-    assert curve_ends(replace(age, cells=(huge,))) is None
+    assert curve_ends([(huge.low, huge.high, huge.rows)]) is None

@@ -28,7 +28,7 @@ def joint(explained: pl.DataFrame) -> np.ndarray:
 def test_contributions_add_up(name: str, by: Any) -> None:
     model, frame = case(name)
     rows = frame[:30]
-    expected = model.predict_joint_log_proba(rows)
+    expected = model.scorecard_.joint(rows)
     np.testing.assert_allclose(joint(model.explain(rows, by=by)), expected, atol=1e-9)
     label = model.classes_.tolist()[0]
     against = model.explain(rows, by=by, against=label)

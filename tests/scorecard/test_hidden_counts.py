@@ -12,7 +12,9 @@ import pytest
 
 import bayesieve
 from bayesieve import IndicatorEncoder, SelectiveNB
+from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.report_data import report_data
+from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from tests.scorecard.test_counterfactuals import rows
 
 SEVERAL: list[dict[str, Any]] = [{"pairs": [["a", "b"], ["c", "d"]]}, {"calibrate": "levels"}, {"indicators": 9}]
@@ -59,7 +61,7 @@ def test_a_file_tells_no_small_count_and_predicts_the_same(options: Any, n_fewes
 
 def test_reports_and_frames_join_cells_of_few_rows() -> None:
     model, _, _ = fitted(calibrate="levels")
-    hidden = report_data(model.with_hidden_counts(40), min_count=40)
+    hidden = report_data(with_card(model, with_hidden_counts(model.scorecard_, 40)), min_count=40)
     for feature in hidden.features:
         lines = [cell for cell in feature.cells if not cell.label.endswith("of fewer than 40 rows")]
         assert len(feature.cells) - len(lines) <= 1

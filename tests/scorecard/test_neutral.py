@@ -50,7 +50,7 @@ def adds(model: SelectiveNB, row: Mapping[str, Any]) -> np.ndarray:
     """What the column of the first value of a row adds, as predictions show it and as explanations do."""
     name = next(iter(row))
     whole = {"a": 0.3, "c": "u"} | row
-    explanation = model.explanation(pl.DataFrame([whole], schema={"a": pl.Float64, "c": pl.String}))
+    explanation = model.scorecard_.explain(pl.DataFrame([whole], schema={"a": pl.Float64, "c": pl.String}))
     at = explanation.features.index(name)
     joint = model.scorecard_.intercept + explanation.contributions[0].sum(axis=0)
     np.testing.assert_allclose(model.predict_proba(whole)[0], softmax(joint), rtol=1e-12)
@@ -110,7 +110,7 @@ def test_surfaces_add_nothing_for_levels_without_rows() -> None:
     model = SelectiveNB(levels={"a": {"special": [-9999]}}).fit(pl.DataFrame({"a": a, "b": b, "c": c}), y)
     of_a = ["a" in feature.columns for feature in model.scorecard_.used_features]
     assert any(feature.kind == "pair" and "a" in feature.columns for feature in model.scorecard_.used_features)
-    explanation = model.explanation(pl.DataFrame({"a": [-9999.0], "b": [0.5], "c": [0.0]}))
+    explanation = model.scorecard_.explain(pl.DataFrame({"a": [-9999.0], "b": [0.5], "c": [0.0]}))
     assert not explanation.contributions[0][of_a].any()
 
 

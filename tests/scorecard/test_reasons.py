@@ -60,7 +60,7 @@ def test_columns_share_what_features_add(n_classes: int, kind: str, of: int, aga
 def test_all_columns_add_up_to_the_log_odds_less_the_reference() -> None:
     model, X = fitted(2)
     card = model.scorecard_
-    joint, base = model.predict_joint_log_proba(X), card.intercept
+    joint, base = model.scorecard_.joint(X), card.intercept
     towards = by_columns(model, X[:50], "mean", lambda line, _: line[1] - line[0])
     for row in range(50):
         whole = sum(value for (at, _), value in towards.items() if at == row)
@@ -81,17 +81,17 @@ def test_of_several_classes_reasons_speak_for_the_predicted_one() -> None:
 
 def test_the_best_of_indicators_is_a_value_of_their_score() -> None:
     model, X = fitted(2, "indicators")
-    odds = np.diff(model.predict_joint_log_proba(X), axis=1).ravel()
+    odds = np.diff(model.scorecard_.joint(X), axis=1).ravel()
     for column in ("a", "b"):
         other = "b" if column == "a" else "a"
         values = [*np.unique(X[column].drop_nulls()).tolist(), 99.0]
         shares = model.reasons(X, None, "best").filter(pl.col("column") == column)
         for row in (0, 5, 11):
             copies = pl.DataFrame({column: values, other: [X[other][row]] * len(values)}, schema_overrides=X.schema)
-            reach = np.diff(model.predict_joint_log_proba(copies.select(X.columns)), axis=1).ravel()
+            reach = np.diff(model.scorecard_.joint(copies.select(X.columns)), axis=1).ravel()
             if column == "b":  # missing values are a level, too
                 empty = copies[:1].with_columns(b=pl.lit(None, pl.Float64)).select(X.columns)
-                reach = np.append(reach, np.diff(model.predict_joint_log_proba(empty), axis=1))
+                reach = np.append(reach, np.diff(model.scorecard_.joint(empty), axis=1))
             short = shares.filter(pl.col("row") == row)["contribution"].sum()
             assert short == pytest.approx(odds[row] - reach.max(), abs=1e-9)
 

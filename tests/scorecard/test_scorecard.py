@@ -65,7 +65,7 @@ def test_contributions_are_centred_and_add_up(calibrate: Any, target: int) -> No
     explained = card.explain(frame)
     np.testing.assert_allclose(explained.contributions.mean(axis=0), 0.0, atol=1e-12)
     joint = explained.contributions.sum(axis=1) + card.intercept
-    np.testing.assert_allclose(joint, fitted.predict_joint_log_proba(frame), atol=1e-12)
+    np.testing.assert_allclose(joint, fitted.scorecard_.joint(frame), atol=1e-12)
     np.testing.assert_array_equal(card.predict_proba(frame), fitted.predict_proba(frame))
     for feature in card.features:
         assert feature.contributions.shape == feature.counts.shape == feature.standard_errors.shape
@@ -85,7 +85,7 @@ def test_nothing_contradicts_the_rest(calibrate: Any, target: int) -> None:
     assert importances == sorted(importances, reverse=True)
     assert sum(importances) == pytest.approx(1.0)
     assert used == set(fitted.explain(rows()[0][:2])["feature"])
-    assert f"{len(used)} of" in fitted.describe()
+    assert f"{len(used)} of" in fitted.scorecard_.describe()
     frame = card.to_frame()
     assert set(frame["feature"].drop_nulls()) == used
     assert frame["rows"].max() == N
@@ -109,7 +109,7 @@ def test_a_stranger_recomputes_a_score_from_the_frame() -> None:
             else:
                 cell = cells.filter(pl.col("values").list.contains(str(value)))
             score += cell["contribution_yes"].item()
-        assert score == pytest.approx(fitted.predict_joint_log_proba(frame[row : row + 1])[0, 1])
+        assert score == pytest.approx(fitted.scorecard_.joint(frame[row : row + 1])[0, 1])
 
 
 def test_columns_by_name_in_any_order() -> None:
@@ -142,8 +142,7 @@ def test_single_rows_are_read_as_tables_are(name: str, calibrate: Any) -> None:
     for value in VALUES[name]:
         row = first | {name: value}
         table = pl.DataFrame({key: pl.Series([own], dtype=pl.Object) for key, own in row.items()})
-        by_row = fitted.predict_joint_log_proba(row)
-        np.testing.assert_array_equal(by_row, fitted.scorecard_.joint(table))
+        np.testing.assert_array_equal(fitted.predict_log_proba(row), fitted.predict_log_proba(table))
         assert fitted.explain(row).equals(fitted.scorecard_.explain(table).to_frame())
 
 

@@ -20,6 +20,7 @@ import pytest
 from bayesieve import SelectiveNB, scan
 from bayesieve.classifier.predicting import levels_of_columns
 from bayesieve.table.reading import read_header, read_table
+from tests.classifier.scoring import predict_to
 from tests.cli.conftest import GERMAN
 
 HOSTILE = 'a"b; DROP TABLE "odd" -- /*ü.csv'
@@ -229,10 +230,10 @@ def test_models_learn_from_tables(engine: str) -> None:
     model = SelectiveNB(pairs=0).fit("credit.db::customers", "class")
     expected = SelectiveNB(pairs=0).fit(frame, "class").predict_proba(frame.drop("class"))
     assert np.allclose(model.predict_proba("credit.db"), expected)
-    assert model.predict_to("p.csv", "credit.db::customers") == 1000
+    assert predict_to(model, "p.csv", "credit.db::customers") == 1000
     Path("p.parquet").symlink_to("credit.db")
     with pytest.raises(ValueError, match="is one of the files that are read"):
-        model.predict_to("p.parquet", "credit.db::customers")
+        predict_to(model, "p.parquet", "credit.db::customers")
 
 
 def test_a_folder_of_files_may_be_named_as_a_database(tmp_path: Path) -> None:

@@ -255,11 +255,18 @@ def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
 
 
 def header_of(
-    encoder: Any, evidence: str, factor: float, smoothing: Smoothing, n_rows: int, positive: int | None
+    selector: CodedSelector,
+    encoder: Any,
+    evidence: str,
+    factor: float,
+    smoothing: Smoothing,
+    n_rows: int,
+    positive: int | None,
 ) -> dict[str, Any]:
     """Return columns, provenance and dataframe library of a scorecard."""
     names = encoder.thresholds_ if isinstance(encoder, IndicatorEncoder) else TableLevels.of(encoder.levels_).names
     provenance = {"evidence": evidence, "weight_factor": factor, "smoothing": smoothing, "n_rows": n_rows}
+    provenance["learns_from_part"] = selector.learns_from_part
     provenance |= {} if positive is None else {"positive": positive}
     rules: TableRules | None = getattr(encoder, "rules_", None)
     provenance |= {"by_hand": rules.by_hand} if rules is not None and rules.by_hand else {}

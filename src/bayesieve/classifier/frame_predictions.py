@@ -48,7 +48,10 @@ def with_predictions(model: SelectiveNB, frame: Any) -> Any:
         return _of_spark_frame(model, native)
     is_frame = depends.is_into_dataframe(native) or hasattr(native, "__arrow_c_stream__")
     if isinstance(native, (str, os.PathLike, list, Scan)) or not is_frame:
-        raise TypeError(f"with_predictions takes a dataframe or a query, got {type(native).__name__}; see predict_to.")
+        raise TypeError(
+            f"with_predictions takes a dataframe or a query, got {type(native).__name__}; read files with "
+            "polars.scan_parquet."
+        )
     return of_rows(model, native)
 
 

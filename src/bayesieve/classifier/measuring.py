@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
+from bayesieve.classifier.predicting import predicted
 from bayesieve.counts import CodedTable, ContingencyCounts
 from bayesieve.decision import BenefitClassifier, profit_curve
 from bayesieve.decision.benefits import Benefits, decision_names
@@ -135,7 +136,7 @@ def judged_rows(model: SelectiveNB, X: Any, y: Any, sample_weight: Any = None) -
         codes,
         weights,
         model.encoder_.transform_coded(table),
-        model.predict_joint_log_proba(X),
+        predicted(model, X),
     )
 
 

@@ -277,7 +277,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
     copy_features(model, encoder)
     model.encoder_, model.selector_, model.trace_ = encoder, selector, selector.trace_
     evidence = parts.evidence if isinstance(parts, _Model) else _evidence_of(parts)
-    facts = header_of(encoder, evidence, parts.weight_factor, smoothing, parts.n_rows, parts.positive)
+    facts = header_of(selector, encoder, evidence, parts.weight_factor, smoothing, parts.n_rows, parts.positive)
     if parts.min_count is not None:
         facts["provenance"]["min_count"] = parts.min_count
     if parts.labels is not None:

@@ -21,15 +21,13 @@ from bayesieve.classifier.plan import MEMORY
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.refitting import drawn_from_scan
-from bayesieve.parts import is_choice
 from bayesieve.scorecard.direction import POINTS, REASONS, warn_of_direction
-from bayesieve.scorecard.explanation import Explanation, columns_of_texts
-from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
+from bayesieve.scorecard.explaining import check_way, explain_cells
+from bayesieve.scorecard.explanation import Explanation
+from bayesieve.scorecard.look_up import Cell, is_row, one_row
 from bayesieve.scorecard.probabilities import check_level, log_probabilities, probabilities
-from bayesieve.scorecard.reasons import explained_by_column
-from bayesieve.scorecard.record import UNSEEN, Scorecard
+from bayesieve.scorecard.record import Scorecard
 from bayesieve.scorecard.unseen import EXAMPLE_ROWS, unseen_said_once, warn_of_unseen
-from bayesieve.scorecard.wording import described
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, silenced
 from bayesieve.table.columns import rows_from
@@ -72,21 +70,13 @@ class Predicting(ClassifierMixin, BaseEstimator):
             setattr(tags.input_tags, kind, True)
         return tags
 
-    def predict_joint_log_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
-        """Intercept plus the contributions of all features, shape (n_rows, n_classes): the log joint probabilities, in
-        nats, up to a number for each row. An ``offset`` as for ``fit`` is added.
-        """
-        check_is_fitted(self, "scorecard_")
-        joint = predicted(self, X)
-        return joint if offset is None else joint + offset_of(offset, *joint.shape)
-
     def predict_log_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
         """Log probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
-        return log_probabilities(self.predict_joint_log_proba(X, offset))
+        return log_probabilities(_joint(self, X, offset))
 
     def predict_proba(self: Any, X: Any, offset: Any = None) -> np.ndarray:
         """Probabilities of the classes, shape (n_rows, n_classes); ``offset`` as for ``fit``."""
-        return probabilities(self.predict_joint_log_proba(X, offset))
+        return probabilities(_joint(self, X, offset))
 
     def decision_function(self: Any, X: Any, offset: Any = None) -> np.ndarray:
         """Log odds of ``classes_[1]`` of two classes, shape (n_rows,); of more, log probabilities, (n_rows, n_classes).
@@ -131,7 +121,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
     def predict(self: Any, X: Any, offset: Any = None) -> np.ndarray:
         """Most probable class of each row; the first one on ties. ``offset`` as for ``fit``."""
-        best = self.predict_joint_log_proba(X, offset).argmax(axis=1)
+        best = _joint(self, X, offset).argmax(axis=1)
         return self.classes_[best]
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -167,7 +157,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
             part of the level that the contribution is that of), ``weight``, ``contribution`` (nats) and ``prior``
             (intercept of the class); values as the model reads them, moments in ISO 8601; ``standard_error`` of the
             contribution, ``probability`` of the class and its 90 % interval from ``low`` to ``high``. They add up to
-            ``predict_joint_log_proba``: exactly by feature, otherwise to the last digit.
+            the log joint probabilities, ``scorecard_.joint(X)``: exactly by feature, otherwise to the last digit.
 
         Examples
         --------
@@ -178,13 +168,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> model.explain(frame[:1], by="column", against="no").select("feature", "class", "value").rows()
         [('age', 'yes', '20')]
         """
-        found = self.explanation(X, by=by)
-        return in_library_of(X, (found if against is None else found.against(against)).to_frame())
-
-    def explanation(self: Any, X: Any, *, by: Literal["feature", "score", "column"] = "feature") -> Explanation:
-        """The arrays behind `explain`."""
         check_is_fitted(self, "scorecard_")
-        return explain_rows(self, rows_in_memory(self, X), by)
+        explanation = explain_rows(self, rows_in_memory(self, X), by)
+        return in_library_of(X, (explanation if against is None else explanation.against(against)).to_frame())
 
     def reasons(
         self: Any, X: Any, n: int | None = 4, against: Literal["mean", "best"] = "mean", target_class: Any = None
@@ -477,62 +463,6 @@ class Predicting(ClassifierMixin, BaseEstimator):
         options = {"pdo": pdo, "base_score": base_score, "base_odds": base_odds, "max_points": max_points}
         return Points(self.scorecard_, **options, X=X, y=y)
 
-    def predict_to(
-        self: Any,
-        path: str | os.PathLike[str],
-        source: Any,
-        *,
-        keep: Sequence[str] | Literal["all"] = (),
-        memory_limit: int | str | None = None,
-        verbose: int = 0,
-    ) -> int:
-        """Predict a table of any size into files, block by block, in memory that does not grow with the rows.
-
-        Parameters
-        ----------
-        path : str or path
-            File to write: CSV, TSV, Parquet or Arrow by its ending. It appears when it is complete; after an error, or
-            Ctrl-C, nothing is left. Or a folder, without ending: it gets a Parquet file for each file that is read,
-            with the same name and in folders ``column=value`` of the same names, or several for a large one. Called
-            again, also after a kill, it writes only those that are missing, or whose rows, model or columns differ.
-        source : whatever `bayesieve.scan` takes
-        keep : sequence of str or "all", default=()
-            Columns of the source to write before the predictions.
-        memory_limit : int, str or None, default=None
-            Bytes, or text such as ``"2GiB"``, to stay within: of rows with many columns, fewer are read at a time.
-            None: 4 GiB, or half the memory of the machine if that is less. Python and its packages take 0.6 GiB.
-        verbose : int, default=0
-            Show progress: rows, bytes and time left.
-
-        Returns
-        -------
-        int
-            Number of rows.
-
-        Raises
-        ------
-        ValueError
-            If a column that the model needs is missing, ``path`` is one of the files to be read or their folder, it
-            holds other tables, or it cannot be written.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import polars as pl
-        >>> from bayesieve import SelectiveNB
-        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", None, "b", "b"] * 10})
-        >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     frame.write_parquet(f"{folder}/people.parquet")
-        ...     n_rows = model.predict_to(f"{folder}/scored.parquet", f"{folder}/people.parquet", keep=["job"])
-        ...     pl.read_parquet(f"{folder}/scored.parquet").columns
-        ['job', 'prediction', 'P(no)', 'P(yes)']
-        """
-        from bayesieve.classifier.scored_files import predict_to
-
-        check_is_fitted(self, "scorecard_")
-        return predict_to(self, path, source, keep, memory_limit, verbose)
-
 
 def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
     """A copy of a model with labels, as `read_labels` returns them."""
@@ -579,6 +509,13 @@ def read(model: SelectiveNB, X: Any) -> Table:
     if is_row(X):
         return one_row(X)
     return new_table(model, X) if isinstance(encoder, TableEncoder) else encoder.read(X, model)
+
+
+def _joint(model: SelectiveNB, X: Any, offset: Any) -> np.ndarray:
+    """Return log joint probabilities, (n_rows, n_classes), in nats, up to a number for each row."""
+    check_is_fitted(model, "scorecard_")
+    joint = predicted(model, X)
+    return joint if offset is None else joint + offset_of(offset, *joint.shape)
 
 
 def predicted(
@@ -701,22 +638,9 @@ def prediction_names(model: SelectiveNB) -> list[str]:
     return ["prediction", *(f"P({label})" for label in model.classes_.tolist())]
 
 
-def explain_rows(model: SelectiveNB, X: Any, by: str) -> Explanation:
-    """Compute `SelectiveNB.explanation`; ValueError if there is no such way as ``by``."""
-    if not is_choice(by, ("feature", "score", "column")):
-        raise ValueError(f"by must be 'feature', 'score' or 'column', got {by!r}.")
+def explain_rows(model: SelectiveNB, X: Any, by: Any) -> Explanation:
+    """Explain rows in memory, as `Scorecard.explain`, by the columns of the fit."""
+    check_way(by)
+    cells = None if by == "column" else cells_of_row(model, X)
     card = model.scorecard_
-    if by == "column":
-        return explained_by_column(card, read(model, X))
-    cells = cells_of_row(model, X)
-    if cells is not None:
-        return described(card, card.explain_cells(cells))
-    table = read(model, X)
-    explanation = card.explain(table)
-    if by == "score" and isinstance(card.reader, ScoreReader):
-        explanation = explanation.grouped(
-            groups=card.reader.scores,
-            values=columns_of_texts(card.reader.score_texts(table), table.n_rows),
-            levels=columns_of_texts(card.reader.score_labels(table, UNSEEN), table.n_rows),
-        )
-    return described(card, explanation)
+    return card.explain(read(model, X), by) if cells is None else explain_cells(card, cells)

@@ -17,6 +17,7 @@ from scipy.special import softmax
 from bayesieve.classifier import summary
 from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.classifier.persistence import facts_of
+from bayesieve.classifier.predicting import explain_rows
 from bayesieve.counts import SymmetricalUncertainty, log_probabilities
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.judged import groups_of
@@ -88,7 +89,7 @@ def report_data(
     return replace(
         data,
         title=title or data.title,
-        headline=summary.describe(model),
+        headline=model.scorecard_.describe(),
         search=_search(model),
         settings=_settings(model),
         edits=model.edits_,
@@ -485,7 +486,7 @@ def _explained_rows(model: SelectiveNB, rows: JudgedRows, wanted: int | np.ndarr
         chosen = [(f"Row {row:,}", row) for row in wanted.tolist()]
     if not chosen:
         return ()
-    explanation = model.explanation(take_rows(rows.X, np.array([row for _, row in chosen])), by="score")
+    explanation = explain_rows(model, take_rows(rows.X, np.array([row for _, row in chosen])), "score")
     assert explanation.intervals is not None
     explained = []
     for at, (why, row) in enumerate(chosen):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.classifier.frame_predictions import of_rows
-from bayesieve.classifier.predicting import columns_to_read, prediction_names, scan_for
+from bayesieve.classifier.predicting import columns_to_read, prediction_names
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
 from bayesieve.scorecard.unseen import unseen_said_once
@@ -37,27 +37,6 @@ _OUTPUT_ROWS = 1 << 22  # most rows of a file in a folder of predictions
 _LIBRARIES = 512 << 20  # bytes
 _BYTES = {"value": 16, "text": 64, "column": 16, "class": 64}  # of a row, with what is made of it
 _COPIES = 3  # of the rows of a block: values, those waiting for it, and those to be written
-
-
-def predict_to(
-    model: SelectiveNB,
-    path: str | os.PathLike[str],
-    source: Any,
-    keep: Sequence[str] | str,
-    memory_limit: Any,
-    verbose: int,
-) -> int:
-    """Write predictions of a source; see `SelectiveNB.predict_to`."""
-    rows = scan_for(model, source)
-    refuse_own_file(path, source, rows)
-    scored = PredictedRows.of(model, rows, keep, memory_limit)
-    with RowProgress("Predicting", rows.n_rows, rows.n_bytes, verbose) as progress:
-        if is_folder(path):
-            scored.write_folder(Path(path), progress)
-        else:
-            with FrameFile(path) as file:
-                scored.write(file.write, progress)
-    return rows.n_rows
 
 
 @dataclass(frozen=True)

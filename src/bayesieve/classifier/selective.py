@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import fit_steps as steps
 from bayesieve.classifier.cautions import fit_cautions, model_cautions
-from bayesieve.classifier.plan import FitPlan, new_encoder
+from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
@@ -22,18 +22,16 @@ from bayesieve.engine.callbacks import CallbackSupportMixin, FitTask, fit_task, 
 from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence
 from bayesieve.forking import refuse_fork
-from bayesieve.parts import options_of, with_shared_docs
+from bayesieve.parts import with_shared_docs
 from bayesieve.scorecard.record import scorecard_of_fit
-from bayesieve.selection import CodedSelector, make_selector
+from bayesieve.selection import CodedSelector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import copy_features, is_scan, require_table
 from bayesieve.table.target import class_position, require_classes, require_target, side_of
-from bayesieve.words import did_you_mean, named
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
-    from bayesieve.report.page import Figure
     from bayesieve.scorecard.edits import Edit
 
 
@@ -281,15 +279,6 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         self.cautions_ = model_cautions(self.scorecard_, self.trace_, encoder, [weights_caution(coded.weights)])
         return self
 
-    def new_encoder(self) -> Any:
-        """The encoder, not fitted yet, that ``fit`` would code rows with."""
-        return new_encoder(options_of(self))
-
-    @property
-    def takes_groups(self) -> bool:
-        """Whether ``groups`` make a difference to ``fit``."""
-        return make_selector(self.selector).takes_groups
-
     def _fit_codes(
         self,
         coded: CodedTable,
@@ -327,7 +316,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         # Scorecard: the only place where the model is written.
         encoder = steps.with_levels(encoder, evidence.levels)
         facts = (evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows, positive)
-        header = steps.header_of(encoder, *facts)
+        header = steps.header_of(selector, encoder, *facts)
         card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **header)
         copy_features(self, encoder)
         for name in ("benefit_rule_", "id_columns_"):
@@ -484,54 +473,6 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             write_atomically(path, text)
         return text
 
-    def describe(self) -> str:
-        """The model in one paragraph."""
-        from bayesieve.classifier.summary import describe
-
-        check_is_fitted(self, "scorecard_")
-        return describe(self)
-
-    def plot(self, feature: str, target_class: Any = None) -> Figure:
-        """Draw what a feature adds to the log-odds of a class, cell by cell, with standard errors.
-
-        Parameters
-        ----------
-        feature : name of a feature in the model.
-        target_class : label; by default the positive class or, of more than two without one, the first.
-
-        Raises
-        ------
-        ValueError
-            If no feature in the model, or no class, has this name.
-
-        Examples
-        --------
-        >>> from bayesieve import SelectiveNB
-        >>> from sklearn.datasets import load_iris
-        >>> model = SelectiveNB().fit(*load_iris(return_X_y=True, as_frame=True))
-        >>> model.plot("petal length (cm)").data.columns[:3]
-        ['label', 'rows', 'share']
-        """
-        from bayesieve.classifier.report_data import of_features
-        from bayesieve.report.report import feature_figure
-
-        check_is_fitted(self, "scorecard_")
-        data = of_features(self, target_class)
-        found = {one.name: one for one in data.features if one.selected}
-        if feature not in found:
-            hint = did_you_mean(str(feature), found) or f"there are {named(found)}."
-            raise ValueError(f"There is no feature {feature!r:.80} in the model; {hint}")
-        at = self.scorecard_.position(target_class)
-        return feature_figure(data, found[feature], 0 if at is None else at)
-
-    def plot_importance(self) -> Figure:
-        """Draw the features in the model by their share of the evidence."""
-        from bayesieve.classifier.report_data import of_features
-        from bayesieve.report.report import importance_figure
-
-        check_is_fitted(self, "scorecard_")
-        return importance_figure(of_features(self))
-
     def report(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -607,7 +548,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "rows": rows}
         options["positive"] = positive
         options |= {"title": title, "test": test, "by": by, "facts": facts}
-        model = self.with_hidden_counts(min_count)
+        model = self._hiding(min_count)
         if is_scan(X, y):
             X, y, sample_weight, options["time"], caution = drawn_from(self, X, y, sample_weight, time)
             model = copy(model)
@@ -636,16 +577,12 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         from bayesieve.classifier.persistence import save
 
         check_is_fitted(self, "scorecard_")
-        save(self.with_hidden_counts(min_count), path)
+        save(self._hiding(min_count), path)
 
-    def with_hidden_counts(self, min_count: int) -> SelectiveNB:
-        """A copy of the model that tells no count of fewer rows than ``min_count``, as ``save`` writes it.
-
-        In memory, and in a pickle, its encoder still knows them.
-        """
+    def _hiding(self, min_count: int) -> SelectiveNB:
+        """Return a copy of the model without counts of fewer rows than ``min_count``."""
         from bayesieve.scorecard.hidden_counts import with_hidden_counts
 
-        check_is_fitted(self, "scorecard_")
         other = copy(self)
         other.scorecard_ = with_hidden_counts(self.scorecard_, min_count)
         return other

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.boosted import BoostedSelector
@@ -14,13 +12,10 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import in_library, results_frame
 from bayesieve.table.levels import TableLevels
-from bayesieve.words import listed, plural
+from bayesieve.words import plural
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
-
-_MOST_CLASSES = 6
-_MOST_FEATURES = 3
 
 
 def selector_name(model: SelectiveNB) -> str:
@@ -36,41 +31,6 @@ def selector_sentence(model: SelectiveNB) -> str:
     if isinstance(model.selector_, RankedSelector) and model.trace_.validation_name is not None:
         sentence += " How many of them to keep was measured on held-out rows."
     return sentence
-
-
-def describe(model: SelectiveNB) -> str:
-    """One paragraph on a fitted model."""
-    levels = model.encoder_.levels_
-    silent = sum(level.n_levels == 1 for level in levels)
-    n_selected = model.n_features_selected_
-    sentences = [
-        f"Trained on {model.n_rows_:,} rows with {plural(len(levels), 'feature')} and {len(model.classes_)} classes "
-        f"({_class_shares(model)})."
-    ]
-    parts = {how: model.scorecard_.provenance.get(how, ()) for how in ("merged", "updated")}
-    if parts["merged"]:
-        sentences.append(f"Merged from models of {listed([f'{note.rows:,}' for note in parts['merged']])} rows.")
-    if parts["updated"]:
-        rows = [f"{note.rows:,} on {note.when[:10]}" for note in parts["updated"]]
-        sentences.append(f"Updated with further rows: {listed(rows)}.")
-    if model.selector_.learns_from_part:
-        sentences.append("Some of them chose the features; the others give the probabilities.")
-    if n_selected == 0:
-        sentences.append(
-            "No feature says anything reliable about the target: predictions are the shares of the classes."
-        )
-    else:
-        words, card = Wording.of(model.scorecard_), model.scorecard_
-        first = [words.named(card[name].levels) for name in model.selected_features_[:_MOST_FEATURES]]
-        is_one, is_first = ("is" if n == 1 else "are" for n in (n_selected, len(first)))
-        sentences.append(
-            f"{n_selected} of {plural(len(levels), 'feature')} {is_one} in the model; the most important {is_first} "
-            f"{listed(first)}."
-        )
-    if silent:
-        some = plural(silent, "feature") + (" has" if silent == 1 else " have")
-        sentences.append(f"{some} a single level: no cut point or grouping pays for itself.")
-    return " ".join(sentences)
 
 
 def feature_note(model: SelectiveNB, k: int) -> str | None:
@@ -157,10 +117,3 @@ def summarise(model: SelectiveNB) -> Any:
     )
     order = ["importance", "weight", "level_score"]
     return in_library(frame.sort(order, descending=True, maintain_order=True), card.library)
-
-
-def _class_shares(model: SelectiveNB) -> str:
-    counts = model.scorecard_.class_counts
-    order = np.argsort(-counts, kind="stable")
-    texts = [f"{model.classes_[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
-    return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")

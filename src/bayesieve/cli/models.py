@@ -116,7 +116,7 @@ def _asked(texts: Sequence[str], model: Any, own: Sequence[str], results: Sequen
 
 def explain(given: Any) -> None:
     """Explain rows of a table."""
-    from bayesieve.classifier.predicting import own_columns
+    from bayesieve.classifier.predicting import explain_rows, own_columns
 
     files.check_output(given.output)
     screen, table, output = Screen(), given.table, given.output
@@ -134,7 +134,7 @@ def explain(given: Any) -> None:
     X = own_columns(model, block)
     what = f"Explaining {plural(len(chosen), 'row')} ..."
     with files.locating(table, rows=chosen), compiling.announced(screen), screen.working(what):
-        explanation = replace(model.explanation(X, by="score"), rows=chosen)
+        explanation = replace(explain_rows(model, X, "score"), rows=chosen)
     if output is not None:
         shown = explanation if against is None else explanation.against(against)
         files.write_frame(_identified(shown, block, ids), output)
@@ -236,7 +236,7 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
 
 def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: Any) -> None:
     """Explain all rows, block by block."""
-    from bayesieve.classifier.predicting import own_columns
+    from bayesieve.classifier.predicting import explain_rows, own_columns
     from bayesieve.engine.progress import RowProgress
     from bayesieve.table.columns import rows_from
 
@@ -244,7 +244,7 @@ def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: 
     with interruptible("no explanations were written"), files.written(output) as write, progress:
         for block in source.blocks(block_rows=_BLOCK_ROWS):
             with rows_from(at):
-                explanation = model.explanation(own_columns(model, block), by="score")
+                explanation = explain_rows(model, own_columns(model, block), "score")
             explanation = explanation if against is None else explanation.against(against)
             write(_identified(replace(explanation, rows=list(range(at, at + block.height))), block, ids))
             at += block.height

@@ -7,20 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-import numpy as np
-
 from bayesieve.report import charts as draw
 from bayesieve.report.curves import profit_chart
 from bayesieve.report.data import CellRow, DecisionSummary, FeatureSummary, ReportData, SearchSummary
+from bayesieve.report.features import curve_ends, density_frame
 from bayesieve.report.page import Figure, fill, in_five_digits, page
 from bayesieve.report.paths import clusters_figure, search_figure
 from bayesieve.report.search import in_words
-from bayesieve.words import plural
 
 MAX_COLUMNS = 1000
 MAX_CONFUSION_CLASSES, N_CONFUSIONS = 26, 12
 _N_CARD_FEATURES = 8
-_N_BINS = 60  # of the histogram behind a curve
 
 
 def render_report(data: ReportData) -> str:
@@ -117,33 +114,10 @@ def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
     cells = [replace(c, evidence=in_five_digits(c.evidence), errors=in_five_digits(c.errors)) for c in feature.cells]
     columns = [f.name for f in fields(CellRow) if f.name != "level" or any(c.level != c.label for c in cells)]
     own = {f.name: getattr(feature, f.name) for f in fields(feature)} | {"by_chance": feature.by_chance}
-    ends = curve_ends(feature) if feature.kind == "numeric" else None
-    own |= {} if ends is None else {"ends": ends, "density": density_frame(feature, *ends)}
+    intervals = [(cell.low, cell.high, cell.rows) for cell in feature.cells]
+    ends = curve_ends(intervals) if feature.kind == "numeric" else None
+    own |= {} if ends is None else {"ends": ends, "density": density_frame(intervals, *ends)}
     return own | {"cells": {name: [getattr(cell, name) for cell in cells] for name in columns}}
-
-
-def curve_ends(feature: FeatureSummary) -> tuple[float, float] | None:
-    """Return the ends of the axis of a curve: its outermost cuts and a margin; None if there is no such axis."""
-    cuts = [end for cell in feature.cells for end in (cell.low, cell.high) if end is not None]
-    if not cuts:
-        return None
-    room = 0.08 * (max(cuts) - min(cuts)) or abs(cuts[0]) or 1.0
-    low, high = min(cuts) - room, max(cuts) + room
-    return (low, high) if math.isfinite(high - low) else None
-
-
-def density_frame(feature: FeatureSummary, low: float, high: float) -> dict[str, list[float]]:
-    """Return a histogram of the training rows of a curve between two ends, each cell's rows spread evenly over it."""
-    edges = np.linspace(low, high, _N_BINS + 1)
-    cells = [cell for cell in feature.cells if cell.low is not None or cell.high is not None]
-    starts = np.array([low if cell.low is None else cell.low for cell in cells])
-    ends = np.array([high if cell.high is None else cell.high for cell in cells])
-    widths = np.maximum(ends - starts, np.finfo(float).tiny)
-    shares = np.clip((np.minimum.outer(edges, ends) - starts) / widths, 0.0, 1.0)  # of each cell below each edge
-    rows = np.diff(shares @ np.array([cell.rows for cell in cells]))
-    heights = rows / max(rows.max(), np.finfo(float).tiny)
-    numbers = {"rows": in_five_digits(rows.tolist()), "height": in_five_digits(heights.tolist())}
-    return {"from": edges[:-1].tolist(), "to": edges[1:].tolist(), **numbers}
 
 
 @dataclass
@@ -185,38 +159,6 @@ def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -
     drawing = draw.template("dependence", names=list(names), domain=[0, max(0.1, *frame["dependence"])])
     caption = "0: independent, 1: each determines the other. Alike columns stand side by side."
     return Figure("Dependence of columns", caption, drawing, {"pairs": frame})
-
-
-def feature_figure(data: ReportData, feature: FeatureSummary, j: int) -> Figure:
-    """Draw the contributions of a feature's cells to the log odds of class ``j`` of two, or its score, with errors."""
-    other = 1 - j if len(data.classes) == 2 else None
-    lines: list[tuple[Any, ...]] = []
-    for cell in feature.cells:
-        adds = cell.contributions[j] - (0.0 if other is None else cell.contributions[other])
-        error = cell.errors[j] + (0.0 if other is None else cell.errors[other])
-        share = cell.counts[j] / cell.rows if cell.rows else None
-        lines.append((cell.label, cell.rows, share, adds, adds - error, adds + error, cell.low, cell.high))
-    columns = ("label", "rows", "share", "contribution", "low", "high", "from", "to")
-    caption = f"Nats that each cell adds for {data.classes[j]}, ± one standard error."
-    ends = curve_ends(feature) if feature.kind == "numeric" else None
-    if ends is None:
-        return Figure(
-            feature.name, caption, draw.template("bars") if lines else {}, {"rows": draw.columns(columns, lines)}
-        )
-    inside = [line for line in lines if line[6] is not None or line[7] is not None]
-    lines = [(*line[:6], *(a if b is None else b for a, b in zip(ends, line[6:], strict=True))) for line in inside]
-    frames = {"rows": draw.columns(columns, lines), "density": density_frame(feature, *ends)}
-    return Figure(feature.name, f"{caption} Grey: training rows.", draw.template("steps"), frames)
-
-
-def importance_figure(data: ReportData, most: int = 40) -> Figure:
-    """The features in the model by their share of the evidence."""
-    shown = [feature for feature in data.features if feature.selected]
-    columns = ("name", "importance")
-    frame: dict[str, list[Any]] = {name: [getattr(f, name) for f in shown[:most]] for name in columns}
-    rest = f", the first {most} drawn." if len(shown) > most else "."
-    caption = f"{plural(len(shown), 'feature')} in the model{rest}"
-    return Figure("Importance", caption, draw.template("importance") if shown else {}, {"rows": frame})
 
 
 def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:

@@ -91,7 +91,7 @@ class Explanation(ShortRepr):
         >>> from bayesieve import SelectiveNB
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> explanation = SelectiveNB().fit(X, y).explanation(X[:5])
+        >>> explanation = SelectiveNB().fit(X, y).scorecard_.explain(X[:5])
         >>> explanation.plot(0).data["feature"].to_list()[:2]
         ['Every row', 'petal width (cm)']
         """

@@ -326,6 +326,13 @@ def is_row(X: Any, owner: str = "SelectiveNB") -> bool:
     return True
 
 
+def table_of(X: Any) -> Table:
+    """Return rows as a table: a dataframe, an array, or one row as a mapping from columns to values."""
+    if isinstance(X, Table):
+        return X
+    return one_row(X) if is_row(X, "Scorecard") else as_table(X)
+
+
 def one_row(row: Mapping[str, Any]) -> Table:
     """A row of values by column as a table."""
     cells = np.empty((1, len(row)), dtype=object)

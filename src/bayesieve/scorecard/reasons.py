@@ -18,13 +18,11 @@ what speaks for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bayesieve.parts import Allowed, check_allowed
-from bayesieve.scorecard.explanation import Explanation, columns_of_texts
 from bayesieve.scorecard.look_up import RowReader, ScoreReader
 from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard
 from bayesieve.scorecard.wording import Wording
@@ -133,42 +131,16 @@ def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndar
 
 def reason_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
     """Return the distinct categories of a column in reasons, and the text of each of its codes."""
-    single, texts = _part_texts(card, told)
+    single, texts = part_texts(card, told)
     name = Wording.of(card).named(told)
     return single, [f"{name}: {text}" for text in texts]
 
 
-def _part_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
+def part_texts(card: Scorecard, told: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
+    """Return the distinct categories of a column in reasons, and a text for each of its codes, without its name."""
     words, single = Wording.of(card), told if told.groups is None else told.by_value()
     unseen = "missing" if isinstance(card.reader, ScoreReader) else UNSEEN[1:-1]
     return single, [*_texts_of(card, told, single, words), unseen]
-
-
-def explained_by_column(card: Scorecard, table: Table) -> Explanation:
-    """An explanation with one line for each column, which gets an equal part of what its features add; weights are
-    divided likewise, and levels are the texts of reasons.
-    """
-    own, names = card.explain(table), columns_in_use(card)
-    shares, errors = np.zeros((len(own.features), len(names))), np.asarray(own.standard_errors)
-    for k, columns in enumerate(feature.columns for feature in card.used_features):
-        shares[k, [names.index(name) for name in columns]] = 1.0 / len(columns)
-    told, read = told_apart(card, names), card.reader.read(table)
-    parts = [_part_texts(card, level) for level in told]
-    codes = code_by(card, table, [single for single, _ in parts])
-    texts = [np.array(of, dtype=object)[row] for (_, of), row in zip(parts, codes, strict=True)]
-    values = [level.texts(read.column(card.reader.needed.index(name))) for name, level in zip(names, told, strict=True)]
-    words = Wording.of(card)
-    return replace(
-        own,
-        features=names,
-        names=[*map(words.name, names)] if words.labels else None,
-        contributions=np.einsum("rfc,fk->rkc", own.contributions, shares),
-        standard_errors=np.sqrt(np.einsum("rfc,fk->rkc", np.square(errors), np.square(shares))),
-        values=columns_of_texts(values, table.n_rows),
-        levels=(levels := columns_of_texts(texts, table.n_rows)),
-        cells=levels,
-        weights=own.weights @ shares,
-    )
 
 
 def code_by(card: Scorecard, table: Table, told: Sequence[FeatureLevels]) -> np.ndarray:

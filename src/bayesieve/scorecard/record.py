@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from bayesieve.discretize.criterion import summed
 from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.evidence.fitting import Evidence, class_variances, counting_variances
 from bayesieve.evidence.neutral import mean_line
-from bayesieve.scorecard.explanation import Explanation, columns_of_texts
-from bayesieve.scorecard.look_up import Cell, CellTables, RowReader, intervals_of, is_row, one_row, text_of
+from bayesieve.scorecard.explanation import Explanation
+from bayesieve.scorecard.look_up import CellTables, RowReader, intervals_of, table_of
 from bayesieve.scorecard.probabilities import chance, check_level, number_variances, probabilities
-from bayesieve.table import FeatureLevels, Table
+from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels
-from bayesieve.table.frames import as_table, results_frame
+from bayesieve.table.frames import results_frame
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import class_position, side_of
 from bayesieve.table.values import canonical_text
@@ -343,7 +343,7 @@ class Scorecard(ShortRepr):
         ----------
         X : dataframe or array
             With the training columns by name, in any order; those that are in no feature of the model may be missing.
-            Or a `CodedTable` of the levels or cells of all features.
+            Or one row as a mapping from columns to values, or a `CodedTable` of the levels or cells of all features.
 
         Raises
         ------
@@ -352,7 +352,7 @@ class Scorecard(ShortRepr):
         """
         if isinstance(X, CodedTable):
             return self._cells_of_codes(X)
-        return self.reader.code(X if isinstance(X, Table) else as_table(X))[0]
+        return self.reader.code(table_of(X))[0]
 
     def _cells_of_codes(self, coded: CodedTable) -> np.ndarray:
         told = [feature.cells for feature in self.features]
@@ -387,41 +387,73 @@ class Scorecard(ShortRepr):
         variances = own + (shared.reshape(len(own), n_numbers, n_factors) ** 2).sum(axis=2)
         return intervals_of(self.tables.joint(cells), variances, level)
 
-    def explain(self, X: Any) -> Explanation:
-        """Explain the rows of a table, or one row as values by column, by the contribution of each feature in the
-        model.
+    def explain(self, X: Any, by: Literal["feature", "score", "column"] = "feature") -> Explanation:
+        """Explain rows by the contribution of each feature in the model.
+
+        Parameters
+        ----------
+        X : dataframe, array, or one row as a mapping from columns to values
+        by : {"feature", "score", "column"}, default="feature"
+            See `SelectiveNB.explain`.
+
+        Returns
+        -------
+        Explanation
+            The arrays behind `SelectiveNB.explain`; its ``plot`` draws a row.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> card = SelectiveNB().fit(X, y).scorecard_
+        >>> card.explain(X[:5]).contributions.shape
+        (5, 4, 3)
         """
-        if is_row(X, "Scorecard"):
-            cells = self.reader.read_row(X)
-            if cells is not None:
-                return self.explain_cells(cells)
-            X = one_row(X)
-        table = X if isinstance(X, Table) else as_table(X)
-        return self._explained(self.cells(table), self.reader.texts(table))
+        from bayesieve.scorecard.explaining import explain
 
-    def explain_cells(self, cells: Sequence[Cell]) -> Explanation:
-        """Explain one row given as cells, as `reader` returns them."""
-        codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
-        return self._explained(codes, [[text_of(cell)] for cell in cells])
+        return explain(self, X, by)
 
-    def _explained(self, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
-        used, n_rows = self.used_features, codes.shape[1]
-        codes = np.minimum(codes, self.tables.n_lines[:, None] - 1).astype(np.int64)  # unseen values come last
-        labels = [feature.level_labels[own] for feature, own in zip(used, codes, strict=True)]
-        cells = [feature.all_labels[own] for feature, own in zip(used, codes, strict=True)]
-        return Explanation(
-            rows=np.arange(n_rows),
-            features=[feature.name for feature in used],
-            classes=self.classes,
-            prior=self.intercept,
-            contributions=self.tables.contributions(codes),
-            standard_errors=self.standard_errors.contributions(codes),
-            intervals=self.interval_of_cells(codes, EXPLAINED_LEVEL),
-            values=columns_of_texts(texts, n_rows),
-            levels=columns_of_texts(labels, n_rows),
-            weights=np.array([feature.weight for feature in used]),
-            cells=columns_of_texts(cells, n_rows),
-        )
+    def describe(self) -> str:
+        """Describe the model in one paragraph."""
+        from bayesieve.scorecard.describing import describe
+
+        return describe(self)
+
+    def plot(self, feature: str, target_class: Any = None) -> Any:
+        """Draw what a feature adds to the log odds of a class, cell by cell, with standard errors.
+
+        Parameters
+        ----------
+        feature : name of a feature in the model.
+        target_class : label; by default the positive class or, of more than two without one, the first.
+
+        Returns
+        -------
+        Figure
+
+        Raises
+        ------
+        ValueError
+            If no feature in the model, or no class, has this name.
+
+        Examples
+        --------
+        >>> from bayesieve import SelectiveNB
+        >>> from sklearn.datasets import load_iris
+        >>> model = SelectiveNB().fit(*load_iris(return_X_y=True, as_frame=True))
+        >>> model.scorecard_.plot("petal length (cm)").data.columns[:3]
+        ['label', 'rows', 'share']
+        """
+        from bayesieve import feature_figure
+
+        return feature_figure(self, feature, target_class)
+
+    def plot_importance(self) -> Any:
+        """Draw the features in the model by their share of the evidence, as a `Figure`."""
+        from bayesieve import importance_figure
+
+        return importance_figure(self)
 
     def to_frame(self, min_count: int = 1) -> Any:
         """One row per feature in the model and cell, most important first, then what its unseen values add: all that it

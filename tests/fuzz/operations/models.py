@@ -61,8 +61,8 @@ def _others(case: Case, model: Any, table: Drawn, library: str) -> None:
     with case.attempt("predict other rows"):
         p = model.predict_proba(X)
         case.check(np.isfinite(p).all() and np.allclose(p.sum(axis=1), 1), "probabilities of other rows", p)
-        joint = model.explanation(X).joint_log_proba()
-        case.same(joint, model.predict_joint_log_proba(X), "contributions of other rows add up")
+        joint = model.scorecard_.explain(X).joint_log_proba()
+        case.same(joint, model.scorecard_.joint(X), "contributions of other rows add up")
         model.explain(X)
 
 

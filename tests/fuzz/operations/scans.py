@@ -13,6 +13,7 @@ import polars as pl
 
 import bayesieve
 from bayesieve import BenefitClassifier, SelectiveNB, ThresholdTuner
+from tests.classifier.scoring import predict_to
 from tests.fuzz import options
 from tests.fuzz.case import Case, operation
 from tests.fuzz.libraries import LIBRARIES
@@ -79,13 +80,13 @@ def files(case: Case) -> None:
         with case.attempt(f"predict into {name}"):
             limit = case.pick((None, "512MiB", 1 << 30))
             case.check(
-                model.predict_to(case.folder / name, source, keep=keep, memory_limit=limit) == len(p), "all rows"
+                predict_to(model, case.folder / name, source, keep=keep, memory_limit=limit) == len(p), "all rows"
             )
             scored = pl.read_parquet(case.folder / name, hive_partitioning=False)
             case.same(scored[:, -p.shape[1] :].to_numpy(), p, f"predictions in {name}")
             case.check(scored.width - p.shape[1] - 1 == {"all": new.width}.get(str(keep), len(keep)), "columns kept")
     with case.attempt("explain"):
-        case.check(len(model.explanation(source).rows) == len(p), "an explanation for each row")
+        case.check(model.explain(source)["row"].n_unique() == len(p), "an explanation for each row")
     first = next(bayesieve.scan(source).blocks())
     with case.attempt("predict in a query"):
         query = model.with_predictions(first.lazy()).collect(engine="streaming")

@@ -30,6 +30,7 @@ from bayesieve.table.frames import take_rows
 from bayesieve_lab import Options
 from bayesieve_lab.boulle2007.data import METHODS, TABLE_3, UCI
 from bayesieve_lab.boulle2007.study import Boulle2007
+from bayesieve_lab.coding import encoder_of
 from bayesieve_lab.comparison.folds import log_probabilities
 
 Probabilities = Callable[[np.ndarray, int, int], np.ndarray]
@@ -119,7 +120,7 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
             model = clone(template).set_params(n_jobs=1)
             if isinstance(model.selector, CodedSelector):
                 model.selector.set_params(n_jobs=1)
-            encoder = model.new_encoder().set_params(n_jobs=1)
+            encoder = encoder_of(model).set_params(n_jobs=1)
             key = str(encoder.get_params())
             if key not in coded:
                 rows = encoder.fit_transform_coded(train, codes[fold.train])

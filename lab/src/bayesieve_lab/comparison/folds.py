@@ -23,6 +23,7 @@ from bayesieve.statistics.metrics import MEASURES
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import take_rows
 from bayesieve.words import ShortRepr, plural
+from bayesieve_lab.coding import encoder_of
 
 NUMBERS = (*MEASURES, "n_features", "fit_seconds", "predict_seconds")
 """Columns of numbers in `Comparison.frame`, and of every result."""
@@ -311,10 +312,10 @@ class DataSet:
 class FoldRun:
     """One fold of a data set; call with a method to get its result as plain values.
 
-    A method may have a ``fit_coded(coded, encoder)``, which learns from rows coded by ``new_encoder()`` and does not
-    change them, and predict a `CodedTable`: methods whose encoders have the same options share a coding, whose seconds
-    count for each of them. It may also have further measures, ``fold_figures(rows, codes)`` -> dict: ``rows`` are the
-    test rows in the form it predicts, ``codes`` (n_rows,) their classes as positions among the sorted labels.
+    A method may have a ``fit_coded(coded, encoder)``, which learns from rows coded by the encoder of `encoder_of` and
+    does not change them, and predict a `CodedTable`: methods whose encoders have the same options share a coding, whose
+    seconds count for each of them. It may also have further measures, ``fold_figures(rows, codes)`` -> dict: ``rows``
+    are the test rows in the form it predicts, ``codes`` (n_rows,) their classes as positions among the sorted labels.
     """
 
     def __init__(self, data: DataSet, fold: Fold) -> None:
@@ -355,7 +356,7 @@ class FoldRun:
         fit_seconds = predict_seconds = 0.0
         # A classifier that normalizes weights cannot share a coding with the original ones.
         if hasattr(model, "fit_coded") and not getattr(model, "normalize", False):
-            encoder, coded, rows, fit_seconds, predict_seconds = self._coding(model.new_encoder())
+            encoder, coded, rows, fit_seconds, predict_seconds = self._coding(encoder_of(model))
             began = time.perf_counter()
             model.fit_coded(coded, encoder)
         else:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from bayesieve import CodedTable, SelectiveNB
+from bayesieve_lab.coding import encoder_of
 from bayesieve_lab.data_sets.cup98 import AMOUNT, LETTER
 
 N_STEPS = 20
@@ -84,7 +85,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
 
     def new_encoder(self) -> DonorEncoder:
         """The encoder that ``fit`` would fit."""
-        return DonorEncoder(self.model.new_encoder(), self.gifts, self.columns)
+        return DonorEncoder(encoder_of(self.model), self.gifts, self.columns)
 
     def fit(self, X: Any, y: Any) -> CampaignNB:
         """Learn from donors ``X`` (polars) with their amounts, of whom those with ``y`` = 1 gave."""

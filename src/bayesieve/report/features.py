@@ -1,0 +1,140 @@
+"""Figures of a scorecard: what a feature adds, cell by cell, and the importance of features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesieve.report import charts as draw
+from bayesieve.report.page import Figure, in_five_digits
+from bayesieve.scorecard import Scorecard
+from bayesieve.scorecard.record import bounds_of
+from bayesieve.scorecard.wording import Wording
+from bayesieve.words import did_you_mean, named, plural
+
+_N_BINS = 60  # of the histogram behind a curve
+_MOST_DRAWN = 40  # features by importance
+Interval = tuple[float | None, float | None, float]
+"""Ends of a cell, exclusive and inclusive, None beyond the outermost cuts or for no interval; and its rows."""
+
+
+def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> Figure:
+    """Draw the contributions of a feature to the log odds of a class, cell by cell, as `Scorecard.plot`.
+
+    Parameters
+    ----------
+    card : Scorecard
+        ``scorecard_`` of a fitted model.
+    feature : str
+        Name of a feature in the model.
+    target_class : label, optional
+        By default the positive class or, of more than two without one, the first.
+
+    Returns
+    -------
+    Figure
+        Its ``save(path)`` writes a page, a picture or the specification; notebooks show it. Of more than two classes
+        the contributions are those to the log joint probability of the class.
+
+    Raises
+    ------
+    ValueError
+        If no feature in the model, or no class, has this name.
+
+    Examples
+    --------
+    >>> from bayesieve import SelectiveNB, feature_figure
+    >>> from sklearn.datasets import load_iris
+    >>> model = SelectiveNB().fit(*load_iris(return_X_y=True, as_frame=True))
+    >>> feature_figure(model.scorecard_, "petal length (cm)", 2).title
+    'petal length (cm)'
+    """
+    at, words = card.position(target_class, "target_class"), Wording.of(card)
+    readable = {words.named(one.levels): one for one in card.used_features}
+    known = {one.name: one for one in card.used_features} | readable
+    if feature not in known:
+        hint = did_you_mean(str(feature), known) or f"there are {named(readable)}."
+        raise ValueError(f"There is no feature {feature!r:.80} in the model; {hint}")
+    own, j = known[feature], 0 if at is None else at
+    other = 1 - j if card.classes.size == 2 else None
+    adds, errors = own.contributions[:, j], own.total_errors[:-1, j]
+    if other is not None:
+        adds, errors = adds - own.contributions[:, other], errors + own.total_errors[:-1, other]
+    rows = own.counts.sum(axis=1)
+    shares = [count / total if total else None for count, total in zip(own.counts[:, j].tolist(), rows, strict=True)]
+    bounds = [bounds_of(own.cells, code) for code in range(own.cells.n_levels)]
+    cells: list[Interval] = [
+        (_finite(bound.get("low")), _finite(bound.get("high")), n)
+        for bound, n in zip(bounds, rows.tolist(), strict=True)
+    ]
+    numbers = (rows.tolist(), shares, adds.tolist(), (adds - errors).tolist(), (adds + errors).tolist())
+    lines = [
+        (label, *line, low, high)
+        for label, *line, (low, high, _) in zip(words.levels(own.cells, full=True), *numbers, cells, strict=True)
+    ]
+    columns = ("label", "rows", "share", "contribution", "low", "high", "from", "to")
+    title = words.named(own.levels)
+    caption = f"Nats that each cell adds for {card.classes[j]}, ± one standard error."
+    ends = curve_ends(cells) if own.kind == "numeric" else None
+    if ends is None:
+        return Figure(title, caption, draw.template("bars"), {"rows": draw.columns(columns, lines)})
+    inside = [line for line in lines if line[6] is not None or line[7] is not None]
+    lines = [(*line[:6], *(a if b is None else b for a, b in zip(ends, line[6:], strict=True))) for line in inside]
+    frames = {"rows": draw.columns(columns, lines), "density": density_frame(cells, *ends)}
+    return Figure(title, f"{caption} Grey: training rows.", draw.template("steps"), frames)
+
+
+def importance_figure(card: Scorecard) -> Figure:
+    """Draw the features in the model by their share of the evidence, as `Scorecard.plot_importance`.
+
+    Parameters
+    ----------
+    card : Scorecard
+        ``scorecard_`` of a fitted model.
+
+    Examples
+    --------
+    >>> from bayesieve import SelectiveNB, importance_figure
+    >>> from sklearn.datasets import load_iris
+    >>> model = SelectiveNB().fit(*load_iris(return_X_y=True, as_frame=True))
+    >>> importance_figure(model.scorecard_).data["name"].to_list()[:1]
+    ['petal width (cm)']
+    """
+    words, n_used = Wording.of(card), card.used.size
+    shown = [card.features[k] for k in card.by_importance[:_MOST_DRAWN].tolist()]
+    frame: dict[str, list[Any]] = {"name": [words.named(own.levels) for own in shown]}
+    frame["importance"] = [own.importance for own in shown]
+    rest = f", the first {_MOST_DRAWN} drawn." if n_used > _MOST_DRAWN else "."
+    caption = f"{plural(n_used, 'feature')} in the model{rest}"
+    return Figure("Importance", caption, draw.template("importance") if shown else {}, {"rows": frame})
+
+
+def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
+    """Return the ends of the axis of a curve: its outermost cuts and a margin; None if there is no such axis."""
+    cuts = [end for low, high, _ in cells for end in (low, high) if end is not None]
+    if not cuts:
+        return None
+    room = 0.08 * (max(cuts) - min(cuts)) or abs(cuts[0]) or 1.0
+    low, high = min(cuts) - room, max(cuts) + room
+    return (low, high) if math.isfinite(high - low) else None
+
+
+def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[str, list[float]]:
+    """Return a histogram of the training rows of a curve between two ends, each cell's rows spread evenly over it."""
+    edges = np.linspace(low, high, _N_BINS + 1)
+    inside = [cell for cell in cells if cell[0] is not None or cell[1] is not None]
+    starts = np.array([low if start is None else start for start, _, _ in inside])
+    ends = np.array([high if end is None else end for _, end, _ in inside])
+    widths = np.maximum(ends - starts, np.finfo(float).tiny)
+    shares = np.clip((np.minimum.outer(edges, ends) - starts) / widths, 0.0, 1.0)  # of each cell below each edge
+    rows = np.diff(shares @ np.array([n for _, _, n in inside]))
+    heights = rows / max(rows.max(), np.finfo(float).tiny)
+    numbers = {"rows": in_five_digits(rows.tolist()), "height": in_five_digits(heights.tolist())}
+    return {"from": edges[:-1].tolist(), "to": edges[1:].tolist(), **numbers}
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None

@@ -1,0 +1,52 @@
+"""A fitted model in one paragraph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesieve.scorecard.record import Scorecard
+from bayesieve.scorecard.wording import Wording
+from bayesieve.words import listed, plural
+
+_MOST_CLASSES = 6
+_MOST_FEATURES = 3
+
+
+def describe(card: Scorecard) -> str:
+    """Compute `Scorecard.describe`."""
+    n_features, n_used, provenance = len(card.features), int(card.used.size), card.provenance
+    sentences = [
+        f"Trained on {provenance['n_rows']:,} rows with {plural(n_features, 'feature')} and {card.classes.size} "
+        f"classes ({_class_shares(card)})."
+    ]
+    if merged := provenance.get("merged", ()):
+        sentences.append(f"Merged from models of {listed([f'{note.rows:,}' for note in merged])} rows.")
+    if updated := provenance.get("updated", ()):
+        rows = [f"{note.rows:,} on {note.when[:10]}" for note in updated]
+        sentences.append(f"Updated with further rows: {listed(rows)}.")
+    if provenance.get("learns_from_part"):
+        sentences.append("Some of them chose the features; the others give the probabilities.")
+    if n_used == 0:
+        sentences.append(
+            "No feature says anything reliable about the target: predictions are the shares of the classes."
+        )
+    else:
+        words = Wording.of(card)
+        first = [words.named(card.features[k].levels) for k in card.by_importance[:_MOST_FEATURES].tolist()]
+        is_one, is_first = ("is" if n == 1 else "are" for n in (n_used, len(first)))
+        sentences.append(
+            f"{n_used} of {plural(n_features, 'feature')} {is_one} in the model; the most important {is_first} "
+            f"{listed(first)}."
+        )
+    silent = sum(feature.levels.n_levels == 1 for feature in card.features)
+    if silent:
+        some = plural(silent, "feature") + (" has" if silent == 1 else " have")
+        sentences.append(f"{some} a single level: no cut point or grouping pays for itself.")
+    return " ".join(sentences)
+
+
+def _class_shares(card: Scorecard) -> str:
+    counts = card.class_counts
+    order = np.argsort(-counts, kind="stable")
+    texts = [f"{card.classes[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MOST_CLASSES]]
+    return ", ".join(texts) + (", ..." if len(order) > _MOST_CLASSES else "")

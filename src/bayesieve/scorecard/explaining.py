@@ -1,0 +1,100 @@
+"""Explanations of rows by a scorecard: by feature, by score of indicators, or by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesieve.parts import is_choice
+from bayesieve.scorecard.explanation import Explanation, columns_of_texts
+from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, table_of, text_of
+from bayesieve.scorecard.reasons import code_by, columns_in_use, part_texts, told_apart
+from bayesieve.scorecard.record import EXPLAINED_LEVEL, UNSEEN, Scorecard
+from bayesieve.scorecard.wording import Wording, described
+from bayesieve.table import Table
+
+
+def explain(card: Scorecard, X: Any, by: str) -> Explanation:
+    """Compute `Scorecard.explain`."""
+    check_way(by)
+    if is_row(X, "Scorecard"):
+        cells = None if by == "column" else card.reader.read_row(X)
+        if cells is not None:
+            return explain_cells(card, cells)
+    table = table_of(X)
+    if by == "column":
+        return _by_column(card, table)
+    explanation = _by_feature(card, table)
+    if by == "score" and isinstance(card.reader, ScoreReader):
+        explanation = explanation.grouped(
+            groups=card.reader.scores,
+            values=columns_of_texts(card.reader.score_texts(table), table.n_rows),
+            levels=columns_of_texts(card.reader.score_labels(table, UNSEEN), table.n_rows),
+        )
+    return described(card, explanation)
+
+
+def check_way(by: Any) -> None:
+    """Raise ValueError unless ``by`` is a way to explain rows."""
+    if not is_choice(by, ("feature", "score", "column")):
+        raise ValueError(f"by must be 'feature', 'score' or 'column', got {by!r}.")
+
+
+def explain_cells(card: Scorecard, cells: Sequence[Cell]) -> Explanation:
+    """Explain one row given as cells, as the reader of the scorecard returns them."""
+    codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
+    return described(card, _explained(card, codes, [[text_of(cell)] for cell in cells]))
+
+
+def _by_feature(card: Scorecard, table: Table) -> Explanation:
+    return _explained(card, card.cells(table), card.reader.texts(table))
+
+
+def _explained(card: Scorecard, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
+    used, n_rows = card.used_features, codes.shape[1]
+    codes = np.minimum(codes, card.tables.n_lines[:, None] - 1).astype(np.int64)  # unseen values come last
+    labels = [feature.level_labels[of_rows] for feature, of_rows in zip(used, codes, strict=True)]
+    cells = [feature.all_labels[of_rows] for feature, of_rows in zip(used, codes, strict=True)]
+    return Explanation(
+        rows=np.arange(n_rows),
+        features=[feature.name for feature in used],
+        classes=card.classes,
+        prior=card.intercept,
+        contributions=card.tables.contributions(codes),
+        standard_errors=card.standard_errors.contributions(codes),
+        intervals=card.interval_of_cells(codes, EXPLAINED_LEVEL),
+        values=columns_of_texts(texts, n_rows),
+        levels=columns_of_texts(labels, n_rows),
+        weights=np.array([feature.weight for feature in used]),
+        cells=columns_of_texts(cells, n_rows),
+    )
+
+
+def _by_column(card: Scorecard, table: Table) -> Explanation:
+    """Explain rows with one line for each column, which gets an equal share of the contributions and weights of its
+    features; levels are the texts of reasons.
+    """
+    own, names = _by_feature(card, table), columns_in_use(card)
+    shares, errors = np.zeros((len(own.features), len(names))), np.asarray(own.standard_errors)
+    for k, columns in enumerate(feature.columns for feature in card.used_features):
+        shares[k, [names.index(name) for name in columns]] = 1.0 / len(columns)
+    told, read = told_apart(card, names), card.reader.read(table)
+    parts = [part_texts(card, level) for level in told]
+    codes = code_by(card, table, [single for single, _ in parts])
+    texts = [np.array(of, dtype=object)[row] for (_, of), row in zip(parts, codes, strict=True)]
+    values = [level.texts(read.column(card.reader.needed.index(name))) for name, level in zip(names, told, strict=True)]
+    words = Wording.of(card)
+    return replace(
+        own,
+        features=names,
+        names=[*map(words.name, names)] if words.labels else None,
+        contributions=np.einsum("rfc,fk->rkc", own.contributions, shares),
+        standard_errors=np.sqrt(np.einsum("rfc,fk->rkc", np.square(errors), np.square(shares))),
+        values=columns_of_texts(values, table.n_rows),
+        levels=(levels := columns_of_texts(texts, table.n_rows)),
+        cells=levels,
+        weights=own.weights @ shares,
+    )
