@@ -60,7 +60,7 @@ def test_the_frame_adds_up(succeeds: Run, model: Path, german: pl.DataFrame) -> 
     sums = frame.group_by("row", "class", maintain_order=True).agg(
         total=pl.col("prior").first() + pl.col("contribution").sum()
     )
-    joint = load(model).predict_joint_log_proba(german[[3, 999]].drop("class"))
+    joint = load(model).scorecard_.joint(german[[3, 999]].drop("class"))
     assert sums["total"].to_numpy() == pytest.approx(joint.ravel(), abs=1e-12)
 
 

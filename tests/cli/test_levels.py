@@ -74,8 +74,8 @@ def test_models_are_merged_and_updated(succeeds: Run, fails: Run, model: Path) -
     for name in ("both.json", "new.json"):
         np.testing.assert_array_equal(bayesieve.load(name).scorecard_.class_counts, [600, 1400])
     assert succeeds("info", "both.json").stdout.count("1,000 rows on 2") == 2
-    assert "Merged from models of 1,000 and 1,000 rows." in bayesieve.load("both.json").describe()
-    assert "Updated with further rows: 1,000 on 2" in bayesieve.load("new.json").describe()
+    assert "Merged from models of 1,000 and 1,000 rows." in bayesieve.load("both.json").scorecard_.describe()
+    assert "Updated with further rows: 1,000 on 2" in bayesieve.load("new.json").scorecard_.describe()
     assert "has no column 'nope' (--target)" in fails("update", model, GERMAN, "-t", "nope", "-o", "x.json")
     hint = "has no column 'housin' (--by); did you mean 'housing'?"
     assert hint in fails("evaluate", model, GERMAN, "--by", "housin")
