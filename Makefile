@@ -20,7 +20,7 @@ help:
 	@echo "make test-mlflow  log, load and serve a model with MLflow (installs it)"
 	@echo "make lint    run ruff, mypy and import-linter"
 	@echo "make docs    build the site in build/site, without a network once its tools are installed"
-	@echo "make bench   run the benchmarks (installs the peers they compare with)"
+	@echo "make bench   measure speed beside peers (installs them), all ratios in one table"
 	@echo "make ledger  compute docs/papers.md and the lab's pages from their results"
 	@echo "make wheel   build the wheels, one of them with compiled kernels, and test that in an environment of its own"
 	@echo "make sbom    write build/sbom.cdx.json: the packages that an installation brings"
@@ -51,7 +51,7 @@ test-lowest: $(VENV)/installed-dev
 
 # DATA is a folder with catalogue.csv and its tables.
 test-exports: $(VENV)/installed-dev
-	PYTHONPATH=. $(BIN)/python benchmarks/check_exports.py --write $(if $(DATA),--data $(DATA))
+	PYTHONPATH=. $(BIN)/python -m benchmarks.check_exports --write $(if $(DATA),--data $(DATA))
 
 # MLflow brings many packages, so it has an environment of its own, over that of the other tests.
 test-mlflow: $(VENV)/installed-dev
@@ -103,7 +103,7 @@ docs: $(VENV)/installed-docs
 	@echo "open build/site/index.html"
 
 bench: $(VENV)/installed-bench
-	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	$(BIN)/python -m benchmarks.all_ratios
 
 ledger: $(VENV)/installed-dev
 	$(BIN)/python -m bayesieve_lab.papers docs/papers.md

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from bench_quality import (
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from bayesieve_lab.comparison.folds import DataSet, Fold, describe
+from bayesieve_lab.comparison.results import Key
+from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.peers.weka import weka_command
+from benchmarks.bench_quality import (
     FOLDS,
     finished,
     listed,
@@ -21,14 +28,7 @@ from bench_quality import (
     shown,
     values_of,
 )
-from measuring import Report, markdown_table, options, version
-from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import StratifiedShuffleSplit
-
-from bayesieve_lab.comparison.folds import DataSet, Fold, describe
-from bayesieve_lab.comparison.results import Key
-from bayesieve_lab.data_sets import DataSets
-from bayesieve_lab.peers.weka import weka_command
+from benchmarks.common.measuring import Report, markdown_table, options, version
 
 OURS = "bayesieve"
 PEERS = ("weka-aode", "weka-waode", "weka-hnb", "figs", "fasterrisk")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from measuring import Report, cores, in_fresh_process, markdown_table, options, verdict
+from benchmarks.common.measuring import Report, cores, in_fresh_process, markdown_table, options, verdict
 
 CLASSES = (10, 50, 100, 200, 400)
 ROWS_OF_CLASS, COLUMNS, INFORMATIVE = 20, 14, 8

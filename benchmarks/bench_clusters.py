@@ -8,13 +8,13 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, markdown_table, options, spread, verdict
 from sklearn.naive_bayes import CategoricalNB
 
 from bayesieve import CodedTable, DependenceClusterSelector, TableEncoder
 from bayesieve.counts.dependence import DEPENDENCES
 from bayesieve.counts.pairs import strongest_within_classes
 from bayesieve_lab.simulate import correlated_blocks
+from benchmarks.common.measuring import Report, markdown_table, options, spread, verdict
 
 SECONDS = 2.0
 SECONDS_OF_CLASSES = 15.0

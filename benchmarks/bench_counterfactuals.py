@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, alternate, markdown_table, options, seconds_of, spread, verdict
-from tables import mixed_table
 
 from bayesieve import SelectiveNB
+from benchmarks.common.measuring import Report, alternate, markdown_table, options, seconds_of, spread, verdict
+from benchmarks.common.tables import mixed_table
 
 GERMAN = Path(__file__).parents[1] / "examples" / "data" / "german_credit.csv"
 ASKED: dict[str, dict[str, Any]] = {

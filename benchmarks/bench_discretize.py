@@ -7,8 +7,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, alternate, markdown_table, options, spread, verdict
-from tables import distinct_column
+
+from benchmarks.common.measuring import Report, alternate, markdown_table, options, spread, verdict
+from benchmarks.common.tables import distinct_column
 
 TIMES_ARGSORT = 6.0
 DEPENDENCES = ("noise", "steps", "smooth")

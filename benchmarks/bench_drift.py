@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, alternate, markdown_table, options, spread, verdict
-from tables import mixed_table
+
+from benchmarks.common.measuring import Report, alternate, markdown_table, options, spread, verdict
+from benchmarks.common.tables import mixed_table
 
 TIMES = 1.5
 TRAINING_ROWS = 20_000

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import polars as pl
-from measuring import Report, catalogue, markdown_table, options_with_data
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.plan import FitPlan
+from benchmarks.common.measuring import Report, catalogue, markdown_table, options_with_data
 
 TABLES = ("german_credit", "vehicle", "abalone", "heart_statlog", "credit_approval_crx")
 N_SAMPLES, QUICK_SAMPLES = 50, 3

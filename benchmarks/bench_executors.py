@@ -11,8 +11,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, alternate, markdown_table, options, verdict
-from tables import large_piece
+
+from benchmarks.common.measuring import Report, alternate, markdown_table, options, verdict
+from benchmarks.common.tables import large_piece
 
 SIZE, QUICK_SIZE = 5_000_000, 40_000
 ROUNDS = 3

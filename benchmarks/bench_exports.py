@@ -15,16 +15,16 @@ import duckdb
 import numpy as np
 import onnxruntime
 import polars as pl
-from measuring import Report, alternate, markdown_table, options
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
-from tables import mixed_table
 
 from bayesieve import SelectiveNB
+from benchmarks.common.measuring import Report, alternate, markdown_table, options
+from benchmarks.common.tables import mixed_table
 
 N_TRAIN, N_ROWS, N_SLOW, ROUNDS = 50_000, 1_000_000, 50_000, 3
 SLOW = "in rows read one by one"

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from statistics import median
 
-from measuring import Report, in_fresh_process, markdown_table, options, verdict
+from benchmarks.common.measuring import Report, in_fresh_process, markdown_table, options, verdict
 
 SECONDS = {
     "200,000 x 30": 1.2,
@@ -42,7 +42,7 @@ else:
     columns = {f"x{k}": np.round(3 * (centres[y, k] + rng.normal(size=n))) for k in range(n_columns)}
 X = pl.DataFrame(columns)
 if sys.argv[5].endswith("half categories"):
-    from tables import half_categories
+    from benchmarks.common.tables import half_categories
     X, y = half_categories(n, n_columns)
 SelectiveNB().fit(X[:3000], y[:3000])
 fits = []

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 import polars as pl
-from measuring import Report, markdown_table, options
 from scipy.special import softmax
 
 from bayesieve import SelectiveNB
+from benchmarks.common.measuring import Report, markdown_table, options
 
 Made = tuple[dict[str, np.ndarray], np.ndarray]
 """Columns, and the log odds (n_rows,) of the second class, or log joint probabilities (n_rows, n_classes)."""

@@ -9,9 +9,25 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from khiops_peer import NOT_INSTALLED, as_khiops_frame, khiops_classifier, khiops_core, n_features_used
-from measuring import ROOT, Report, against_fastest, alternate, fastest_of, markdown_table, options, verdict
-from scores import scores
+
+from benchmarks.common.khiops_peer import (
+    NOT_INSTALLED,
+    as_khiops_frame,
+    khiops_classifier,
+    khiops_core,
+    n_features_used,
+)
+from benchmarks.common.measuring import (
+    ROOT,
+    Report,
+    against_fastest,
+    alternate,
+    fastest_of,
+    markdown_table,
+    options,
+    verdict,
+)
+from benchmarks.common.scores import scores
 
 TIMES_FASTER = 8.0
 TARGET = "__class__"

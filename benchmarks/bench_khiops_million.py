@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from khiops_peer import (
+
+from benchmarks.common.khiops_peer import (
     NOT_INSTALLED,
     features_used,
     khiops_core,
@@ -18,7 +19,7 @@ from khiops_peer import (
     train_from_file,
     write_dictionary,
 )
-from measuring import (
+from benchmarks.common.measuring import (
     Report,
     against_fastest,
     alternate,
@@ -28,8 +29,8 @@ from measuring import (
     options,
     verdict,
 )
-from scores import scores
-from tables import mixed_table
+from benchmarks.common.scores import scores
+from benchmarks.common.tables import mixed_table
 
 TIMES_FASTER = 20.0
 BYTES_PER_CELL, BYTES_PER_ROW = 3, 40

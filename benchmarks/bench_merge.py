@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, catalogue, markdown_table, options_with_data
 
 import bayesieve
 from bayesieve import SelectiveNB
+from benchmarks.common.measuring import Report, catalogue, markdown_table, options_with_data
 
 TABLES = (
     *("german_credit", "pima_diabetes", "hypothyroid_uci", "ada", "sick", "spambase", "page_blocks", "waveform40"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, catalogue, markdown_table, options_with_data, verdict
 
 from bayesieve import SelectiveNB
+from benchmarks.common.measuring import Report, catalogue, markdown_table, options_with_data, verdict
 
 TABLES = (
     *("german_credit", "pima_diabetes", "waveform40", "heart_cleveland", "australian", "cmc", "segment", "vehicle"),

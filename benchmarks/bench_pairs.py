@@ -12,14 +12,24 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, alternate, in_fresh_process, markdown_table, options, seconds_of, spread, verdict, version
 from sklearn.metrics import mutual_info_score
-from tables import mixed_table
-from wrapper_tables import categories, engine_indicators, redundant_indicators
 
 from bayesieve import CFSSelector, CodedTable, MRMRSelector, TableEncoder
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.selection.filters import rank_by_mrmr
+from benchmarks.common.measuring import (
+    Report,
+    alternate,
+    in_fresh_process,
+    markdown_table,
+    options,
+    seconds_of,
+    spread,
+    verdict,
+    version,
+)
+from benchmarks.common.tables import mixed_table
+from benchmarks.common.wrapper_tables import categories, engine_indicators, redundant_indicators
 
 TIMES_FASTER = 5_000.0
 RANKING_SECONDS = 0.1

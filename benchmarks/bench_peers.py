@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import ROOT, Report, markdown_table, options
 
 from bayesieve import SelectiveNB
 from bayesieve_lab import Comparison, RepeatedFolds, compare_many
 from bayesieve_lab.comparison.differences import average_ranks, wilcoxon_holm, wins_and_losses
 from bayesieve_lab.data_sets import DataSets
 from bayesieve_lab.peers import PEERS
+from benchmarks.common.measuring import ROOT, Report, markdown_table, options
 
 # Numbers, categories and both; 148 to 48,842 rows, 4 to 500 features, 2 to 28 classes; with and without missing cells.
 SETS = (

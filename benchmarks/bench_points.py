@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, markdown_table, options_with_data
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from bayesieve import SelectiveNB
 from bayesieve_lab.peers.faster_risk import RiskScore
+from benchmarks.common.measuring import Report, markdown_table, options_with_data
 
 MOST = 5
 Scores = Callable[[pl.DataFrame], np.ndarray]

@@ -12,9 +12,10 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
-from khiops_peer import NOT_INSTALLED, as_khiops_frame, khiops_classifier, khiops_core
-from measuring import Report, alternate, markdown_table, options, spread, verdict
-from tables import mixed_table
+
+from benchmarks.common.khiops_peer import NOT_INSTALLED, as_khiops_frame, khiops_classifier, khiops_core
+from benchmarks.common.measuring import Report, alternate, markdown_table, options, spread, verdict
+from benchmarks.common.tables import mixed_table
 
 SECONDS = 0.3
 TRAINING_ROWS = 20_000

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import RESULTS, ROOT, Report, markdown_table, options, version
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from threadpoolctl import threadpool_limits
 
@@ -29,6 +28,7 @@ from bayesieve_lab.comparison.results import ComparisonFile, Key
 from bayesieve_lab.data_sets import DataSets
 from bayesieve_lab.figures.tradeoff import tradeoff_figure
 from bayesieve_lab.peers import PEERS
+from benchmarks.common.measuring import RESULTS, ROOT, Report, markdown_table, options, version
 
 OURS: dict[str, dict[str, Any]] = {
     "bayesieve": {},

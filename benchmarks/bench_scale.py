@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from khiops_peer import NOT_INSTALLED, khiops_core, train_from_file, write_dictionary
-from measuring import Report, in_fresh_process, markdown_table, options, seconds_of, verdict
-from tables import large_piece
+
+from benchmarks.common.khiops_peer import NOT_INSTALLED, khiops_core, train_from_file, write_dictionary
+from benchmarks.common.measuring import Report, in_fresh_process, markdown_table, options, seconds_of, verdict
+from benchmarks.common.tables import large_piece
 
 SIZES = (1_000_000, 3_000_000, 10_000_000, 100_000_000)
 QUICK_SIZES = (20_000, 60_000)

@@ -10,11 +10,11 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, alternate, in_fresh_process, markdown_table, options
 
 from bayesieve import CodedTable
 from bayesieve.criteria import Criterion, ErrorProbability, LogLoss, RatioTables, RowRatios
 from bayesieve.search import SubsetProblem
+from benchmarks.common.measuring import Report, alternate, in_fresh_process, markdown_table, options
 
 N_CANDIDATES = 16
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from measuring import Report, in_fresh_process, markdown_table, options
-from tables import mixed_table
+
+from benchmarks.common.measuring import Report, in_fresh_process, markdown_table, options
+from benchmarks.common.tables import mixed_table
 
 SOURCES = ("polars in memory", "Parquet", "Arrow", "CSV", "polars query", "DuckDB")
 CODE = "import sys, bench_sources; bench_sources.measure(*sys.argv[1:])"

@@ -10,7 +10,16 @@ import time
 from pathlib import Path
 from statistics import median
 
-from measuring import ROOT, Report, alternate, in_fresh_process, markdown_table, options, spread, verdict
+from benchmarks.common.measuring import (
+    ROOT,
+    Report,
+    alternate,
+    in_fresh_process,
+    markdown_table,
+    options,
+    spread,
+    verdict,
+)
 
 SECONDS_MORE = 0.2
 SECONDS_TO_FIT = 3.0

@@ -7,7 +7,14 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
-from bench_quality import (
+from scipy.stats import wilcoxon
+
+from bayesieve_lab.comparison.differences import corrected_resampled_t
+from bayesieve_lab.comparison.folds import describe
+from bayesieve_lab.comparison.results import ComparisonFile, Key
+from bayesieve_lab.data_sets import DataSets
+from bayesieve_lab.figures.tradeoff import tradeoff_figure
+from benchmarks.bench_quality import (
     FOLDS,
     TWO_CLASS_TABLES,
     finished,
@@ -20,14 +27,7 @@ from bench_quality import (
     shown,
     values_of,
 )
-from measuring import RESULTS, Report, markdown_table, options
-from scipy.stats import wilcoxon
-
-from bayesieve_lab.comparison.differences import corrected_resampled_t
-from bayesieve_lab.comparison.folds import describe
-from bayesieve_lab.comparison.results import ComparisonFile, Key
-from bayesieve_lab.data_sets import DataSets
-from bayesieve_lab.figures.tradeoff import tradeoff_figure
+from benchmarks.common.measuring import RESULTS, Report, markdown_table, options
 
 DEFAULT = "bayesieve"
 PEERS = ("scorecard", "l1-logistic", "ebm")

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measuring import Report, markdown_table, options, verdict
 from sklearn.metrics import balanced_accuracy_score
 
 from bayesieve.decision.thresholds import MEASURES, best_class_weights, best_threshold
+from benchmarks.common.measuring import Report, markdown_table, options, verdict
 
 SIZES = (10_000, 100_000, 1_000_000, 4_000_000)
 QUICK_SIZES = (1_000, 10_000)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, catalogue, markdown_table, options_with_data, verdict
 
 from bayesieve import SelectiveNB
 from bayesieve.classifier.cautions import order_cautions
 from bayesieve.classifier.report_data import report_data
+from benchmarks.common.measuring import Report, catalogue, markdown_table, options_with_data, verdict
 
 MOST_ROWS, WIDE = 20_000, 60
 JUDGED = {

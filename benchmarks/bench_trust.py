@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-import trust_tables as tables
-from bench_order import changes
-from measuring import Report, catalogue, markdown_table, options_with_data
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from bayesieve import SelectiveNB
 from bayesieve.datasets import load_german_credit
+from benchmarks.bench_order import changes
+from benchmarks.common import trust_tables as tables
+from benchmarks.common.measuring import Report, catalogue, markdown_table, options_with_data
 
 N_NEW = 20_000  # new rows of a generated table
 ORDER_TABLES = (

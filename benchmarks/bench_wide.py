@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from measuring import Report, cores, in_fresh_process, markdown_table, options
+from benchmarks.common.measuring import Report, cores, in_fresh_process, markdown_table, options
 
 DATA_SETS = ("ada", "madelon", "arcene", "dexter_train", "dorothea")
 METHODS = ("NB(EF)", "all", "accuracy", "auc", "map", "bayesian", "compression")
@@ -92,7 +92,7 @@ def _few(X: Any, y: Any) -> tuple[Any, Any]:
 
 _CODE = """
 import json, sys
-from bench_wide import measure
+from benchmarks.bench_wide import measure
 print(json.dumps(measure(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))))
 """
 

@@ -6,11 +6,11 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, markdown_table, options, verdict
 from sklearn.metrics import roc_auc_score
-from wrapper_tables import categories, step_seconds
 
 from bayesieve import CodedTable, DiscreteNB, WrapperSelector
+from benchmarks.common.measuring import Report, markdown_table, options, verdict
+from benchmarks.common.wrapper_tables import categories, step_seconds
 
 MOST_TIMES = 8.0
 _CRITERIA = ("error_probability", "auc")

@@ -7,10 +7,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, in_fresh_process, markdown_table, options
-from wrapper_tables import categories, step_seconds
 
 from bayesieve import CodedTable, WrapperSelector
+from benchmarks.common.measuring import Report, in_fresh_process, markdown_table, options
+from benchmarks.common.wrapper_tables import categories, step_seconds
 
 _CRITERIA = ("error", "error_probability", "log_loss", "auc")
 
@@ -19,7 +19,7 @@ _CRITERIA = ("error", "error_probability", "log_loss", "auc")
 _MEMORY = """
 import ctypes, gc, sys
 import numpy as np
-from wrapper_tables import categories
+from benchmarks.common.wrapper_tables import categories
 from bayesieve import WrapperSelector
 
 def status(key):

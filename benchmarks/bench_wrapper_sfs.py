@@ -8,14 +8,14 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, alternate, markdown_table, options, spread, verdict
 from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import CategoricalNB
-from wrapper_tables import categories
 
 from bayesieve import WrapperSelector
+from benchmarks.common.measuring import Report, alternate, markdown_table, options, spread, verdict
+from benchmarks.common.wrapper_tables import categories
 
 TIMES_FASTER = 200.0
 N_LEVELS = 6

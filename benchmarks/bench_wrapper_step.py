@@ -8,13 +8,13 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, alternate, markdown_table, options, spread, verdict
-from numpy_greedy import NumpyGreedy
-from wrapper_tables import engine_indicators, redundant_indicators, step_seconds
 
 from bayesieve import CodedTable, WrapperSelector
 from bayesieve.criteria import ErrorProbability
 from bayesieve.search import SearchState, SubsetProblem
+from benchmarks.common.measuring import Report, alternate, markdown_table, options, spread, verdict
+from benchmarks.common.numpy_greedy import NumpyGreedy
+from benchmarks.common.wrapper_tables import engine_indicators, redundant_indicators, step_seconds
 
 TIMES_FASTER = 250.0
 PATH_SECONDS = 0.7

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, catalogue, markdown_table, options_with_data, verdict
 
 from bayesieve import SelectiveNB
 from bayesieve.words import listed
+from benchmarks.common.measuring import Report, catalogue, markdown_table, options_with_data, verdict
 from tests.scorecard.export_engines import ENGINES
 
 MOST_ROWS, TOLERANCE = 50_000, 1e-9

@@ -15,7 +15,7 @@ import pytest
 
 from bayesieve import SelectiveNB, load
 from bayesieve.datasets import load_german_credit
-from benchmarks import trust_tables as tables
+from benchmarks.common import trust_tables as tables
 
 
 def fit(X: pl.DataFrame, y: Any, **parameters: Any) -> SelectiveNB:

@@ -9,12 +9,12 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from measuring import Report, markdown_table, options, verdict
 
 from bayesieve import BoostedSelector, CodedTable, TableEncoder, WrapperSelector
 from bayesieve.criteria import Benefit, Brier
 from bayesieve.search import Objective, SearchState, SubsetProblem
 from bayesieve_lab.simulate import donations
+from benchmarks.common.measuring import Report, markdown_table, options, verdict
 
 ROWS = 95_412
 FEATURES = 20

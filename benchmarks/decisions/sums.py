@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from measuring import Report, in_fresh_process, markdown_table, options_with_data
+from benchmarks.common.measuring import Report, in_fresh_process, markdown_table, options_with_data
 
 SUMS = """
 import json, math, resource, sys, time

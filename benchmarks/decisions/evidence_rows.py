@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from measuring import Report, markdown_table, options
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from bayesieve import SelectiveNB
 from bayesieve.evidence import calibration
+from benchmarks.common.measuring import Report, markdown_table, options
 
 KINDS = ("additive", "pairs", "smooth", "values", "rare class", "noise", "three classes")
 ROWS_USED = (50_000, 200_000, 1_000_000, 2_000_000)

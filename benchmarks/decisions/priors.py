@@ -15,7 +15,6 @@ from typing import Any, TextIO
 from unittest.mock import patch
 
 import numpy as np
-from measuring import RESULTS, ROOT, Report, markdown_table, options
 from threadpoolctl import threadpool_limits
 
 from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
@@ -28,6 +27,7 @@ from bayesieve.table.frames import take_rows
 from bayesieve_lab import RepeatedFolds
 from bayesieve_lab.comparison.folds import DataSet, FoldRun
 from bayesieve_lab.data_sets import DataSets
+from benchmarks.common.measuring import RESULTS, ROOT, Report, markdown_table, options
 
 FOLDS = RepeatedFolds(n_folds=5)
 Price = Callable[[int, float], float]

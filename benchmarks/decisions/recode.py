@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, markdown_table, options
 from sklearn.model_selection import StratifiedKFold
 
 from bayesieve import SelectiveNB, WrapperSelector
+from benchmarks.common.measuring import Report, markdown_table, options
 
 FOLDS = 10
 TABLES = (

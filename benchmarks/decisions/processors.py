@@ -9,7 +9,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measuring import Report, in_fresh_process, markdown_table, options_with_data, seconds_of, spread, verdict
+from benchmarks.common.measuring import (
+    Report,
+    in_fresh_process,
+    markdown_table,
+    options_with_data,
+    seconds_of,
+    spread,
+    verdict,
+)
 
 MOST = 1.1
 _TIMES = 2
@@ -20,15 +28,14 @@ SHIPPED = {"x86-64-v3": "any with vectors of 256 bits", "generic": "any processo
 
 @cache
 def _indicators(n_rows: int) -> Any:
-    from wrapper_tables import redundant_indicators
+    from benchmarks.common.wrapper_tables import redundant_indicators
 
     return redundant_indicators(n_rows, 814)
 
 
 def _by_error(data: Path, n_rows: int) -> None:
-    from bench_wrapper_step import search
-
     from bayesieve.criteria.losses import ErrorProbability
+    from benchmarks.bench_wrapper_step import search
 
     search(_indicators(n_rows), ErrorProbability())
 
@@ -43,7 +50,7 @@ def _by_auc(data: Path, n_rows: int) -> None:
 
 @cache
 def _real(data: Path, name: str) -> Any:
-    import bench_wide
+    from benchmarks import bench_wide
 
     return bench_wide.load(data, name)
 
@@ -57,7 +64,7 @@ def _fit(data: Path, n_rows: int, name: str, selector: str) -> None:
 
 @cache
 def _mixed(n_rows: int) -> Any:
-    from tables import mixed_table
+    from benchmarks.common.tables import mixed_table
 
     X, y, *_ = mixed_table(n_rows)
     return X, y
@@ -95,7 +102,7 @@ def main() -> None:
             kinds[name] = {**named, "NUMBA_CACHE_DIR": f"{folder}/{name}"}
         for task in TASKS:
             call = f"{task!r}, own.Path({str(arguments.data)!r}), {n_rows}"
-            command = f"import bench_processors as own; own.measure({call})"
+            command = f"from benchmarks.decisions import processors; processors.measure({call})"
             for kind in kinds.values():
                 in_fresh_process(command, environment=kind)  # compiles
             seconds: dict[str, list[float]] = {kind: [] for kind in kinds}

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import Report, markdown_table, options_with_data
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from bayesieve import SelectiveNB
+from benchmarks.common.measuring import Report, markdown_table, options_with_data
 
 TABLES = {50: 10, 100: 10, 300: 10, 1000: 10, 3000: 10, 10_000: 10, 50_000: 3, 200_000: 1}
 """How many of each number of rows."""

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from measuring import RESULTS, Report, catalogue, markdown_table, options_with_data
-from scores import scores
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -23,6 +21,8 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.preprocessing import StandardScaler
 
 from bayesieve import SelectiveNB, TableEncoder
+from benchmarks.common.measuring import RESULTS, Report, catalogue, markdown_table, options_with_data
+from benchmarks.common.scores import scores
 
 TABLES = ["car", "glass", "kr_vs_kp", "satimage", "segment", "sick", "sonar", "spambase", "tic_tac_toe", "vowel"]
 N_COLUMNS = N_COMPONENTS = 10

@@ -10,12 +10,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from measuring import Report, markdown_table, options
-from wrapper_tables import categories
 
 from bayesieve import CodedTable, WrapperSelector
 from bayesieve.criteria import _auc_kernels, auc
 from bayesieve.criteria.auc import RowScores
+from benchmarks.common.measuring import Report, markdown_table, options
+from benchmarks.common.wrapper_tables import categories
 
 _PAIR_SUMS = _auc_kernels.pair_sums
 

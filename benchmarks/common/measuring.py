@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
 
@@ -103,9 +103,9 @@ def load() -> str:
 
 
 def in_fresh_process(code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """Output of ``code`` in a new interpreter that finds the modules of this folder."""
+    """Output of ``code`` in a new interpreter that finds the modules of benchmarks."""
     env = dict(os.environ, **(environment or {}))
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), env.get("PYTHONPATH")]))
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.strip()
