@@ -20,6 +20,4 @@ def test_a_hot_path_keeps_half_of_its_speed(path: Callable[[], HotPath]) -> None
         warnings.simplefilter("ignore")
         prepared = path()
         # A busy machine may spoil one measurement, hardly three in a row.
-        assert any(ratio(prepared) >= bound for _ in range(3)), (
-            f"Half as fast as before: {path.__doc__}"
-        )
+        assert any(ratio(prepared) >= bound for _ in range(3)), f"Half as fast as before: {path.__doc__}"
