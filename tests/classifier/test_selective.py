@@ -174,9 +174,9 @@ def test_columns_must_be_those_of_the_fit() -> None:
         SelectiveNB().fit(np.random.default_rng(0).normal(size=(9, 2)), [0, 1, 0] * 3).predict([[1.0]])
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "explain", "summary", "describe", "save", "report"])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "explain", "summary", "save", "report"])
 def test_not_fitted(method: str) -> None:
-    arguments = [] if method in ("summary", "describe") else ["x"]
+    arguments = [] if method == "summary" else ["x"]
     with pytest.raises(NotFittedError):
         getattr(SelectiveNB(), method)(*arguments)
     assert "SelectiveNB" in SelectiveNB()._repr_html_()

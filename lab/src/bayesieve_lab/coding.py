@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayesieve import SelectiveNB
 from bayesieve.classifier.plan import FitPlan
 
 
 def encoder_of(model: Any) -> Any:
     """Return the encoder, not fitted yet, with which ``fit`` of a method would code rows."""
-    return FitPlan.of(model).encoder if isinstance(model, SelectiveNB) else model.new_encoder()
+    return model.new_encoder() if hasattr(model, "new_encoder") else FitPlan.of(model).encoder

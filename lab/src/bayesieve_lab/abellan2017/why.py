@@ -92,7 +92,7 @@ class MixedNB(ClassifierMixin, BaseEstimator):
         """Probabilities of the classes, (n_rows, n_classes)."""
         joint = np.tile(self.log_prior_, (X.height, 1))
         if self.categories_:
-            joint = self.model_.predict_joint_log_proba(X.select(self.categories_))
+            joint = self.model_.scorecard_.joint(X.select(self.categories_))
         values = self._numbers(X)
         for mean, spread, column in zip(self.means_.T, self.spreads_.T, values.T, strict=True):
             terms = -np.log(spread) - 0.5 * ((column[:, None] - mean) / spread) ** 2
