@@ -270,7 +270,7 @@ def interrupt(*_: Any, **options: Any) -> None:
         "bayesieve.evidence.fitting.coarser_codes",
         "bayesieve.evidence.fitting.find_surfaces",
         "bayesieve.evidence.fitting.worth_keeping",
-        "bayesieve.evidence.solver.EvidenceProblem.narrowed",
+        "bayesieve.evidence.problem.EvidenceProblem.narrowed",
         "bayesieve.evidence.fitting._evidence_of",
     ],
 )

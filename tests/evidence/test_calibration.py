@@ -21,7 +21,7 @@ from bayesieve.evidence.calibration import (
     calibrate,
     fit_weights,
 )
-from bayesieve.evidence.fitting import slope_variances
+from bayesieve.evidence.standard_errors import slope_variances
 
 
 def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.ndarray | None = None) -> CodedTable:

@@ -12,11 +12,11 @@ import pytest
 from scipy.optimize import minimize
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, load
+from bayesieve.evidence import solver
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.shapes import Shape
-from bayesieve.evidence.solver import EvidenceProblem
 from bayesieve.table import FeatureLevels
-from tests.evidence.test_solver import CURVE, designs, known, log_joint, precisions, problem
+from tests.evidence.test_solver import CURVE, designs, known, log_joint, mode, penalised, precisions, problem
 from tests.reference.evidence import optimum
 
 
@@ -99,15 +99,15 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
         shapes[k] = replace(shapes[k], rising=cells, counted=counted)
     of = problem(12, 2, n_rows=60, shapes=shapes)
     variances = np.array([0.3, 0.5, 1.0, 0.2])
-    point = np.zeros((of.n_parameters, 1))
+    point = np.zeros((of.design.n_parameters, 1))
     for _ in range(5):
-        point = of.descend(point, variances, of.metric(of.curvature(point), variances), 50, 1e-4)
+        point = mode(of, point, variances, 50)
     rising = [
         (k, s.basis()[s.rising], np.diff(s.counted[s.rising])[:, 0]) for k, s in enumerate(shapes) if s.rising.size
     ]
     fit = (designs(of), precisions(of, variances), *known(of))
     wanted, joint = optimum(*fit, rising=rising)
-    loss = of.loss(point)[0] + of.penalty(point, variances)[0]
+    loss = penalised(of, point, variances)
     assert wanted - 0.05 < loss <= wanted + 1e-6
     np.testing.assert_allclose(log_joint(of, point), joint, atol=0.03)
     assert wanted > optimum(*fit)[0] + 0.3  # so that the order makes a difference
@@ -115,16 +115,18 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
 
 def test_the_gradient_with_an_order_is_that_of_differences() -> None:
     rng = np.random.default_rng(2)
-    shapes = [replace(Shape.free(4), rising=np.array([3, 1, 2]), counted=np.zeros((4, 2))), Shape.apart_only(5)]
+    shapes = [replace(Shape.free(4), rising=np.array([3, 1, 2]), counted=np.zeros((4, 2))), Shape(5, apart=True)]
     shapes[1] = replace(shapes[1], rising=np.arange(5), counted=rng.normal(size=(5, 2)))
     of = problem(2, 2, shapes=shapes)
-    point = rng.normal(scale=0.3, size=(of.n_parameters, 1))
-    _, gradient = of.loss(point)
+    point = rng.normal(scale=0.3, size=(of.design.n_parameters, 1))
+    gradient = of.evaluate(point).gradient
     for i, j in np.ndindex(point.shape):
         up, down = point.copy(), point.copy()
         up[i, j] += 1e-6
         down[i, j] -= 1e-6
-        assert (of.loss(up)[0] - of.loss(down)[0]) / 2e-6 == pytest.approx(gradient[i, j], abs=1e-5, rel=1e-5)
+        assert (of.evaluate(up).loss - of.evaluate(down).loss) / 2e-6 == pytest.approx(
+            gradient[i, j], abs=1e-5, rel=1e-5
+        )
 
 
 def test_the_nearest_monotone_evidence() -> None:
@@ -172,11 +174,11 @@ def test_an_early_end_is_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = SelectiveNB(calibrate="cells", pairs=0).fit(X, y)
     assert (np.diff(contrast(whole, "turns")) < 0).any()
 
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(EvidenceProblem, "descend", interrupted)
+        patch.setattr(solver, "find_mode", interrupted)
         with pytest.warns(UserWarning, match="fit of the evidence was interrupted"):
             model = SelectiveNB(calibrate="cells", pairs=0, monotone={"turns": 1}).fit(X, y)
     assert (np.diff(contrast(model, "turns")) >= 0).all()

@@ -35,7 +35,7 @@ def test_levels_without_rows_side_by_side(n: float) -> None:
 
 def test_a_curve_has_a_mean_of_zero_and_special_cells_deviate_on_their_own() -> None:
     rows = np.array([7.0, 0.0, *np.arange(1.0, 21.0)])
-    basis = Shape.of_curve(rows, 2).basis()
+    basis = Shape.of_curve(rows, 2, np.zeros(0, dtype=np.int64)).basis()
     waves, special = basis[:, :-1], basis[:, -1]
     assert_allclose(rows @ waves, 0.0, atol=1e-9)
     assert_array_equal(np.flatnonzero(special), [0])  # the other special cell has no rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tracemalloc
 import warnings
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,35 +16,59 @@ from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.counts import CodedTable
-from bayesieve.evidence import calibration, shapes, solver
+from bayesieve.evidence import calibration, fitting, problem as module, shapes, solver
+from bayesieve.evidence.posterior import find_mode, laplace_metric
+from bayesieve.evidence.problem import Curvature, EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape
-from bayesieve.evidence.solver import EvidenceProblem, solve
+from bayesieve.evidence.solver import solve, start_with_fewer
 from tests.reference.evidence import optimum, penalised_loss
 from tests.report.markup import payload
 
-APART = Shape.apart_only(5)
+APART = Shape(5, apart=True)
 CURVE = Shape.of(np.random.default_rng(3).normal(size=(6, 5)), np.array([0, 0, 1, 1, 1]))
 
 
 def problem(seed: int, n_classes: int, *, n_rows: int = 40, shapes: Any = None, weights: Any = None) -> EvidenceProblem:
     rng = np.random.default_rng(seed)
-    shapes = [Shape.free(3), APART, CURVE, Shape.fixed(4)] if shapes is None else shapes
+    shapes = [Shape.free(3), APART, CURVE, Shape(4)] if shapes is None else shapes
     codes = np.stack([rng.integers(0, shape.n_cells + 1, n_rows) for shape in shapes]).astype(np.uint8)
     classes = (codes[0] + rng.integers(0, 2, n_rows)) % n_classes
     offset = rng.normal(size=(n_rows, n_classes))
-    return EvidenceProblem(codes, shapes, offset, classes, np.ones(n_rows) if weights is None else weights)
+    return EvidenceProblem.of_rows(codes, shapes, offset, classes, np.ones(n_rows) if weights is None else weights)
 
 
 def rows_of(of: EvidenceProblem) -> Any:
     """The rows of a problem of one block."""
-    (rows,) = of._blocks
+    (rows,) = of.chunks
     return rows
+
+
+def of_classes(logits: np.ndarray) -> np.ndarray:
+    """Return the contributions to all classes that logits, (..., n_logits), stand for."""
+    return logits * [-0.5, 0.5] if logits.shape[-1] == 1 else logits
+
+
+def curvature(of: EvidenceProblem, point: np.ndarray) -> Curvature:
+    return of.curvature(point, of.draw_sample())
+
+
+def mode(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray, steps: int) -> np.ndarray:
+    """Return the point after some steps from another towards the optimum for these variances."""
+    priors = of.prior_variances(variances)
+    metric = laplace_metric(curvature(of, point), priors)
+    return find_mode(of, point, priors, metric, steps, 1e-4, settle=True)[0]
+
+
+def penalised(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray) -> float:
+    """Return the log loss plus the penalties."""
+    penalty = 0.5 * float((point**2 / of.prior_variances(variances)[:, None]).sum())
+    return of.evaluate(point).loss + penalty
 
 
 def known(of: EvidenceProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The log joint that deviations are added to, classes and weights of the rows."""
     rows = rows_of(of)
-    return of.of_classes(rows.offset), rows.classes, rows.weights
+    return of_classes(rows.offset), rows.classes, rows.weights
 
 
 def designs(of: EvidenceProblem) -> list[np.ndarray]:
@@ -58,8 +82,9 @@ def designs(of: EvidenceProblem) -> list[np.ndarray]:
 
 def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
     """Of the deviation of each class."""
-    each, apart, result = 1.0 / (of.priors(variances) * of._square), of.intercept + 1, []
-    for first, stop, shape in zip(of._first[:-1], of._first[1:], of.shapes, strict=True):
+    square = logit_scale(of.design.n_logits).square
+    each, apart, result = 1.0 / (of.prior_variances(variances) * square), of.design.intercept + 1, []
+    for (first, stop), shape in zip(pairwise(of.design.first_function), of.shapes, strict=True):
         own = each[apart : apart + shape.n_cells] if shape.apart else np.zeros(0)
         apart += own.size
         result.append(np.concatenate([each[first:stop], own]))
@@ -69,8 +94,8 @@ def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
 def log_joint(of: EvidenceProblem, point: np.ndarray) -> np.ndarray:
     """(n_rows, n_classes) at these parameters."""
     rows = rows_of(of)
-    joint = of.of_classes(rows.offset + point[of.intercept])
-    for codes, table in zip(rows.codes, of.tables(point), strict=True):
+    joint = of_classes(rows.offset + point[of.design.intercept])
+    for codes, table in zip(rows.codes, of.deviations(point)[0], strict=True):
         joint = joint + np.append(table, np.zeros((1, of.n_classes)), axis=0)[codes]
     return joint
 
@@ -79,33 +104,33 @@ def log_joint(of: EvidenceProblem, point: np.ndarray) -> np.ndarray:
 def test_the_gradient_is_that_of_differences(n_classes: int) -> None:
     rng = np.random.default_rng(n_classes)
     of = problem(n_classes, n_classes, weights=rng.random(40) + 0.5)
-    point = rng.normal(scale=0.3, size=(of.n_parameters, of.n_numbers))
-    _, gradient = of.loss(point)
+    point = rng.normal(scale=0.3, size=(of.design.n_parameters, of.design.n_logits))
+    gradient = of.evaluate(point).gradient
     step = 1e-6
     for i, j in np.ndindex(point.shape):
         up, down = point.copy(), point.copy()
         up[i, j] += step
         down[i, j] -= step
-        assert (of.loss(up)[0] - of.loss(down)[0]) / (2 * step) == pytest.approx(gradient[i, j], abs=1e-6)
+        assert (of.evaluate(up).loss - of.evaluate(down).loss) / (2 * step) == pytest.approx(gradient[i, j], abs=1e-6)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_optimum_is_that_of_a_slow_fit(n_classes: int) -> None:
     of = problem(10 + n_classes, n_classes)
-    variances = np.array([0.3, 0.05, 1.0, 0.2])[: of.n_groups]
-    point = np.zeros((of.n_parameters, of.n_numbers))
-    point = of.descend(point, variances, of.metric(of.curvature(point), variances), 200, 1e-4)
+    variances = np.array([0.3, 0.05, 1.0, 0.2])[: of.design.n_groups]
+    point = np.zeros((of.design.n_parameters, of.design.n_logits))
+    point = mode(of, point, variances, 200)
     wanted, joint = optimum(designs(of), precisions(of, variances), *known(of))
-    assert of.loss(point)[0] + of.penalty(point, variances)[0] == pytest.approx(wanted, abs=1e-5)
+    assert penalised(of, point, variances) == pytest.approx(wanted, abs=1e-5)
     np.testing.assert_allclose(log_joint(of, point), joint, atol=2e-3)
 
 
 def test_curvatures_of_two_classes_are_exact() -> None:
     of = problem(5, 2, shapes=[Shape.free(3), Shape.free(2)])
     variances = np.array([0.5, 0.1])
-    point = np.random.default_rng(0).normal(scale=0.3, size=(of.n_parameters, 1))
-    steps = of.metric(of.curvature(point), variances).steps[0]
+    point = np.random.default_rng(0).normal(scale=0.3, size=(of.design.n_parameters, 1))
+    steps = laplace_metric(curvature(of, point), of.prior_variances(variances)).steps[0]
 
     def loss(numbers: np.ndarray) -> float:
         deviations = np.split(numbers[:, None] * [[-0.5, 0.5]], [3, 5])
@@ -113,32 +138,33 @@ def test_curvatures_of_two_classes_are_exact() -> None:
         parts = (designs(of), deviations[:2], deviations[2][0], each, *known(of))
         return penalised_loss(*parts)
 
-    at, step, n = point[:, 0], 1e-4, of.n_parameters
-    curvature = np.empty((n, n))
+    at, step, n = point[:, 0], 1e-4, of.design.n_parameters
+    matrix = np.empty((n, n))
     for i in range(n):
         for j in range(n):
             a, b = step * np.eye(n)[i], step * np.eye(n)[j]
-            curvature[i, j] = (loss(at + a + b) - loss(at + a - b) - loss(at - a + b) + loss(at - a - b)) / 4 / step**2
-    np.testing.assert_allclose(np.linalg.inv(steps.astype(float) @ steps.T), curvature, atol=2e-3)
+            matrix[i, j] = (loss(at + a + b) - loss(at + a - b) - loss(at - a + b) + loss(at - a - b)) / 4 / step**2
+    np.testing.assert_allclose(np.linalg.inv(steps.astype(float) @ steps.T), matrix, atol=2e-3)
 
 
 def test_a_narrowed_problem_has_the_loss_of_deviations_of_nought() -> None:
     of = problem(6, 3, shapes=[CURVE, Shape.free(3), replace(CURVE, apart=True), APART])
     worth = np.array([False, True, False, True, False, True, True])
-    rest, kept = of.narrowed(worth)
+    rest, sample, kept = of.narrowed(worth, of.draw_sample())
     assert len(rest.shapes) == 3
-    assert rest.n_groups == 4
-    point = np.random.default_rng(0).normal(size=(of.n_parameters, 3)) * kept[:, None]
-    (loss, gradient), (wanted, whole) = rest.loss(point[kept]), of.loss(point)
+    assert rest.design.n_groups == 4
+    point = np.random.default_rng(0).normal(size=(of.design.n_parameters, 3)) * kept[:, None]
+    (_, loss, gradient), (_, wanted, whole) = rest.evaluate(point[kept]), of.evaluate(point)
     assert loss == pytest.approx(wanted, abs=1e-10)
     np.testing.assert_allclose(gradient, whole[kept], atol=1e-10)
-    for table, k in zip(rest.tables(point[kept]), (0, 2, 3), strict=True):
-        np.testing.assert_allclose(table, of.tables(point)[k], atol=1e-12)
-    nothing, kept = rest.narrowed(np.zeros(4, dtype=bool))
-    assert nothing.tables(np.zeros((1, 3))) == []
+    for table, k in zip(rest.deviations(point[kept])[0], (0, 2, 3), strict=True):
+        np.testing.assert_allclose(table, of.deviations(point)[0][k], atol=1e-12)
+    nothing, _, kept = rest.narrowed(np.zeros(4, dtype=bool), sample)
+    assert nothing.deviations(np.zeros((1, 3)))[0] == []
     alone = np.zeros_like(point)
-    alone[of.intercept] = point[of.intercept]
-    assert nothing.loss(point[[of.intercept]])[0] == pytest.approx(of.loss(alone)[0], abs=1e-10)
+    at = of.design.intercept
+    alone[at] = point[at]
+    assert nothing.evaluate(point[[at]]).loss == pytest.approx(of.evaluate(alone).loss, abs=1e-10)
 
 
 def test_variances_tell_features_that_are_worth_it_from_others() -> None:
@@ -147,7 +173,7 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     odds = np.array([-1.0, 1.0, -1.0, 1.0])[codes[0]]
     classes = (rng.random(3000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     shapes = [Shape.free(4), Shape.free(4)]
-    noisy = EvidenceProblem(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000))
+    noisy = EvidenceProblem.of_rows(codes, shapes, np.zeros((3000, 2)), classes, np.ones(3000))
     assert solve(noisy, roughly=True).deviations[1] < 0.05
     fitted = solve(noisy)
     assert fitted.complete
@@ -155,7 +181,7 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     assert fitted.deviations[1] < 0.2
     contrast = fitted.tables[0][:, 1] - fitted.tables[0][:, 0]
     np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
-    apart = EvidenceProblem(codes, [Shape.apart_only(4)] * 2, np.zeros((3000, 2)), classes, np.ones(3000))
+    apart = EvidenceProblem.of_rows(codes, [Shape(4, apart=True)] * 2, np.zeros((3000, 2)), classes, np.ones(3000))
     others = solve(apart)
     np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
 
@@ -179,8 +205,14 @@ def test_levels_learnt_for_each_fold_are_trusted_and_cuts_least() -> None:
 
 def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shapes, "_MOST_CURVATURES", 49)
-    within = shapes.shapes_within([partial(Shape.free, n) for n in (4, 4, 3, 2)], np.array([0.2, 0.9, 0.5, 0.1]), 2)
-    assert [shape is None for shape in within] == [True, False, False, True]
+    terms = [term(n, weight) for n, weight in ((4, 0.2), (4, 0.9), (3, 0.5), (2, 0.1))]
+    assert [shape.groups.size for shape in fitting._shapes(terms, 2)] == [0, 4, 3, 0]
+
+
+def term(n_cells: int, weight: float, cells: Any = None, of_level: Any = None) -> Any:
+    """Return a feature of some cells, levels by default."""
+    of_level, rows = np.arange(n_cells) if of_level is None else of_level, np.ones(n_cells)
+    return fitting._Term(0, weight, cells, of_level, of_level, rows, rows, False, Shape(n_cells))
 
 
 def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
@@ -343,15 +375,14 @@ def test_the_problem_without_some_features_is_that_of_the_others() -> None:
     kept = np.array([True, False, True, True])
     offset = np.random.default_rng(5).normal(size=(40, 3))
     fitted = solve(every, roughly=True)
-    smaller, (point, deviations) = every.without(fitted, kept, offset)
+    point, deviations = start_with_fewer(fitted, every.design, kept)
     shapes = [shape for shape, stays in zip(every.shapes, kept, strict=True) if stays]
-    direct = EvidenceProblem(rows_of(every).codes[kept], shapes, offset, *known(every)[1:])
-    assert point.shape == (direct.n_parameters, 3)
-    assert deviations.size == direct.n_groups
+    fewer = EvidenceProblem.of_rows(rows_of(every).codes[kept], shapes, offset, *known(every)[1:])
+    assert point.shape == (fewer.design.n_parameters, 3)
+    assert deviations.size == fewer.design.n_groups
     tables = [table for table, stays in zip(fitted.tables, kept, strict=True) if stays]
-    for ours, theirs in zip(smaller.tables(point), tables, strict=True):
+    for ours, theirs in zip(fewer.deviations(point)[0], tables, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert smaller.loss(point)[0] == direct.loss(point)[0]
     assert fitted.effective.size == 4
     assert (fitted.effective >= 0).all()
     assert fitted.effective[3] == 0  # a fixed feature
@@ -383,7 +414,7 @@ def test_a_fit_that_ends_before_features_are_dropped_keeps_them(monkeypatch: pyt
     y = rng.integers(0, 2, 400)
     X = pl.DataFrame({f"x{k}": y + rng.normal(size=400) for k in range(6)})
     model = SelectiveNB(pairs=0)
-    monkeypatch.setattr(EvidenceProblem, "descend", _interrupt)
+    monkeypatch.setattr(solver, "find_mode", _interrupt)
     with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
         model.fit(X, y)
     searched = np.flatnonzero(model.selector_.weights_)
@@ -391,7 +422,7 @@ def test_a_fit_that_ends_before_features_are_dropped_keeps_them(monkeypatch: pyt
     assert all((feature.standard_errors > 0).all() for feature in model.scorecard_.used_features)
 
 
-def _interrupt(*_: Any) -> NoReturn:
+def _interrupt(*_: Any, **options: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
@@ -416,35 +447,40 @@ def test_sums_over_blocks_are_those_over_all_rows_whatever_the_threads(
 ) -> None:
     shapes = [Shape.free(3), APART, CURVE]
     whole = problem(8, n_classes, n_rows=500, shapes=shapes)
-    rows, point = rows_of(whole), np.random.default_rng(9).normal(size=(whole.n_parameters, whole.n_numbers))
+    rows, point = (
+        rows_of(whole),
+        np.random.default_rng(9).normal(size=(whole.design.n_parameters, whole.design.n_logits)),
+    )
     kept, (offset, classes, weights) = np.array([True, False, True]), known(whole)
-    wanted, steepness, rough = whole.loss(point), whole.curvature(point), solve(whole, roughly=True)
-    smaller, start = whole.without(rough, kept, offset)
+    wanted, steepness, rough = whole.evaluate(point), curvature(whole, point), solve(whole, roughly=True)
+    start, _ = start_with_fewer(rough, whole.design, kept)
+    smaller = (rows.codes[kept], [shapes[0], shapes[2]], offset, classes, weights)
+    loss = EvidenceProblem.of_rows(*smaller).evaluate(start).loss
     monkeypatch.setattr("bayesieve.engine.base._MOST_ROWS_AT_ONCE", 64)
-    one, two = (EvidenceProblem(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
-    assert len(one._blocks) == 8
-    for ours, theirs in ((one.loss(point), two.loss(point)), (one.slopes(point), two.slopes(point))):
+    one, two = (EvidenceProblem.of_rows(rows.codes, shapes, offset, classes, weights, n_jobs) for n_jobs in (1, 2))
+    assert len(one.chunks) == 8
+    for ours, theirs in ((one.evaluate(point), two.evaluate(point)), (one.slopes(point), two.slopes(point))):
         for mine, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(mine, other)
-    assert one.loss(point)[0] == pytest.approx(wanted[0], rel=1e-12)
-    np.testing.assert_allclose(one.loss(point)[1], wanted[1], atol=1e-9)
-    np.testing.assert_allclose(one.curvature(point).apart, steepness.apart, rtol=1e-9)
-    np.testing.assert_allclose(one.curvature(point).dense, steepness.dense, rtol=1e-4, atol=1e-4)
-    fewer, _ = one.without(rough, kept, offset)
-    assert len(fewer._blocks) == 8
-    assert fewer.loss(start[0])[0] == pytest.approx(smaller.loss(start[0])[0], rel=1e-12)
+    assert one.evaluate(point).loss == pytest.approx(wanted.loss, rel=1e-12)
+    np.testing.assert_allclose(one.evaluate(point).gradient, wanted.gradient, atol=1e-9)
+    np.testing.assert_allclose(curvature(one, point).single, steepness.single, rtol=1e-9)
+    np.testing.assert_allclose(curvature(one, point).dense, steepness.dense, rtol=1e-4, atol=1e-4)
+    fewer = EvidenceProblem.of_rows(*smaller)
+    assert len(fewer.chunks) == 8
+    assert fewer.evaluate(start).loss == pytest.approx(loss, rel=1e-12)
 
 
 def test_the_rows_of_the_curvature_do_not_depend_on_the_order_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "_CURVATURE_ROWS", 50)
+    monkeypatch.setattr(module, "_CURVATURE_ROWS", 50)
     rng = np.random.default_rng(0)
     codes, classes = rng.integers(0, 3, (2, 400)).astype(np.uint8), rng.integers(0, 2, 400)
     order = rng.permutation(400)
     shapes, zeros, ones = [Shape.free(3)] * 2, np.zeros((400, 2)), np.ones(400)
-    one = EvidenceProblem(codes, shapes, zeros, classes, ones)
-    other = EvidenceProblem(codes[:, order], shapes, zeros, classes[order], ones)
-    point = rng.normal(size=(one.n_parameters, 1))
-    np.testing.assert_allclose(one.curvature(point).dense, other.curvature(point).dense, rtol=1e-5)
+    one = EvidenceProblem.of_rows(codes, shapes, zeros, classes, ones)
+    other = EvidenceProblem.of_rows(codes[:, order], shapes, zeros, classes[order], ones)
+    point = rng.normal(size=(one.design.n_parameters, 1))
+    np.testing.assert_allclose(curvature(one, point).dense, curvature(other, point).dense, rtol=1e-5)
 
 
 def test_what_does_not_deviate_among_all_features_may_do_so_among_those_that_stay() -> None:
@@ -453,10 +489,12 @@ def test_what_does_not_deviate_among_all_features_may_do_so_among_those_that_sta
     one = rng.integers(0, 4, 4000).astype(np.uint8)
     odds = np.array([-1.0, 1.0, -1.0, 1.0])[one]
     classes = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
-    both = EvidenceProblem(np.stack([one, one]), [Shape.free(4)] * 2, np.zeros((4000, 2)), classes, np.ones(4000))
+    rows = np.zeros((4000, 2)), classes, np.ones(4000)
+    both = EvidenceProblem.of_rows(np.stack([one, one]), [Shape.free(4)] * 2, *rows)
     rough = solve(both, roughly=True)
     flat = replace(rough, deviations=np.array([rough.deviations[0], 0.0]), point=rough.point * 0.0)
-    alone, start = both.without(flat, np.array([False, True]), np.zeros((4000, 2)))
+    alone = EvidenceProblem.of_rows(one[None], [Shape.free(4)], *rows)
+    start = start_with_fewer(flat, both.design, np.array([False, True]))
     contrast = np.diff(solve(alone, start=start).tables[0], axis=1)[:, 0]
     np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
 
@@ -490,12 +528,12 @@ def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPat
 def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wavy(0, 6000)
     monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)
-    whole, descend = SelectiveNB().fit(X, y).scorecard_, EvidenceProblem.descend
+    whole, find = SelectiveNB().fit(X, y).scorecard_, solver.find_mode
 
-    def interrupted(problem: EvidenceProblem, *arguments: Any) -> np.ndarray:
-        return _interrupt() if problem.n_rows > 1500 else descend(problem, *arguments)
+    def interrupted(problem: EvidenceProblem, *arguments: Any, **options: Any) -> Any:
+        return _interrupt() if problem.n_rows > 1500 else find(problem, *arguments, **options)
 
-    monkeypatch.setattr(EvidenceProblem, "descend", interrupted)
+    monkeypatch.setattr(solver, "find_mode", interrupted)
     with pytest.warns(UserWarning, match="The fit of the evidence was interrupted: the model keeps the best"):
         early = SelectiveNB().fit(X, y).scorecard_
     for name in ("a", "b", "k"):
@@ -537,11 +575,10 @@ def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) 
 
 def test_shapes_of_very_many_cells_take_memory_for_their_entries_only() -> None:
     n = 1_000_000  # bases written out would take terabytes
-    made = [partial(Shape.free, n), partial(Shape.of_values, np.arange(n) // 2, n // 2, with_groups=True)]
-    assert shapes.shapes_within(made, np.array([0.9, 0.5]), 2) == [None, None]
-    several = [Shape.apart_only(n), Shape.apart_only(n), Shape.free(3)]
-    kept = shapes.apart_within(several, np.array([0.1, 0.9, 0.5]), 2)
-    assert [shape.apart for shape in kept] == [False, True, False]
+    values = term(n, 0.7, SimpleNamespace(kind="categorical"), np.arange(n) // 2)
+    within = fitting._shapes([term(n, 0.1), values, term(n, 0.9), term(3, 0.5)], 2)
+    assert [shape.groups.size for shape in within] == [0, 0, 0, 3]
+    assert [shape.apart for shape in within] == [False, False, True, False]
 
 
 @pytest.mark.slow

@@ -32,8 +32,7 @@ from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.discretize.ruled_coders import AS_LEARNT
 from bayesieve.discretize.rules import TableRules
-from bayesieve.evidence.fitting import counting_errors
-from bayesieve.evidence.solver import N_FACTORS
+from bayesieve.evidence.standard_errors import N_FACTORS, counting_variances
 from bayesieve.parts import Registry, arguments, options_of
 from bayesieve.plain_values import (
     Count,
@@ -375,7 +374,7 @@ def _feature(feature: _Feature | _Feature2, level: FeatureLevels, sizes: tuple[i
         _check_range(logs, f"log probabilities of {name}", _LEAST_LOG, 0.0)
         fitted = feature.evidence
         contributions = feature.weight * logs if fitted is None else table(fitted, shape, f"evidence of {name}")
-        errors, unseen = counting_errors(own, feature.weight), np.zeros(n_classes)
+        errors, unseen = feature.weight * np.sqrt(counting_variances(own)), np.zeros(n_classes)
     _check_range(contributions, f"contributions of {name}", _LEAST_LOG, -_LEAST_LOG)
     weights = feature.weight, feature.selector_weight
     n_numbers = 1 if n_classes == 2 else n_classes

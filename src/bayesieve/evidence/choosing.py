@@ -13,9 +13,9 @@ from scipy.special import softmax
 
 from bayesieve.discretize.refitting import merged_cells
 from bayesieve.engine.base import map_in_threads, one_blas_thread
-from bayesieve.evidence.inclusion import averaged_log_bayes, log_bayes_factors, scale_of_numbers
-from bayesieve.evidence.shapes import Shape, most_directions, waves_over
-from bayesieve.evidence.solver import EvidenceProblem
+from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes, log_bayes_factors
+from bayesieve.evidence.problem import EvidenceProblem, logit_scale
+from bayesieve.evidence.shapes import Shape, cosines_over, most_functions
 from bayesieve.evidence.steps import cut_grid
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels, unused_pair_name
@@ -73,7 +73,7 @@ class SurfacePart:
             return None
         if cells is not None and cells.kind == "numeric":
             merged, line = merged_cells(cells, of_level, rows, _N_BINS)
-            waves = waves_over(np.bincount(line, rows, merged.n_levels), merged.n_apart, _N_WAVES, by_ranks=True)
+            waves = cosines_over(np.bincount(line, rows, merged.n_levels), merged.n_apart, _N_WAVES, by_ranks=True)
             return cls(feature, cells, merged, line, waves, rows) if waves.shape[1] else None
         if not 1 < level.n_levels <= _MOST_GROUPS:
             return None
@@ -205,14 +205,14 @@ def find_surfaces(
     drawn : gives the positions of a sample of rows, from the most rows that it may have.
     """
     every, cells = list(parts.values()), codes[list(parts)]
-    left = most_directions(problem.n_classes) - problem.intercept
+    left = most_functions(problem.n_classes) - problem.design.intercept
     fewest = sorted(part.directions.shape[1] for part in every)[:2]
     if len(every) < 2 or most < 1 or left < math.prod(fewest):
         return {}
     bins = np.array([part.bins(own) for part, own in zip(every, cells, strict=True)])
     lines, n_levels = [part.directions for part in every], np.array([part.level.n_levels for part in every])
     n_directions = max(int(n_levels.sum()), sum(line.shape[1] for line in lines))
-    rows = drawn(max(1000, int(_MOST_PRODUCTS / (n_directions**2 * problem.n_numbers))))
+    rows = drawn(max(1000, int(_MOST_PRODUCTS / (n_directions**2 * problem.design.n_logits))))
     slopes = [slope[rows] for slope in problem.slopes(point)]
     some = bins[:, rows], *slopes
     ways = [partial(surface_gains, lines, *some), partial(grid_gains, n_levels, *some)]
@@ -266,7 +266,8 @@ def surface_gains(
     for k, line in enumerate(lines):
         design[:, starts[k] : starts[k + 1]] = np.append(line, np.zeros((1, line.shape[1])), axis=0)[bins[k]]
     squares = design * design
-    variances, share = scale_of_numbers(residuals.shape[1])
+    square, share = logit_scale(residuals.shape[1])
+    variances = TRIED_VARIANCES / square
     gains = np.zeros((len(lines), len(lines), variances.size))
     with one_blas_thread():  # sums come in one order
         for slope, steep in zip(residuals.T / largest, curvature.T / largest, strict=True):
@@ -288,7 +289,8 @@ def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curv
     slopes = np.concatenate([residuals, curvature], axis=1)
     own = bins.astype(smallest_unsigned(int(n_bins.max()) ** 2))
     known = own < n_bins[:, None]
-    variances, share = scale_of_numbers(n_numbers)
+    square, share = logit_scale(n_numbers)
+    variances = TRIED_VARIANCES / square
     gains = np.zeros((n, n))
     for i in range(n - 1):
         n_cells = n_bins[i] * n_bins[i + 1 :]

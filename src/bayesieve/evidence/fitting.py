@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -26,8 +25,16 @@ from bayesieve.evidence.inclusion import (
 )
 from bayesieve.evidence.monotone import merged_evidence, monotone, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
-from bayesieve.evidence.shapes import N_WAVES, Shape, apart_within, lines_between_levels, most_directions, shapes_within
-from bayesieve.evidence.solver import FEW_ROWS, EvidenceProblem, Solution, Uncertainty, solve
+from bayesieve.evidence.problem import EvidenceProblem
+from bayesieve.evidence.shapes import N_COSINES, Shape, lines_between_levels, most_functions
+from bayesieve.evidence.solver import FEW_ROWS, Solution, solve, start_with_fewer, start_with_more
+from bayesieve.evidence.standard_errors import (
+    counting_variances,
+    errors_of_deviations,
+    no_factors,
+    round_errors,
+    slope_variances,
+)
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import warn_caller
 from bayesieve.table.derived_levels import PairLevels
@@ -43,6 +50,7 @@ _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted evidence: cuts are where these rows make the steps largest
 _DIGITS = 4  # of factors of errors and of variances, in nats
 _DIGITS_OF_WEIGHTS = 9
+_MOST_SINGLE = 1 << 20  # coefficients of single cells, of which the fit keeps some 25 copies
 _FEWEST_ROWS = 500  # that show which features are worth keeping
 
 
@@ -100,7 +108,7 @@ class FeatureEvidence:
     @classmethod
     def counted(cls, levels: FeatureLevels, counts: np.ndarray, logs: np.ndarray, weight: float) -> FeatureEvidence:
         """The weight times ``logs``, log P(level | class). A weight other than 1 is a choice, which errs as well."""
-        errors = counting_errors(counts, weight)
+        errors = weight * np.sqrt(counting_variances(counts))
         if weight != 1.0:
             errors = np.sqrt(errors**2 + weight**2 * slope_variances(counts, logs))
         return cls(levels, weight * logs, counts, errors, no_factors(*counts.shape), weight)
@@ -222,42 +230,6 @@ def _between_neighbours(logs: np.ndarray, counts: np.ndarray, levels: FeatureLev
     return filled(logs, rows, on_curve, first)
 
 
-def counting_variances(counts: np.ndarray) -> np.ndarray:
-    """(n_levels, n_classes) variances of log P(level | class) less its mean over the classes, by counts."""
-    own = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)
-    return class_variances(np.maximum(own, 0.0), counts.shape[1])
-
-
-def counting_errors(counts: np.ndarray, weight: float) -> np.ndarray:
-    """(n_levels, n_classes) standard errors of ``weight`` times log P(level | class)."""
-    return weight * np.sqrt(counting_variances(counts))
-
-
-def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """(n_levels, n_classes) variances of ``logs`` times one number that is fitted to all rows, by their curvature."""
-    rows, total = counts.sum(axis=1), float(counts.sum())
-    if total <= 0.0 or not np.isfinite(logs).all():
-        return np.zeros_like(logs)
-    shares = counts.sum(axis=0) / total
-    centred = logs - rows @ logs / total
-    curvature = float(rows @ ((centred - (centred @ shares)[:, None]) ** 2 @ shares))
-    squares: np.ndarray = (centred - centred.mean(axis=1, keepdims=True)) ** 2
-    return squares / curvature if curvature > 0.0 else np.zeros_like(logs)
-
-
-def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
-    """No errors that are shared with other features, (n_cells, n_numbers, 0)."""
-    return np.zeros((n_cells, 1 if n_classes == 2 else n_classes, 0))
-
-
-def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
-    """(n_cells, n_classes) variances of evidence less its mean over the classes, from those of its numbers."""
-    if variances.shape[1] == 1:  # what the second class has more than the first
-        return np.repeat(variances / 4.0, n_classes, axis=1)
-    share = 1.0 / n_classes
-    return (1.0 - share) ** 2 * variances + share**2 * (variances.sum(axis=1, keepdims=True) - variances)
-
-
 def _with_surfaces(levels: Sequence[FeatureLevels], fitted: Mapping[int, FeatureEvidence]) -> Sequence[FeatureLevels]:
     surfaces = [own.cells for k, own in fitted.items() if k >= len(levels)]
     if not surfaces:
@@ -377,13 +349,13 @@ class _JointFit:
         for term in self.terms:
             if term.correction is not None:
                 shape = term.shape.of_rows(term.codes, self.loss.rows.weights)
-                offset += term.weight * _lines(term.correction, term.codes, shape)
+                offset += term.weight * shape.look_up(term.correction, term.codes)
         return offset
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
         """The problem whose solution is the evidence."""
         rows = self.loss.rows
-        return EvidenceProblem(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, n_jobs)
+        return EvidenceProblem.of_rows(self.codes, self.shapes, self.offset(), rows.classes, rows.weights, n_jobs)
 
     def only(self, kept: np.ndarray) -> _JointFit:
         """Only the terms and surfaces marked in ``kept``; the weights of the terms are refitted."""
@@ -419,7 +391,7 @@ class _JointFit:
             table = deviations[i]
             if term is not None and term.correction is not None:
                 table = table + term.weight * term.correction
-            result[i] = _lines(table, codes[some], shapes[i])
+            result[i] = shapes[i].look_up(table, codes[some])
             if term is not None and term.weight > 0:
                 result[i] += term.weight * self.loss.evidence_of(position[term.feature], some)
         return result
@@ -447,7 +419,7 @@ def _terms(
     terms = []
     for k, own in zip(features.tolist(), codes, strict=True):
         line = coarser_codes(cells[k], levels[k]) if k in cells else np.arange(coded.n_levels[k])
-        seen, fixed = _counts(own, line.size, rows).sum(axis=1), Shape.fixed(line.size)
+        seen, fixed = _counts(own, line.size, rows).sum(axis=1), Shape(line.size)
         sign, again = options.signs.get(k, 0), k in learnt_again
         logs_of_levels = merged_evidence(logs[k], rising_cells(levels[k], sign)) if sign else logs[k]
         counted, is_curve = logs_of_levels[line], k in cells and cells[k].kind == "numeric"
@@ -477,7 +449,7 @@ def _cells(
     assert coded.recoder is not None
     heaviest = np.setdiff1d(np.arange(weights.size), list(options.excluded))
     heaviest = heaviest[np.argsort(-weights[heaviest], kind="stable")]
-    most = np.count_nonzero(weights) + most_directions(coded.n_classes) // N_WAVES
+    most = np.count_nonzero(weights) + most_functions(coded.n_classes) // N_COSINES
     features = np.sort(heaviest[:most])
     own = [levels[k] for k in features.tolist()]
     if not own:
@@ -492,21 +464,27 @@ def _cells(
 
 def _shapes(terms: Sequence[_Term], n_classes: int) -> list[Shape]:
     """How each term may deviate, the heaviest first if not all can be looked at together."""
-
-    def shape(term: _Term) -> Shape:
+    shapes = [Shape(term.n_cells) for term in terms]
+    left, left_single = most_functions(n_classes), _MOST_SINGLE // (1 if n_classes == 2 else n_classes)
+    for i in np.argsort([-term.weight for term in terms], kind="stable").tolist():
+        term = terms[i]
         if term.cells is None:
-            return Shape.fixed(term.n_cells) if term.learnt_again else Shape.free(term.n_cells)
-        if term.cells.kind == "numeric":
-            return Shape.of_curve(term.rows, term.cells.n_apart, term.jumps)
-        return Shape.of_values(term.of_level, int(term.of_level.max()) + 1, with_groups=not term.learnt_again)
-
-    weights = np.array([term.weight for term in terms])
-    shapes = shapes_within([partial(shape, term) for term in terms], weights, n_classes)
-    for i, term in enumerate(terms):
-        if shapes[i] is None:
-            apart = term.weight > 0 and not term.learnt_again and term.cells is None
-            shapes[i] = Shape.apart_only(term.n_cells) if apart else Shape.fixed(term.n_cells)
-    return apart_within(shapes, weights, n_classes)  # type: ignore[arg-type]
+            shape = Shape(term.n_cells) if term.learnt_again else Shape.free(term.n_cells)
+        elif term.cells.kind == "numeric":
+            shape = Shape.of_curve(term.rows, term.cells.n_apart, term.jumps)
+        else:
+            shape = Shape.of_values(term.of_level, with_groups=not term.learnt_again)
+        n_functions = shape.groups.size - shape.n_jumps
+        if n_functions > left:
+            n_functions = 0
+            shape = Shape(term.n_cells, apart=term.weight > 0 and not term.learnt_again and term.cells is None)
+        left -= n_functions
+        if shape.apart and shape.n_cells > left_single:
+            shape = replace(shape, apart=False)
+        elif shape.apart:
+            left_single -= shape.n_cells
+        shapes[i] = shape
+    return shapes
 
 
 def _surface_parts(
@@ -538,7 +516,9 @@ def _solved(
         found = find_surfaces(parts, options.most_surfaces, problem, solution.point, fit.codes, fit.loss.rows.drawn)
         if found:
             fit = replace(fit, surfaces=found)
-            problem, start = problem.followed_by(solution, fit.codes, fit.shapes)
+            more = fit.problem(options.n_jobs)
+            start = start_with_more(solution, problem.design, more.design)
+            problem = more
             solution = solve(problem, clock, start, roughly=True)
     if not solution.complete:
         return fit, solution
@@ -554,13 +534,15 @@ def _solved(
         dropped = np.flatnonzero(~kept[: len(fit.terms)])
         assert solution.effects is not None
         effects = Effects(*(of_features[dropped] for of_features in solution.effects))
-        fit = replace(fit.only(kept), omitted_variances=_rounded(omitted_variances(effects, probabilities[dropped])))
+        fit = replace(
+            fit.only(kept), omitted_variances=round_errors(omitted_variances(effects, probabilities[dropped]))
+        )
         if not kept.any():  # chance does as well as any feature
             return fit, solution
     fit = fit.trusted()
-    problem, start = problem.without(solution, kept, fit.offset())
+    start = start_with_fewer(solution, problem.design, kept)
     followed = every.positions.size > fit.loss.rows.positions.size
-    solution = solve(problem.shaped(fit.shapes), clock, start, followed=followed)
+    solution = solve(fit.problem(options.n_jobs), clock, start, followed=followed)
     return _on_every_row(fit, solution, every, options.n_jobs, clock)
 
 
@@ -616,7 +598,9 @@ def _on_every_row(
     loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
     more = replace(fit, terms=terms, surfaces=grids, loss=loss)
     problem = more.problem(n_jobs)
-    deviations = np.where(problem.is_jump, solution.deviations, np.maximum(solution.deviations, _LEAST_DEVIATION))
+    deviations = np.where(
+        problem.design.is_jump, solution.deviations, np.maximum(solution.deviations, _LEAST_DEVIATION)
+    )
     return more, solve(problem, clock, (solution.point, deviations), nearby=solution)
 
 
@@ -641,16 +625,16 @@ def _evidence_of(
             cells = levels[k] if term.cells is None else replace(term.cells, counts=own)
             table = term.weight * term.counted + tables[i]
             counting = term.weight**2 * counting_variances(counts[k])[term.of_level]
-            errors, factors = _errors(solution.uncertainty, i, counting)
+            errors, factors = errors_of_deviations(solution.errors, i, counting)
             log_bayes = logs[i] - (log_pairs if isinstance(levels[k], PairLevels) else 0.0)
-            fitted[k] = FeatureEvidence(cells, table, own, errors, _rounded(factors), term.weight, log_bayes)
+            fitted[k] = FeatureEvidence(cells, table, own, errors, factors, term.weight, log_bayes)
     pairs: list[PairLevels] = []
     for i, surface in enumerate(fit.surfaces, n):
         if used[i]:
             names = {*of_table.names, *(pair.name for pair in pairs)}
             pair, with_rows = surface.levels(seen[i], names)
-            errors, factors = _errors(solution.uncertainty, i, np.zeros_like(tables[i]))
-            table, own, factors = tables[i][with_rows], np.asarray(pair.counts), _rounded(factors[with_rows])
+            errors, factors = errors_of_deviations(solution.errors, i, np.zeros_like(tables[i]))
+            table, own, factors = tables[i][with_rows], np.asarray(pair.counts), factors[with_rows]
             numbers = errors[with_rows], factors, 0.0, logs[i] - log_pairs
             fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, table, own, *numbers)
             pairs.append(pair)
@@ -679,49 +663,27 @@ def fit_around(
         line, cells, rows = coarser_codes(own.cells, level), own.cells, own.counts.sum(axis=1)
         size, nothing = float(rows @ np.abs(own.table).max(axis=1)), np.zeros_like(own.table)
         split = None if cells is level else cells
-        terms.append(_Term(k, size, split, line, codes[k], rows, nothing, False, Shape.fixed(line.size)))
+        terms.append(_Term(k, size, split, line, codes[k], rows, nothing, False, Shape(line.size)))
     rising = [rising_cells(own.cells, sign) if sign else None for _, own, sign in features]
     shapes = [
         shape if ordered is None else replace(shape, rising=ordered, counted=own.table)
         for shape, ordered, (_, own, _) in zip(_shapes(terms, joint.shape[1]), rising, features, strict=True)
     ]
     shapes = [shape.of_rows(of_rows, weights) for shape, of_rows in zip(shapes, codes, strict=True)]
-    solution = solve(EvidenceProblem(codes, shapes, joint, classes, weights, n_jobs))
+    solution = solve(EvidenceProblem.of_rows(codes, shapes, joint, classes, weights, n_jobs))
     made = []
     for k, ((_, own, _), ordered) in enumerate(zip(features, rising, strict=True)):
         table = own.table + solution.tables[k]
         table = table if ordered is None else monotone(table, ordered, own.counts.sum(axis=1))
-        errors, factors = _errors(solution.uncertainty, k, own.errors**2)
-        made.append(replace(own, table=table, errors=errors, factors=_rounded(factors)))
+        errors, factors = errors_of_deviations(solution.errors, k, own.errors**2)
+        made.append(replace(own, table=table, errors=errors, factors=factors))
     return made, solution.intercept, _factors_of_intercept(solution, joint.shape[1])
 
 
 def _factors_of_intercept(solution: Solution, n_classes: int) -> np.ndarray:
-    if solution.uncertainty is None:
+    if solution.errors is None:
         return no_factors(1, n_classes)[0]
-    return _rounded(solution.uncertainty.intercept)
-
-
-def _errors(uncertainty: Uncertainty | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return standard errors (n_cells, n_classes) and factors (n_cells, n_numbers, n_factors) of a term or surface.
-
-    A contribution is counted + deviation. The deviation follows the rows by a share of 1 - left and the counted part
-    by the rest, and both err in the same direction, as they see the same rows: beyond the posterior variance, the error
-    of counting enters with left^2 + 2 left (1 - left).
-
-    Parameters
-    ----------
-    counting : (n_cells, n_classes) variances of the counted contributions.
-    """
-    if uncertainty is None:
-        return np.sqrt(counting), no_factors(*counting.shape)
-    posterior, left = class_variances(uncertainty.variances[i], counting.shape[1]), uncertainty.left[i]
-    return np.sqrt(posterior + left * (2.0 - left) * counting), uncertainty.factors[i]
-
-
-def _rounded(errors: np.ndarray) -> np.ndarray:
-    """Round factors or variances to the digits that matter."""
-    return np.round(errors, _DIGITS)
+    return round_errors(solution.errors.intercept)
 
 
 def _makes_a_difference(deviations: np.ndarray, counts: np.ndarray) -> bool:
@@ -733,12 +695,6 @@ def _null(rows: CalibrationRows) -> float:
     """Log loss of the rows by the shares of the classes, in nats."""
     total = rows.weights.sum()
     return float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
-
-
-def _lines(table: np.ndarray, codes: np.ndarray, shape: Shape) -> np.ndarray:
-    """The line of ``table``, (n_cells, n_classes), for each code, and the mean for codes of no cell."""
-    lines: np.ndarray = shape.with_mean(table)[codes]
-    return lines
 
 
 def _counts(codes: np.ndarray, n_cells: int, rows: CalibrationRows) -> np.ndarray:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.special import expit, logit, logsumexp, softmax
+
+from bayesieve.evidence.posterior import Metric
+from bayesieve.evidence.problem import Design, logit_scale
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
@@ -14,6 +18,7 @@ LEAST_PROBABILITY = 0.6
 """Probability from which a feature matters enough to stay (benchmarks/decisions/inclusion.md)."""
 _MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmarks/decisions/inclusion.md)
 _OMITTED_TIMES = 2.0  # of variances of left-out features (benchmarks/decisions/intervals.md)
+_LEAST_POSTERIOR = 1e-12  # variance
 _MOST_ROUNDS = 200
 _SAME_SHARE = 1e-9
 
@@ -24,7 +29,7 @@ class Effects(NamedTuple):
     Parameters
     ----------
     log_bayes : (n_features, n_variances) log Bayes factors against no effect.
-    squares : (n_features, n_numbers, n_variances) expected squared effects on rows, weighted by the curvature of rows.
+    squares : (n_features, n_logits, n_variances) expected squared effects on rows, weighted by the curvature of rows.
     """
 
     log_bayes: np.ndarray
@@ -42,34 +47,60 @@ def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.n
     return np.asarray(0.5 * (variances * pulls**2 / spread - np.log(spread)))
 
 
-def scale_of_numbers(n_numbers: int) -> tuple[np.ndarray, float]:
-    """Return the tried variances of the numbers of a row, and the share of the sum of their Bayes factors that counts.
-
-    One number stands for two classes, as the difference between them. Numbers of more classes add up to nothing.
-    """
-    return (TRIED_VARIANCES / 0.5, 1.0) if n_numbers == 1 else (TRIED_VARIANCES, (n_numbers - 1) / n_numbers)
-
-
-def log_bayes_by_variance(pulls: np.ndarray, precisions: np.ndarray, square: float) -> np.ndarray:
-    """Log Bayes factors of normal deviations of each of `TRIED_VARIANCES` against no deviation, (n_variances,).
+def group_effects(
+    design: Design, point: np.ndarray, metric: Metric, priors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log Bayes factors of the deviations of each group against none, all others being uncertain, for each of
+    `TRIED_VARIANCES`, (n_groups, n_variances); and their expected squares times precision, (n_groups, n_logits,
+    n_variances).
 
     Parameters
     ----------
-    pulls, precisions : (n,) gradient at no deviation and curvature of the log likelihood along independent axes.
-    square : factor from a squared number to the squared deviations of all classes.
+    design, point : parameters of all groups at the optimum.
+    metric, priors : their posterior there, and the variances of their priors. The likelihood of a group is its
+        posterior less its prior.
     """
-    return np.asarray(log_bayes_factors(pulls[:, None], precisions[:, None], TRIED_VARIANCES / square).sum(axis=0))
+    n, (square, share) = metric.steps.shape[1], logit_scale(design.n_logits)
+    variances = TRIED_VARIANCES / square
+    logs = np.zeros((design.n_groups, variances.size))
+    squares = np.zeros((design.n_groups, design.n_logits, variances.size))
+    # Basis functions: the axes of the posterior of a group are independent.
+    order = np.argsort(design.group[: n - 1], kind="stable")
+    ends = np.searchsorted(design.group[order], np.arange(design.n_groups + 1))
+    for j in range(design.n_logits):
+        for group, (begin, end) in enumerate(pairwise(ends.tolist())):
+            if end > begin:
+                at = order[begin:end]
+                roots = metric.steps[j, at].astype(float)
+                posterior, axes = eigh(roots @ roots.T)
+                posterior = np.maximum(posterior, _LEAST_POSTERIOR)
+                precisions = np.maximum(1.0 / posterior - 1.0 / priors[at[0]], 0.0)
+                pulls = (axes.T @ point[at, j]) / posterior
+                logs[group] += log_bayes_factors(pulls[:, None], precisions[:, None], variances).sum(axis=0)
+                squares[group, j] = expected_squares(pulls, precisions, variances)
+    # Single cells are independent of each other.
+    single = np.arange(n, design.n_parameters)
+    posterior = np.maximum(metric.single**2, _LEAST_POSTERIOR)
+    precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
+    for group in np.unique(design.group[single]).tolist():
+        cells = design.group[single] == group
+        pulls = (point[single] / posterior)[cells]
+        of_cells = log_bayes_factors(pulls.ravel()[:, None], precisions[cells].ravel()[:, None], variances)
+        logs[group] += of_cells.sum(axis=0)
+        for j in range(design.n_logits):
+            squares[group, j] = expected_squares(pulls[:, j], precisions[cells, j], variances)
+    return logs * share, squares
 
 
-def squares_by_variance(pulls: np.ndarray, precisions: np.ndarray, square: float) -> np.ndarray:
-    """Expected squared deviations times their precisions, summed over axes, as in `log_bayes_by_variance`."""
-    variances, of_axes = TRIED_VARIANCES / square, precisions[:, None]
+def expected_squares(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """Return expected squared deviations times their precisions, summed over axes, for each variance of their prior."""
+    of_axes = precisions[:, None]
     posterior = variances / (1.0 + variances * of_axes)
     return np.asarray((of_axes * (posterior + (posterior * pulls[:, None]) ** 2)).sum(axis=0))
 
 
 def omitted_variances(effects: Effects, probabilities: np.ndarray) -> np.ndarray:
-    """Variances of what left-out features may add to a row, (n_numbers,), in squared nats.
+    """Variances of what left-out features may add to a row, (n_logits,), in squared nats.
 
     Each feature may have a small effect, of a variance that the left-out features share and tell together, 0 being one
     of the candidates; and it has an effect of its own with its probability to matter.
@@ -93,27 +124,27 @@ def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
 
 
 def marginal_log_bayes(counts: np.ndarray, basis: np.ndarray | None) -> float:
-    """Log Bayes factor of a feature alone against the shares of the classes, by a quadratic approximation.
+    """Return the log Bayes factor of a feature alone against the shares of the classes, by a quadratic approximation.
 
     Parameters
     ----------
     counts : (n_cells, n_classes) rows (or weight).
-    basis : (n_cells, n_directions) in which contributions may change over the cells, or None for cells one by one.
+    basis : (n_cells, n_functions) basis functions of its contributions, or None for cells one by one.
     """
     rows, n_classes = counts.sum(axis=1), counts.shape[1]
-    total = float(rows.sum())
+    total, n_logits = float(rows.sum()), 1 if n_classes == 2 else n_classes
     if total <= 0.0:
         return 0.0
     shares = counts.sum(axis=0) / total
     if basis is not None:
         basis = basis - rows @ basis / total
-    logs = np.zeros(TRIED_VARIANCES.size)
-    for j in (1,) if n_classes == 2 else range(n_classes):
+    logs, (square, _) = np.zeros(TRIED_VARIANCES.size), logit_scale(n_logits)
+    for j in range(n_classes - n_logits, n_classes):
         pulls, precisions = counts[:, j] - shares[j] * rows, shares[j] * (1.0 - shares[j]) * rows
         if basis is not None:
             precisions, axes = eigh((basis * precisions[:, None]).T @ basis)
             pulls, precisions = axes.T @ (basis.T @ pulls), np.maximum(precisions, 0.0)
-        logs += log_bayes_by_variance(pulls, precisions, 0.5 if n_classes == 2 else 1.0)
+        logs += log_bayes_factors(pulls[:, None], precisions[:, None], TRIED_VARIANCES / square).sum(axis=0)
     return float(averaged_log_bayes(logs if n_classes == 2 else logs * (n_classes - 1) / n_classes))
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaln
 
-from bayesieve.evidence.inclusion import averaged_log_bayes, log_bayes_factors, scale_of_numbers
+from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes, log_bayes_factors
+from bayesieve.evidence.problem import logit_scale
 
 # Measured in benchmarks/decisions/surfaces.md.
 _FIRST_INTERVALS = 8  # of a column while the other one is cut for the first time
@@ -97,7 +98,8 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_apart: int) -> tuple[np.
 
 def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """Log Bayes factors of contributions by rectangle, (n_intervals, n_variances), from (n_intervals, n_others, n)."""
-    variances, share = scale_of_numbers(gradient.shape[-1])
+    square, share = logit_scale(gradient.shape[-1])
+    variances = TRIED_VARIANCES / square
     return share * log_bayes_factors(gradient[..., None], curvature[..., None], variances).sum(axis=(1, 2))
 
 

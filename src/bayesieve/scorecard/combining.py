@@ -17,8 +17,8 @@ from bayesieve.discretize.refitting import coarser_codes
 from bayesieve.engine.base import one_blas_thread
 from bayesieve.evidence.monotone import monotone, rising_cells
 from bayesieve.evidence.neutral import filled, mean_line, neutral_cells, start_of_curve
-from bayesieve.evidence.shapes import waves_over
-from bayesieve.evidence.solver import N_FACTORS
+from bayesieve.evidence.shapes import cosines_over
+from bayesieve.evidence.standard_errors import N_FACTORS
 from bayesieve.scorecard.probabilities import chance, number_variances
 from bayesieve.scorecard.record import Feature, Scorecard, scorecard_of
 from bayesieve.table import FeatureLevels
@@ -527,7 +527,7 @@ def _directions(feature: Feature) -> Any:
     if feature.cells is feature.levels or feature.kind != "numeric":
         return diags_array(alone)
     first, rows = feature.cells.n_apart, feature.counts.sum(axis=1) + np.finfo(float).tiny
-    waves = np.column_stack([np.ones(rows.size), waves_over(rows, first, _N_WAVES)])[first:]
+    waves = np.column_stack([np.ones(rows.size), cosines_over(rows, first, _N_WAVES)])[first:]
     waves *= np.sqrt(1.0 - _ALONE) / np.linalg.norm(waves, axis=1, keepdims=True)
     alone[first:] *= np.sqrt(_ALONE)
     return hstack([csr_array(np.pad(waves, ((first, 0), (0, 0)))), diags_array(alone)])

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve.discretize.criterion import summed
-from bayesieve.evidence.fitting import class_variances
 from bayesieve.evidence.monotone import monotone as risen, rising_cells
+from bayesieve.evidence.standard_errors import class_variances
 from bayesieve.parts import is_number, is_sign
 from bayesieve.scorecard.probabilities import number_variances
 from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, centred

@@ -15,8 +15,9 @@ from bayesieve.counts import CodedTable
 from bayesieve.counts.contingency import class_log_prior
 from bayesieve.discretize.criterion import summed
 from bayesieve.discretize.refitting import coarser_codes
-from bayesieve.evidence.fitting import Evidence, class_variances, counting_variances
+from bayesieve.evidence.fitting import Evidence
 from bayesieve.evidence.neutral import mean_line
+from bayesieve.evidence.standard_errors import class_variances, counting_variances
 from bayesieve.scorecard.explanation import Explanation
 from bayesieve.scorecard.look_up import CellTables, RowReader, intervals_of, table_of
 from bayesieve.scorecard.probabilities import chance, check_level, number_variances, probabilities

@@ -1,0 +1,119 @@
+"""The posterior of the coefficients for given variances of their priors: its mode, and its Laplace approximation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import get_lapack_funcs
+from scipy.optimize import minimize
+
+from bayesieve.evidence.problem import Curvature, Evaluation, EvidenceProblem, logit_scale
+
+_SETTLING_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Curvature of the penalised loss, logit by logit, as roots of its inverse: the scale of steps and errors.
+
+    Parameters
+    ----------
+    steps : (n_logits, n, n), roots of the inverse curvature matrices of the n basis functions and intercept.
+    single : (n_single, n_logits), roots of the inverse curvatures of single cells.
+    effective : (n_parameters,), how far the rows determine each parameter, summed over the logits.
+    """
+
+    steps: np.ndarray
+    single: np.ndarray
+    effective: np.ndarray
+
+    def move(self, values: np.ndarray, transposed: bool = False) -> np.ndarray:
+        """Turn values (n_parameters, n_logits) of unit curvature into parameters, or gradients the other way round."""
+        n = self.steps.shape[1]
+        steps = self.steps.transpose(0, 2, 1) if transposed else self.steps
+        dense = np.matmul(steps, values[:n].T[:, :, None].astype(steps.dtype))[:, :, 0].T
+        return np.concatenate([dense, values[n:] * self.single])
+
+
+def laplace_metric(curvature: Curvature, priors: np.ndarray) -> Metric:
+    """Return the metric of the loss with normal priors of these variances, (n_parameters,)."""
+    n_logits, n_dense = curvature.dense.shape[:2]
+    spread, of_single = np.sqrt(priors[:n_dense]).astype(curvature.dense.dtype), priors[n_dense:, None]
+    steps, effective = np.empty_like(curvature.dense), np.zeros(n_dense)
+    for logit, of_loss in enumerate(curvature.dense):
+        # In units of the prior deviations the matrix has eigenvalues of at least 1.
+        scaled = of_loss * spread
+        scaled *= spread[:, None]
+        scaled[np.diag_indices(n_dense)] += 1.0
+        root = _inverse_root(scaled)
+        effective += 1.0 - (root * root).sum(axis=0, dtype=float)
+        np.multiply(root.T, spread[:, None], out=steps[logit])
+    by_rows = of_single * curvature.single
+    effective = np.concatenate([effective, (by_rows / (1.0 + by_rows)).sum(axis=1)])
+    return Metric(steps, np.sqrt(of_single / (1.0 + by_rows)), effective * logit_scale(n_logits).share)
+
+
+def _inverse_root(matrix: np.ndarray) -> np.ndarray:
+    """Invert the lower Cholesky factor of a positive definite matrix that rounding may have made indefinite."""
+    diagonal = np.diag_indices_from(matrix)
+    factorized, inverted = get_lapack_funcs(("potrf", "trtri"), (matrix,))
+    for share in (0.0, 1e-5, 1e-3):
+        stable = matrix.copy()
+        stable[diagonal] *= 1.0 + share
+        factor, failed = factorized(stable.T, lower=1, clean=1, overwrite_a=1)
+        if not failed:
+            inverse, _ = inverted(factor, lower=1, overwrite_c=1)
+            return np.asarray(inverse)
+    return np.diag(1.0 / np.sqrt(matrix[diagonal]))
+
+
+def find_mode(
+    problem: EvidenceProblem,
+    point: np.ndarray,
+    priors: np.ndarray,
+    metric: Metric,
+    steps: int,
+    slope: float,
+    *,
+    settle: bool = False,
+    last: Evaluation | None = None,
+) -> tuple[np.ndarray, Evaluation | None]:
+    """Take at most ``steps`` from a point towards the optimum of the penalised loss, by L-BFGS in the metric of the
+    curvature, until no parameter is more than ``slope`` of its standard errors away.
+
+    Parameters
+    ----------
+    priors : (n_parameters,) variances of the priors.
+    settle : whether to go on after the line search has ended.
+    last : the last evaluation of the loss, which often is that of ``point``.
+
+    Returns
+    -------
+    tuple
+        The new point, and the last evaluation.
+    """
+
+    def penalised(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal last
+        at = point + metric.move(flat.reshape(point.shape))
+        if last is None or not np.array_equal(last.point, at):
+            last = problem.evaluate(at)
+        push = at / priors[:, None]
+        gradient = metric.move(last.gradient + push, transposed=True).ravel()
+        return last.loss + 0.5 * float((push * at).sum()), gradient
+
+    options = {"maxiter": steps, "ftol": 0.0, "gtol": slope}
+    best = minimize(penalised, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
+    flat, gradient, share = best.x, best.jac, 1.0
+    # Rounding of the loss hides the last digits from a line search, but not from the gradient.
+    for _ in range(_SETTLING_STEPS if settle else 0):
+        if np.abs(gradient).max() <= slope:
+            break
+        following = flat - share * (best.hess_inv @ gradient)
+        _, slopes = penalised(following)
+        if slopes @ slopes < gradient @ gradient:
+            flat, gradient = following, slopes
+        else:
+            share /= 2.0
+    return point + metric.move(flat.reshape(point.shape)), last

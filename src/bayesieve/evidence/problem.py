@@ -1,0 +1,461 @@
+"""The problem that fitted contributions solve: rows, coefficients of deviations, and the log loss of the rows.
+
+Contributions are counted first. The fit adds a deviation to each: coefficients times the basis functions of the
+`Shape` of the feature. This file holds the data and the loss; `solver` looks for the coefficients with the highest
+posterior probability, and for the variances of their normal priors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, softmax
+
+from bayesieve.counts.row_content import drawn_by_content, keys_of, mixed
+from bayesieve.engine.base import map_in_threads, row_slices
+from bayesieve.evidence.shapes import Shape
+
+_RARE = 0.01  # expected variance of jumps and of cells off a curve, relative to others (benchmarks/decisions/curves.md)
+_INTERCEPT_VARIANCE = 1.0
+_EXPECTED_VARIANCE = 0.0625  # of deviations, of two classes if they are equal: the first that is tried
+_STIFFNESS = 10.0  # curvature per row of the penalty on contributions that fall where they must not
+_CURVATURE_ROWS = 3000  # enough for the curvature, which sets variances and the way to the optimum, not the optimum
+_MOST_IN_DOUBLE = 250_000  # entries of the curvature matrices of all classes
+_DIGITS_OF_SHARES = 9
+_SIDES = np.array([-0.5, 0.5])
+
+
+class LogitScale(NamedTuple):
+    """Relation between logits and the classes that they stand for; see `logit_scale`."""
+
+    square: float
+    share: float
+
+
+def logit_scale(n_logits: int) -> LogitScale:
+    """Return the sum of squared contributions to all classes that a logit of 1 stands for, and the share of the sums
+    over logits that counts.
+
+    One logit serves two classes, as the difference between them. More classes have a logit each; these add up to zero.
+    """
+    return LogitScale(0.5, 1.0) if n_logits == 1 else LogitScale(1.0, (n_logits - 1) / n_logits)
+
+
+class RowChunk(NamedTuple):
+    """Some rows: codes (n_features, n_rows), offset (n_rows, n_logits), classes and weights (n_rows,)."""
+
+    codes: np.ndarray
+    offset: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+
+
+class CurvatureSample(NamedTuple):
+    """Rows that curvatures are computed from, and their design matrix, (n_rows, n_functions + 1): the values of all
+    basis functions, and ones for the intercept.
+    """
+
+    rows: RowChunk
+    matrix: np.ndarray
+
+
+class Evaluation(NamedTuple):
+    """Log loss of the rows in nats, and its gradient (n_parameters, n_logits), at a point."""
+
+    point: np.ndarray
+    loss: float
+    gradient: np.ndarray
+
+
+class Curvature(NamedTuple):
+    """Curvature of the log loss by logit: matrices (n_logits, n, n) of the n basis functions and intercept, and
+    diagonals (n_single, n_logits) of the cells that deviate one by one.
+    """
+
+    dense: np.ndarray
+    single: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Parameters of the deviations of several features, and the sparse matrix from parameters to cells.
+
+    Parameters are the coefficients of all basis functions, the intercept, and the coefficients of single cells, in
+    this order. A point has one value of each for each logit.
+
+    Parameters
+    ----------
+    n_logits : 1 for two classes, otherwise the number of classes.
+    n_cells, first_cell : number and first line in ``basis`` of the cells of each feature; one more cell if rows are in
+        none, and the end of the last feature.
+    first_function : (n_features + 1,) first parameter of the basis functions of each feature, and their end.
+    intercept : position of the intercept among the parameters.
+    group : (n_parameters,) group of parameters that share a prior variance. The intercept has the last group.
+    feature : (n_groups,) feature of each group.
+    is_jump : (n_groups,) bool, whether a group is a jump of a curve.
+    expected : (n_groups,) expected variance, relative to that of most groups.
+    single : (n_single,) cells with a coefficient by themselves.
+    basis, transposed : sparse (n_cells, n_parameters), and its transpose.
+    lower, upper : neighbours among cells over which contributions must not fall.
+    counted_rise : counted rise between these.
+    rises : dense (n_neighbours, intercept + 1) change of the rise by basis functions.
+    """
+
+    n_logits: int
+    n_cells: np.ndarray
+    first_cell: np.ndarray
+    first_function: np.ndarray
+    intercept: int
+    group: np.ndarray
+    feature: np.ndarray
+    is_jump: np.ndarray
+    expected: np.ndarray
+    single: np.ndarray
+    basis: csr_array
+    transposed: csr_array
+    lower: np.ndarray
+    upper: np.ndarray
+    counted_rise: np.ndarray
+    rises: np.ndarray
+
+    @property
+    def n_groups(self) -> int:
+        return self.feature.size
+
+    @property
+    def n_parameters(self) -> int:
+        return self.group.size
+
+    def sum_by_feature(self, of_groups: np.ndarray) -> np.ndarray:
+        """Sum over the groups of each feature, (n_features, ...)."""
+        sums = np.zeros((self.n_cells.size, *of_groups.shape[1:]))
+        np.add.at(sums, self.feature, of_groups)
+        return sums
+
+
+def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
+    """Number the parameters of several features, and write down the deviation of each cell by each parameter."""
+    n_cells = np.array([shape.n_cells + (shape.shares.size > 0) for shape in shapes], dtype=np.int64)
+    first_cell = np.concatenate([[0], np.cumsum(n_cells)])
+    first = np.concatenate([[0], np.cumsum([shape.groups.size for shape in shapes])]).astype(np.int64)
+    intercept, n_single = int(first[-1]), 0
+    groups, single_groups, single = [], [], [np.zeros(0, dtype=np.int64)]
+    feature: list[int] = []  # of each group
+    is_jump: list[bool] = []
+    expected: list[float] = []
+    entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # cells, parameters and values
+    for k, shape in enumerate(shapes):
+        entries.append((shape.cells + first_cell[k], shape.functions + first[k], shape.values))
+        groups.append(shape.groups + len(feature))
+        n_groups = shape.n_groups
+        n_usual = n_groups - shape.n_jumps
+        feature += [k] * n_groups
+        is_jump += [False] * n_usual + [True] * shape.n_jumps
+        expected += [1.0] * n_usual + [_RARE] * shape.n_jumps
+        # Rows in no cell read one more line: the mean of the others.
+        last, parameters = np.int64(first_cell[k + 1] - 1), intercept + 1 + n_single + np.arange(shape.n_cells)
+        if shape.shares.size:
+            means = np.bincount(shape.functions, shape.shares[shape.cells] * shape.values, shape.groups.size)
+            entries.append((np.full(means.size, last), first[k] + np.arange(means.size), means))
+        if shape.shares.size and shape.apart:
+            entries.append((np.full(shape.n_cells, last), parameters, shape.shares))
+        if shape.apart:
+            single.append(np.arange(shape.n_cells) + first_cell[k])
+            single_groups.append(np.full(shape.n_cells, len(feature)))
+            n_single += shape.n_cells
+            feature.append(k)
+            is_jump.append(False)
+            expected.append(_RARE if shape.rarely_apart else 1.0)
+
+    single_cells = np.concatenate(single)
+    group = np.concatenate([*groups, [len(feature)], *single_groups]).astype(np.int64)
+    entries.append((single_cells, intercept + 1 + np.arange(n_single), np.ones(n_single)))
+    cells, at, values = map(np.concatenate, zip(*entries, strict=True))
+    basis = csr_array((values, (cells, at)), shape=(int(first_cell[-1]), group.size))
+
+    # Neighbours over which contributions must not fall.
+    rising = [shape.rising + own for shape, own in zip(shapes, first_cell[:-1], strict=True)]
+    nothing = np.zeros(0, dtype=np.int64)
+    lower, upper = (np.concatenate([nothing, *(own[part] for own in rising)]) for part in (slice(-1), slice(1, None)))
+    return Design(
+        n_logits=n_logits,
+        n_cells=n_cells,
+        first_cell=first_cell,
+        first_function=first,
+        intercept=intercept,
+        group=group,
+        feature=np.array(feature, dtype=np.int64),
+        is_jump=np.array(is_jump, dtype=bool),
+        expected=np.array(expected),
+        single=single_cells,
+        basis=basis,
+        transposed=basis.T.tocsr(),
+        lower=lower,
+        upper=upper,
+        counted_rise=np.concatenate([nothing, *(np.diff(s.counted[s.rising] @ [-1.0, 1.0]) for s in shapes)]),
+        rises=(basis[upper] - basis[lower])[:, : intercept + 1].toarray(),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceProblem:
+    """Log loss of rows as a function of deviations from their offset.
+
+    Parameters
+    ----------
+    chunks : the rows; a code of ``shape.n_cells`` adds the mean of the cells over the rows if the shape has their
+        ``shares``, otherwise nothing.
+    shapes : one for each feature.
+    design : the parameters of these.
+    n_classes : number of classes.
+    total : weight of all rows.
+    expected_variance : of deviations, the first that is tried.
+    n_jobs : threads that sum over chunks of rows; results do not depend on it.
+    """
+
+    chunks: Sequence[RowChunk]
+    shapes: Sequence[Shape]
+    design: Design
+    n_classes: int
+    total: float
+    expected_variance: float
+    n_jobs: int | None
+
+    @classmethod
+    def of_rows(
+        cls,
+        codes: np.ndarray,
+        shapes: Sequence[Shape],
+        offset: np.ndarray,
+        classes: np.ndarray,
+        weights: np.ndarray,
+        n_jobs: int | None = None,
+    ) -> EvidenceProblem:
+        """Return the problem of these rows.
+
+        Parameters
+        ----------
+        codes : unsigned array, shape (n_features, n_rows).
+        shapes : one for each feature.
+        offset : (n_rows, n_classes) log joint of the counted contributions, best with every row predicted from all
+            others.
+        classes : (n_rows,) int.
+        weights : (n_rows,).
+        n_jobs : threads.
+        """
+        n_classes = offset.shape[1]
+        n_logits, total = 1 if n_classes == 2 else n_classes, float(weights.sum())
+        shares = np.bincount(classes, weights, n_classes) / total
+        # The rarer one of two classes is, the less its rows say about weak features.
+        expected = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if n_logits == 1 else 1.0)
+        offset = np.diff(offset, axis=1) if n_logits == 1 else offset
+        chunks = [
+            RowChunk(np.ascontiguousarray(codes[:, own]), offset[own], classes[own], weights[own])
+            for own in row_slices(classes.size, n_logits)
+        ]
+        return cls(chunks, shapes, build_design(shapes, n_logits), n_classes, total, expected, n_jobs)
+
+    @property
+    def n_rows(self) -> int:
+        return sum(chunk.classes.size for chunk in self.chunks)
+
+    def logits(self, table: np.ndarray, intercept: np.ndarray, rows: RowChunk) -> np.ndarray:
+        """Return the logits of rows, (n_rows, n_logits), from the deviations of all cells, (n_cells, n_logits)."""
+        from bayesieve.evidence._kernels import add_log_probabilities
+
+        logits, design = rows.offset + intercept, self.design
+        lines = np.append(table.ravel(), np.zeros(design.n_logits))
+        starts = design.first_cell[:-1] * design.n_logits
+        add_log_probabilities(rows.codes, 0, design.n_cells, starts, lines, logits)
+        return logits
+
+    def sum_by_cell(self, values: np.ndarray, rows: RowChunk) -> np.ndarray:
+        """Sum ``values``, (n_rows, n_logits), over the rows of each cell of each feature."""
+        from bayesieve.evidence._kernels import sum_by_level
+
+        design = self.design
+        sums = np.zeros((int(design.first_cell[-1]) + 1, design.n_logits))
+        starts = design.first_cell[:-1] * design.n_logits
+        sum_by_level(rows.codes, 0, design.n_cells, starts, values, sums.ravel())
+        return sums[:-1]
+
+    def evaluate(self, point: np.ndarray) -> Evaluation:
+        """Return the log loss of the rows, with a quadratic penalty on contributions that fall where they must not."""
+        from bayesieve.evidence._kernels import residuals
+
+        design = self.design
+        table, intercept = design.basis @ point, point[design.intercept]
+
+        def of_chunk(rows: RowChunk) -> tuple[float, np.ndarray, np.ndarray]:
+            residual = self.logits(table, intercept, rows)
+            loss = residuals(residual, rows.classes, rows.weights)
+            return loss, self.sum_by_cell(residual, rows), residual.sum(axis=0)
+
+        of_chunks = zip(*map_in_threads(of_chunk, self.chunks, self.n_jobs), strict=True)
+        loss, sums, of_intercept = (reduce(np.add, values) for values in of_chunks)
+        loss = float(loss)
+        if design.lower.size:
+            falls, stiffness = self._falls(table), _STIFFNESS * self.total
+            loss += 0.5 * stiffness * float(falls @ falls)
+            sums[design.upper, 0] += stiffness * falls
+            sums[design.lower, 0] -= stiffness * falls
+        gradient = design.transposed @ sums
+        gradient[design.intercept] = of_intercept
+        return Evaluation(point, loss, gradient)
+
+    def _falls(self, table: np.ndarray) -> np.ndarray:
+        """Return how far contributions fall between neighbours that must not fall, <= 0."""
+        design = self.design
+        return np.minimum(design.counted_rise + table[design.upper, 0] - table[design.lower, 0], 0.0)
+
+    def curvature_of_rows(self, logits: np.ndarray, rows: RowChunk) -> np.ndarray:
+        """Return the curvature of the loss of each row by each of its logits, (n_rows, n_logits).
+
+        Curvatures between classes are ignored and made up for by J / (J - 1), which is exact for two classes.
+        """
+        if self.design.n_logits == 1:
+            probability = expit(logits)
+            return probability * (1.0 - probability) * rows.weights[:, None]
+        probability = softmax(logits, axis=1)
+        factor = self.n_classes / (self.n_classes - 1)
+        return probability * (1.0 - probability) * (factor * rows.weights)[:, None]
+
+    def slopes(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradient and curvature of the loss of each row by its logits, (n_rows, n_logits)."""
+        from bayesieve.evidence._kernels import residuals
+
+        gradients, curvatures = [], []
+        table = self.design.basis @ point
+        for rows in self.chunks:
+            logits = self.logits(table, point[self.design.intercept], rows)
+            curvatures.append(self.curvature_of_rows(logits, rows))
+            residuals(logits, rows.classes, rows.weights)
+            gradients.append(logits)
+        return np.concatenate(gradients), np.concatenate(curvatures)
+
+    def curvature(self, point: np.ndarray, sample: CurvatureSample) -> Curvature:
+        """Return the curvature of the log loss at a point: of basis functions from a sample of rows, of single cells
+        from all.
+        """
+        design, (rows, matrix) = self.design, sample
+        table, intercept = design.basis @ point, point[design.intercept]
+        single = np.zeros((0, design.n_logits))
+        if design.single.size:
+            of_chunks = map_in_threads(
+                lambda c: self.sum_by_cell(self.curvature_of_rows(self.logits(table, intercept, c), c), c),
+                self.chunks,
+                self.n_jobs,
+            )
+            single = reduce(np.add, of_chunks)[design.single]
+        of_rows = self.curvature_of_rows(self.logits(table, intercept, rows), rows)
+        scale, precision = self.total / float(rows.weights.sum()), self.precision
+        dense = np.empty((design.n_logits, *[design.intercept + 1] * 2), dtype=precision)
+
+        def fill(logit: int) -> None:
+            of_class, block = of_rows[:, logit], dense[logit]
+            largest = max(float(of_class.max()), 1e-300)  # so that single precision holds any weight
+            scaled = matrix * np.sqrt(of_class / largest).astype(precision)[:, None]
+            np.multiply(scaled.T @ scaled, precision(scale * largest), out=block)
+            if design.lower.size:
+                steep = design.rises[self._falls(table) < 0]
+                block += (_STIFFNESS * self.total * (steep.T @ steep)).astype(precision)
+
+        map_in_threads(fill, range(design.n_logits), self.n_jobs)
+        return Curvature(dense, single)
+
+    @property
+    def precision(self) -> type[np.floating]:
+        """Type of curvature matrices: double if that takes hardly any time, so that the order of sums does not show."""
+        n_entries = self.design.n_logits * (self.design.intercept + 1) ** 2
+        return np.float64 if n_entries <= _MOST_IN_DOUBLE else np.float32
+
+    def rows_of_cells(self) -> np.ndarray:
+        """Return the rows (or weight) of each cell of each feature."""
+        n_logits = self.design.n_logits
+        sums = map_in_threads(
+            lambda c: self.sum_by_cell(np.repeat(c.weights[:, None], n_logits, axis=1), c)[:, 0],
+            self.chunks,
+            self.n_jobs,
+        )
+        return reduce(np.add, sums)
+
+    def row_hashes(self) -> np.ndarray:
+        """Return hashes of the codes of each row, (n_rows,), that depend neither on the order of rows and features nor
+        on the scale of weights.
+        """
+        # A feature is told from others by the shares of its cells, without the last digits of their sums.
+        shares = np.round(self.rows_of_cells() / self.total, _DIGITS_OF_SHARES) + 0.0  # one zero
+        salts = np.add.reduceat(mixed(shares.view(np.uint64)), self.design.first_cell[:-1])
+        hashes = map_in_threads(
+            lambda c: keys_of(c.codes, np.zeros(c.classes.size), salts=salts), self.chunks, self.n_jobs
+        )
+        return np.concatenate(hashes)
+
+    def draw_sample(self) -> CurvatureSample:
+        """Draw the rows that curvatures are computed from, by their content."""
+        design, rows = self.design, np.arange(self.n_rows)
+        if rows.size > _CURVATURE_ROWS:
+            rows = drawn_by_content(self.row_hashes(), _CURVATURE_ROWS)
+        ends = np.cumsum([chunk.classes.size for chunk in self.chunks])
+        of_chunks = np.split(rows, np.searchsorted(rows, ends[:-1]))
+        picked = [own - start for own, start in zip(of_chunks, np.append(0, ends[:-1]), strict=True)]
+        pairs = list(zip(self.chunks, picked, strict=True))
+        some = RowChunk(
+            np.concatenate([np.ascontiguousarray(chunk.codes[:, own]) for chunk, own in pairs], axis=1),
+            *(np.concatenate([chunk[i][own] for chunk, own in pairs]) for i in (1, 2, 3)),
+        )
+        # A row picks a line of the basis for each feature that has basis functions.
+        matrix = np.ones((rows.size, design.intercept + 1), dtype=self.precision)
+        features = np.flatnonzero(np.diff(design.first_function))
+        codes = some.codes[features].T.astype(np.int64)
+        row, at = np.nonzero(codes < design.n_cells[features])
+        cells = (codes + design.first_cell[features])[row, at]
+        stops = np.append(0, np.cumsum(np.bincount(row, minlength=len(codes))))
+        lines = csr_array((np.ones(row.size), cells, stops), shape=(len(codes), int(design.first_cell[-1])))
+        matrix[:, :-1] = (lines @ design.basis[:, : design.intercept]).toarray()
+        return CurvatureSample(some, matrix)
+
+    def narrowed(
+        self, worth: np.ndarray, sample: CurvatureSample
+    ) -> tuple[EvidenceProblem, CurvatureSample, np.ndarray]:
+        """Return the problem and the sample of the groups ``worth`` keeping, (n_groups,) bool, and whether each
+        parameter remains.
+        """
+        design = self.design
+        kept = np.append(worth, True)[design.group]
+        if worth.all():
+            return self, sample, kept
+        shapes, stays, single = [], [], design.intercept + 1
+        for k, shape in enumerate(self.shapes):
+            apart = bool(shape.apart and kept[single])
+            single += shape.n_cells if shape.apart else 0
+            functions = kept[design.first_function[k] : design.first_function[k + 1]]
+            if apart or functions.any():
+                shapes.append(shape.narrowed(functions, apart=apart))
+                stays.append(k)
+        chunks, rows = self.chunks, sample.rows
+        if len(stays) < len(self.shapes):
+            chunks = [chunk._replace(codes=chunk.codes[stays]) for chunk in chunks]
+            rows = rows._replace(codes=rows.codes[stays])
+        fewer = replace(self, chunks=chunks, shapes=shapes, design=build_design(shapes, design.n_logits))
+        matrix = np.compress(kept[: design.intercept + 1], sample.matrix, axis=1)
+        return fewer, CurvatureSample(rows, matrix), kept
+
+    def prior_variances(self, variances: np.ndarray) -> np.ndarray:
+        """Return the variance of the prior of each parameter, (n_parameters,), from those of the groups of deviations
+        of classes.
+        """
+        return np.append(variances, _INTERCEPT_VARIANCE)[self.design.group] / logit_scale(self.design.n_logits).square
+
+    def deviations(self, point: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return the deviations of each feature, (n_cells, n_classes), and of the intercept, (n_classes,)."""
+        cells, intercept = self.design.basis @ point, point[self.design.intercept]
+        if self.design.n_logits == 1:
+            cells, intercept = cells * _SIDES, intercept * _SIDES
+        tables = np.split(cells, self.design.first_cell[1:-1]) if self.shapes else []
+        return [table[: shape.n_cells] for table, shape in zip(tables, self.shapes, strict=True)], intercept
