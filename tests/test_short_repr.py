@@ -42,8 +42,7 @@ def public_objects() -> dict[str, Any]:
             coded,
             coded.counts,
         ),
-        *(indicators, indicators.levels[0], report, report.performance, report.search, report.features[0]),
-        *(report.features[0].cells[0], report.explained[0], report.explained[0].contributions[0]),
+        *(indicators, indicators.levels[0], report, report.performance, report.search),
         *(b.path_figure(model.trace_), as_table(X), as_target(y)),
     ]
     return {f"{type(value).__name__} {i}": value for i, value in enumerate(objects)}

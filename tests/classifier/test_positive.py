@@ -98,7 +98,7 @@ def picture(model: SelectiveNB, own: Any, other: Any) -> dict[str, pl.DataFrame]
         "thresholds": pl.DataFrame(numbers.performance.thresholds, orient="row"),
         "calibration": pl.DataFrame(numbers.performance.reliability[0][1]),
         "curve": pl.DataFrame(numbers.performance.roc[0][1], orient="row"),
-        "signs": pl.DataFrame([(one.name, one.monotone) for one in numbers.features], orient="row"),
+        "signs": pl.DataFrame([(one["name"], one["monotone"]) for one in numbers.features], orient="row"),
         "probability": pl.DataFrame({"p": model.predict_proba(X)[:, numbers.positive]}),
         "figure": model.scorecard_.plot("income").data.drop("share"),
         "swaps": challenge(model, model, X, labels, share=0.3).swaps,
@@ -252,4 +252,4 @@ def test_report_says_it() -> None:
     assert data.classes[data.positive] == "bad"
     assert "never falls for bad" in page
     other = report_data(model, positive="good")
-    assert [one.monotone for one in other.features] == [-one.monotone for one in data.features]
+    assert [f["monotone"] for f in other.features] == [-f["monotone"] for f in data.features]

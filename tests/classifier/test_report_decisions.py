@@ -30,19 +30,17 @@ def test_lines_are_sums_over_rows() -> None:
     benefit = [[0, 0], [-0.5 * amount, 0.1 * amount]]
     decided = BenefitClassifier(MODEL, benefit=benefit).predict(TEST)
     summary = summary_of(benefit)
-    assert [line.name for line in summary.lines] == ["bad", "good"]
-    for line in summary.lines:
-        rows = decided == line.name
+    assert summary.names == ["bad", "good"]
+    for k, name in enumerate(summary.names):
+        rows = decided == name
         taken = total_benefit(TRUTH.filter(rows), decided[rows], benefit=np.array(per_row(benefit))[rows])
-        assert line.benefit == pytest.approx(taken)
-        everywhere = total_benefit(TRUTH, [line.name] * 400, benefit=benefit)
-        assert line.always == pytest.approx(everywhere)
+        assert summary.benefit[k] == pytest.approx(taken)
+        assert summary.always[k] == pytest.approx(total_benefit(TRUTH, [name] * 400, benefit=benefit))
         counts = [int((TRUTH.filter(rows) == label).sum()) for label in ("bad", "good")]
-        assert line.class_counts == tuple(counts)
-    chosen = summary.steps[summary.chosen]
+        assert summary.class_rows[k].tolist() == counts
     assert summary.score == "expected gain"
-    assert chosen.benefit == pytest.approx(sum(line.benefit for line in summary.lines))
-    assert chosen.share == pytest.approx((decided == "good").mean())
+    assert summary.curve.profit[summary.chosen] == pytest.approx(summary.benefit.sum())
+    assert summary.curve.share[summary.chosen] == pytest.approx((decided == "good").mean())
 
 
 def per_row(benefit: Any) -> Any:
@@ -53,21 +51,20 @@ def test_every_step_is_a_threshold_on_the_probability() -> None:
     summary = summary_of(COSTS)
     good = MODEL.predict_proba(TEST)[:, 1]
     assert summary.score == "probability of good"
-    for step in summary.steps[1:]:
-        decided = np.where(good >= step.threshold, "good", "bad")
-        assert step.benefit == pytest.approx(total_benefit(TRUTH, decided, benefit=COSTS))
-        assert step.share == pytest.approx((decided == "good").mean())
-        assert step.low <= step.high
-    assert summary.steps[0].share == 0
-    assert summary.steps[-1].share == 1
+    curve = summary.curve
+    for k in range(1, curve.share.size):
+        decided = np.where(good >= curve.threshold[k], "good", "bad")
+        assert curve.profit[k] == pytest.approx(total_benefit(TRUTH, decided, benefit=COSTS))
+        assert curve.share[k] == pytest.approx((decided == "good").mean())
+        assert curve.low[k] <= curve.high[k]
+    assert (curve.share[0], curve.share[-1]) == (0, 1)
 
 
 def test_rows_have_the_shares_of_the_population() -> None:
     classifier = BenefitClassifier(MODEL, benefit=COSTS, class_prior={"bad": 0.1, "good": 0.9}, decisions=["no", "yes"])
     summary = summary_of(classifier)
-    counts = np.sum([line.class_counts for line in summary.lines], axis=0)
-    np.testing.assert_allclose(counts, [40, 360])
-    assert [line.name for line in summary.lines] == ["no", "yes"]
+    np.testing.assert_allclose(summary.class_rows.sum(axis=0), [40, 360])
+    assert summary.names == ["no", "yes"]
     assert "weighted to the shares of the classes" in summary.measured
 
 
@@ -75,12 +72,12 @@ def test_training_rows_are_predicted_by_cross_validation() -> None:
     data = report_data(MODEL, X[:600], Y[:600], benefit=COSTS, cv=3)
     assert data.decisions is not None
     assert data.decisions.measured == "3-fold cross-validation of the 600 training rows"
-    assert sum(sum(line.class_counts) for line in data.decisions.lines) == 600
+    assert data.decisions.class_rows.sum() == 600
 
 
 def test_three_decisions_have_no_threshold() -> None:
     summary = summary_of(BenefitClassifier(MODEL, benefit=[[0, 0], [-5, 1], [-1, 0.5]], decisions=["a", "b", "c"]))
-    assert (len(summary.lines), summary.steps) == (3, ())
+    assert (len(summary.names), summary.curve) == (3, None)
 
 
 def test_one_clear_sentence(tmp_path: Path) -> None:

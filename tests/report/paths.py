@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesieve.report.data import PathStep, SearchSummary
+from bayesieve.report.search import PathStep, SearchSummary
 from bayesieve.search import SearchTrace
 from bayesieve.search.trace import TraceRecorder
 

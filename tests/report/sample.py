@@ -3,51 +3,70 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 
-from bayesieve.report.data import (
-    CellRow,
-    Contribution,
-    ExplainedRow,
-    FeatureSummary,
-    PathStep,
-    Performance,
-    ReportData,
-    SearchSummary,
-)
-from bayesieve.statistics.metrics import Bin
+from bayesieve.evaluation.judged import JudgedRows
+from bayesieve.evaluation.performance import Performance, performance_on
+from bayesieve.report import ReportData
+from bayesieve.report.search import PathStep, SearchSummary
 
 
-def cell_rows(counts: list[tuple[str, bool, tuple[float, ...]]], weight: float) -> tuple[CellRow, ...]:
-    """Cells with evidence and contributions, from (label, is missing, class counts)."""
+def feature(name: str, k: int, weight: float, counts: Sequence[tuple[str, bool, Sequence[float]]]) -> dict[str, Any]:
+    """A feature with evidence and contributions, from (label, is missing, class counts)."""
     table = np.array([per_class for *_, per_class in counts])
     logs = np.log((table + 1 / table.sum()) / table.sum(axis=0))
     evidence = logs - logs.mean(axis=1, keepdims=True)
-    rows = zip(counts, table.sum(axis=1).tolist(), evidence.tolist(), (weight * evidence).tolist(), strict=True)
-    return tuple(
-        CellRow(label, label, None, None, missing, n, per_class, tuple(own), tuple(added), (0.1,) * len(added))
-        for (label, missing, per_class), n, own, added in rows
-    )
+    rows = table.sum(axis=1)
+    kind, type_ = ("numeric", "number") if k % 2 else ("categorical", "text")
+    cells = {"label": [label for label, *_ in counts], "is_missing": [missing for _, missing, _ in counts]}
+    cells |= dict.fromkeys(("low", "high"), [None] * len(counts))
+    cells |= {"rows": rows.tolist(), "counts": table.tolist(), "evidence": evidence.tolist()}
+    cells |= {"contributions": (weight * evidence).tolist(), "errors": np.full(table.shape, 0.1).tolist()}
+    raw = float(rows @ np.abs(weight * evidence).max(axis=1))
+    texts = {"name": name, "kind": kind, "type": type_, "columns": (name,), "note": None, "caution": None}
+    numbers = {"position": k, "weight": weight, "level_score": 0.3 * weight, "n_levels": len(counts), "monotone": 0}
+    nothing = dict.fromkeys(("gain", "chance_tables", "others", "grid", "variances"))
+    unseen = [0.0] * table.shape[1]
+    whole = texts | numbers | nothing | {"by_chance": "", "cells": cells, "unseen": unseen, "importance": raw}
+    return whole | {"selected": raw > 0}
 
 
-def with_importance(features: list[FeatureSummary]) -> tuple[FeatureSummary, ...]:
-    """Importances from the mean absolute evidence, and the most important first."""
-    raw = [sum(cell.rows * max(map(abs, cell.contributions)) for cell in f.cells) for f in features]
-    total = sum(raw) or 1.0
-    features = [replace(f, importance=value / total) for f, value in zip(features, raw, strict=True)]
-    return tuple(sorted(features, key=lambda f: (-f.weight, -f.importance, f.name)))
+def with_importance(features: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Importances that sum to 1, and the most important first."""
+    total = sum(f["importance"] for f in features) or 1.0
+    features = [f | {"importance": f["importance"] / total} for f in features]
+    return sorted(features, key=lambda f: (-f["weight"], -f["importance"], f["name"]))
 
 
 def explained_row(
-    title: str, truth: str, classes: tuple[str, ...], prior: tuple[float, ...], parts: tuple[Contribution, ...]
-) -> ExplainedRow:
+    title: str, truth: str, classes: Sequence[str], prior: Sequence[float], features: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     """An explained row whose probabilities follow from prior and contributions."""
-    joint = np.array(prior) + np.sum([part.contributions for part in parts], axis=0)
-    chances = tuple((np.exp(joint - joint.max()) / np.exp(joint - joint.max()).sum()).tolist())
-    intervals = tuple((0.9 * chance, 0.1 + 0.9 * chance) for chance in chances)
-    return ExplainedRow(title, 17, truth, classes[chances.index(max(chances))], chances, intervals, prior, parts)
+    parts = [
+        {"feature": f["name"], "value": "a value", "level": f["cells"]["label"][0]}
+        | {"contributions": f["cells"]["contributions"][0]}
+        for f in features
+    ]
+    joint = np.array(prior) + np.sum([part["contributions"] for part in parts], axis=0)
+    chances = np.exp(log_softmax(joint)).tolist()
+    row = {"title": title, "row": 17, "truth": truth, "predicted": classes[int(joint.argmax())]}
+    row |= {"probabilities": chances, "intervals": [(0.9 * chance, 0.1 + 0.9 * chance) for chance in chances]}
+    return row | {"prior": prior, "contributions": parts}
+
+
+def performance(classes: Sequence[str], n_rows: int, protocol: str = "Held-out rows, 30% of the table.") -> Performance:
+    """Performance of probabilities that are right for most rows."""
+    rng, n = np.random.default_rng(0), len(classes)
+    labels = np.arange(n_rows) % n
+    log_proba = log_softmax(rng.normal(size=(n_rows, n)) + 2.0 * np.eye(n)[labels], axis=1)
+    cells, decided = np.zeros((0, n_rows), dtype=int), log_proba.argmax(axis=1)
+    positive = 1 if n == 2 else None
+    rows = JudgedRows(np.array(classes, dtype=object), positive, labels, None, cells, log_proba, decided)
+    return performance_on(rows, "Test rows", protocol, "")
 
 
 def synthetic(
@@ -70,31 +89,23 @@ def synthetic(
             (
                 "missing" if i == n_levels - 1 and k % 6 == 0 else f"{label} {i} of feature {k}",
                 i == n_levels - 1 and k % 3 == 0,  # a level of its own, or one that holds the missing values, too
-                tuple(
+                [
                     float(3 + (7 * i + 5 * j + 3 * k + i * j) % 29 + (60 if (i + k) % n_classes == j else 0))
                     for j in range(n_classes)
-                ),
+                ],
             )
             for i in range(n_levels)
         ]
-        cells = cell_rows(counts, weight)
-        kind, type_ = ("numeric", "number") if k % 2 else ("categorical", "text")
-        features.append(
-            FeatureSummary(name, kind, type_, weight, 0.3 * weight, len(cells), 0.0, None, cells, (0.0,) * n_classes)
-        )
-    class_counts = tuple(float(400 - 9 * (j % 30)) for j in range(n_classes))
+        features.append(feature(name, k, weight, counts))
+    class_counts = [float(400 - 9 * (j % 30)) for j in range(n_classes)]
     n_rows = int(sum(class_counts))
-    prior = tuple(math.log(n / n_rows) for n in class_counts)
-    parts = tuple(
-        Contribution(f.name, "a value", f.cells[0].label, f.weight, f.cells[0].contributions) for f in features
-    )
-    bins = tuple(Bin(p / 10 + 0.05, min(1.0, p / 10 + 0.08), 10 + 5 * p, 0.0, 1.0, 1.0) for p in range(10))
-    curve = tuple((x / 20, (x / 20) ** 0.4) for x in range(21))
+    prior = [math.log(n / n_rows) for n in class_counts]
     path = [
         PathStep(s, i, "add" if i else "start", names[0] if i else None, i, 900.0 - 300 * (1 - 0.6**i) + 4 * s)
         for s in range(4)
         for i in range(8)
     ]
+    measured = performance(classes, n_rows // 3)
     return ReportData(
         title="A synthetic table",
         target="kind",
@@ -107,26 +118,11 @@ def synthetic(
         search=SearchSummary(
             "map", "Finds the most probable subset of features.", 312, 4, 0.184, 900.0, 608.5, True, tuple(path)
         ),
-        performance=Performance(
-            protocol="Held-out rows, 30% of the table.",
-            n_rows=n_rows // 3,
-            accuracy=0.71,
-            auc=0.87,
-            log_loss=0.9,
-            compression_rate=0.31,
-            brier=0.4,
-            majority_accuracy=max(class_counts) / n_rows,
-            class_entropy=-sum(math.exp(p) * p for p in prior),
-            reliability=tuple((c, bins) for c in classes),
-            confusion=tuple(
-                tuple(40 if i == j else (i * j + i) % 7 for j in range(n_classes)) for i in range(n_classes)
-            ),
-            roc=tuple((c, curve) for c in classes),
-        ),
-        explained=(explained_row("A typical row", classes[0], classes, prior, parts),),
-        warnings=("9 rows (1.2%) have no value in feature_00000.",),
-        settings=(("selector", "map"),),
-        version="0.1.0",
+        performance=measured,
+        samples=[measured],
+        explained=[explained_row("A typical row", classes[0], classes, prior, features)],
+        warnings=["9 rows (1.2%) have no value in feature_00000."],
+        settings=[("selector", "map")],
         created="2025-11-20",
         intercept=prior,
     )

@@ -53,28 +53,22 @@ def report_of(text: str, n_classes: int) -> ReportData:
     classes = tuple(f"{text} {j}" for j in range(n_classes))
     data = synthetic(classes=classes, names=tuple(f"{text} {k}" for k in range(4)), label=text)
     assert data.search is not None
-    assert data.performance is not None
-    explained = tuple(
-        replace(
-            row,
-            title=text,
-            truth=text,
-            contributions=tuple(replace(c, value=text, level=text + "!") for c in row.contributions),
-        )
-        for row in data.explained
-    )
-    features = tuple(replace(f, note=text, kind=text, type=text) for f in data.features)
-    cells = tuple(replace(cell, label=text * 40) for cell in features[0].cells)
+    explained = []
+    for row in data.explained:
+        parts = [part | {"value": text, "level": text + "!"} for part in row["contributions"]]
+        explained.append({**row, "title": text, "truth": text, "contributions": parts})
+    features = [{**f, "note": text, "kind": text, "type": text} for f in data.features]
+    features[0]["cells"] = {**features[0]["cells"], "label": [text * 40] * 5}
     path = tuple(replace(step, feature=text) for step in data.search.path)
     return replace(
         data,
-        **dict.fromkeys(("title", "target", "headline", "version", "created"), text),
+        **dict.fromkeys(("title", "target", "headline", "created"), text),
         warnings=(text, text),
         settings=((text, text),),
-        features=(replace(features[0], cells=cells), *features[1:]),
+        features=features,
         explained=explained,
         search=replace(data.search, name=text, description=text, path=path),
-        performance=replace(data.performance, protocol=text),
+        performance=replace(data.performance, protocol=text, measured=text),
     )
 
 

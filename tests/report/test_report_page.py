@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from bayesieve import SelectiveNB, evaluate, pair_statistics
 from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.report_data import report_data
 from bayesieve.report import ReportData, render_card, render_report
+from bayesieve.report.feature_data import by_chance
 from bayesieve.report.features import curve_ends, density_frame
 from bayesieve.report.report import column_lines
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
@@ -113,13 +113,13 @@ def test_every_mode_gives_a_page_that_is_true(mode: str) -> None:
     text = next(e for e in elements if e.tag == "main").text
     assert ("log-odds of the positive class" in text) == (len(model.classes_) == 2)
     assert "0 leaves the feature out" not in text
-    importances = sum(feature.importance for feature in report.features)
+    importances = sum(feature["importance"] for feature in report.features)
     assert importances == pytest.approx(1.0)
     for feature in report.features:
-        assert feature.selected == bool(feature.cells)
-        if feature.cells and feature.kind != "pair":
-            counts = np.array([cell.counts for cell in feature.cells])
-            contributions = np.array([cell.contributions for cell in feature.cells])
+        assert feature["selected"] == ("cells" in feature)
+        if feature["selected"] and feature["kind"] != "pair":
+            counts = np.array(feature["cells"]["counts"])
+            contributions = np.array(feature["cells"]["contributions"])
             assert np.abs(counts.sum(axis=1) @ contributions / counts.sum()).max() < 1e-9  # mean 0
 
 
@@ -139,10 +139,10 @@ def test_no_row_without_asking() -> None:
     model = finished({}, TWO)
     marked = X.with_columns(purpose=pl.when(pl.int_range(N) == 5).then(pl.lit("zeppelin")).otherwise(pl.col("purpose")))
     without = report_data(model, marked, TWO, cv=0)
-    assert without.explained == ()
+    assert without.explained == []
     some = report_data(model, marked, TWO, cv=0, rows=[5, -1])
-    assert [row.row for row in some.explained] == [5, N - 1]
-    assert "zeppelin" in [part.value for part in some.explained[0].contributions]
+    assert [row["row"] for row in some.explained] == [5, N - 1]
+    assert "zeppelin" in [part["value"] for part in some.explained[0]["contributions"]]
     assert (
         "explained" in str(payload(render_report(some))["more"].keys()) or payload(render_report(some))["more"]["rows"]
     )
@@ -213,12 +213,11 @@ def test_figures_and_reports_in_notebooks(tmp_path: Any) -> None:
 def test_segments_are_shares_of_levels() -> None:
     model = finished({}, TWO)
     weights = np.where(np.arange(N) % 7 == 0, 0.0, 1.0)
-    performance = report_data(model, X, TWO, weights, held_out=True).performance
-    assert performance is not None
+    segments = report_data(model, X, TWO, weights, held_out=True).segments
     probability, counted = model.predict_proba(X)[:, 1], weights > 0
     level = model.scorecard_["age"].levels
     codes = np.searchsorted(np.asarray(level.cut_points), X["age"].to_numpy())
-    lines = dict(performance.segments)["age"]
+    lines = dict(segments)["age"]
     assert [label for label, *_ in lines] == list(level.labels)
     for code, (_, share, before, found, auc, loss) in enumerate(lines):
         rows = (codes == code) & counted
@@ -231,9 +230,7 @@ def test_segments_are_shares_of_levels() -> None:
         assert found.observed == pytest.approx((TWO[rows] == "good").mean())
         assert found.predicted == pytest.approx(probability[rows].mean())
         assert found.low < found.observed < found.high
-    hidden = report_data(model, X, TWO, held_out=True, min_count=5).performance
-    assert hidden is not None
-    assert hidden.segments == ()
+    assert report_data(model, X, TWO, held_out=True, min_count=5).segments == ()
 
 
 def test_training_folds_and_test_stand_side_by_side() -> None:
@@ -242,14 +239,14 @@ def test_training_folds_and_test_stand_side_by_side() -> None:
     report = report_data(model, X[train], TWO[train], test=(X[test], TWO[test]), cv=3, facts={"Purpose": "Loans"})
     assert [sample.name for sample in report.samples] == ["Training rows", "Folds", "Test rows"]
     for sample, rows in zip(report.samples, (train, train, test), strict=True):
-        assert (sample.n_rows, sample.events) == (rows.size, np.sum(TWO[rows] == "good"))
+        assert (sample.n_rows, sample.class_rows[1]) == (rows.size, np.sum(TWO[rows] == "good"))
         expected = evaluate(model, X[rows], TWO[rows]).to_frame()
         values = {name: tuple(own) for name, *own in expected.select("measure", "value", "low", "high").iter_rows()}
         if sample.name != "Folds":
-            for name, estimate in sample.measures:
+            for name, estimate in sample.estimates.items():
                 assert estimate == pytest.approx(values[name], nan_ok=True)
     assert report.performance is not None
-    assert report.performance.auc == pytest.approx(dict(report.samples[2].measures)["auc"][0])
+    assert report.performance is report.samples[2]
     assert dict(report.facts)["Purpose"] == "Loans"
     assert {name for name, _ in report.facts} >= {"Trained on", "Versions", "Limits", "Data, test rows"}
     assert "Calibration slope" in texts(read(render_report(report)), "td")
@@ -268,18 +265,15 @@ def test_other_rows_are_counted_by_cell(mode: str) -> None:
     model = SelectiveNB(random_state=0, **options).fit(X[:600], y[:600])
     rows, weights = X[600:].with_columns(purpose=pl.lit("plane")), np.linspace(0.5, 2, N - 600)
     report = report_data(model, rows, y[600:], weights)
-    shown = [feature for feature in report.features if feature.selected]
-    for feature in shown:
-        assert feature.others is not None
-        assert len(feature.others) == len(feature.cells) + 1
+    for feature in (feature for feature in report.features if feature["selected"]):
+        assert len(feature["others"]) == len(feature["cells"]["label"]) + 1
         expected = [weights[y[600:] == label].sum() for label in model.classes_]
-        np.testing.assert_allclose(np.sum(feature.others, axis=0), expected)
-        if feature.columns == ("purpose",):
-            np.testing.assert_allclose(feature.others[-1], expected)  # all unseen
-    assert all(feature.others is None for feature in report_data(model, X[:600], y[:600], cv=2).features)
-    model = SelectiveNB(random_state=0, **options).fit(X[:600], y[:600])
+        np.testing.assert_allclose(np.sum(feature["others"], axis=0), expected)
+        if feature["columns"] == ("purpose",):
+            np.testing.assert_allclose(feature["others"][-1], expected)  # all unseen
+    assert all(feature["others"] is None for feature in report_data(model, X[:600], y[:600], cv=2).features)
     hidden = with_card(model, with_hidden_counts(model.scorecard_, 5))
-    assert all(feature.others is None for feature in report_data(hidden, rows, y[600:], min_count=5).features)
+    assert all(feature["others"] is None for feature in report_data(hidden, rows, y[600:], min_count=5).features)
 
 
 def test_segments_by_columns_and_periods() -> None:
@@ -289,8 +283,7 @@ def test_segments_by_columns_and_periods() -> None:
         day=days, region=pl.Series(np.arange(N) % 3).cast(pl.String), size=pl.Series(RNG.normal(size=N))
     )
     report = report_data(model, rows, TWO, time="day", by=["region", "size"], held_out=True)
-    assert report.performance is not None
-    segments = dict(report.performance.segments)
+    segments = dict(report.segments)
     assert list(segments)[:3] == ["day", "region", "size"]
     months = days.dt.strftime("%Y-%m").value_counts(sort=False).sort("day")
     assert [(label, found.rows) for label, _, _, found, *_ in segments["day"]] == list(months.iter_rows())
@@ -309,12 +302,12 @@ def test_importances_of_columns_and_dependence() -> None:
     model = finished({"pairs": 3}, TWO)
     report = report_data(model, X, TWO, held_out=True)
     lines = column_lines(report)
-    assert sum(line.importance for line in lines) == pytest.approx(1)
-    assert {line.name for line in lines} == set(X.columns)
+    assert sum(line["importance"] for line in lines) == pytest.approx(1)
+    assert {line["name"] for line in lines} == set(X.columns)
     for line in lines:
-        parts = [f for f in report.features if line.name in f.columns]
-        assert line.importance == pytest.approx(sum(f.importance / len(f.columns) for f in parts))
-        assert [name for _, name in line.features] == [f.name for f in parts if f.selected]
+        parts = [f for f in report.features if line["name"] in f["columns"]]
+        assert line["importance"] == pytest.approx(sum(f["importance"] / len(f["columns"]) for f in parts))
+        assert [name for _, name in line["features"]] == [f["name"] for f in parts if f["selected"]]
     assert report.dependence is not None
     names, matrix = report.dependence
     codes = model.encoder_.transform(X)
@@ -332,7 +325,7 @@ def measured() -> tuple[SelectiveNB, ReportData]:
 def test_gains_are_the_loss_without_the_feature(measured: tuple[SelectiveNB, ReportData]) -> None:
     """Of models of folds on training rows, of the model itself on other rows; none without rows."""
     model, of_folds = measured
-    gains = {feature.name: feature.gain for feature in of_folds.features}
+    gains = {feature["name"]: feature["gain"] for feature in of_folds.features}
     assert gains["age"] == max(gains.values(), key=lambda gain: gain or 0.0)
     assert gains["age"] is not None
     assert gains["age"] > 0.05
@@ -341,29 +334,28 @@ def test_gains_are_the_loss_without_the_feature(measured: tuple[SelectiveNB, Rep
     explanation = other.scorecard_.explain(rows)
     joint = other.scorecard_.joint(rows)
     for feature in report_data(other, rows, y).features:
-        if not feature.selected:
-            assert feature.gain == 0.0
+        if not feature["selected"]:
+            assert feature["gain"] == 0.0
             continue
-        without = joint - explanation.contributions[:, explanation.features.index(feature.name)]
+        without = joint - explanation.contributions[:, explanation.features.index(feature["name"])]
         losses = [log_loss(y, softmax(one, axis=1)) for one in (without, joint)]
-        assert feature.gain == pytest.approx(losses[0] - losses[1], abs=1e-12)
-    assert {feature.gain for feature in report_data(model).features} == {None}
+        assert feature["gain"] == pytest.approx(losses[0] - losses[1], abs=1e-12)
+    assert {feature["gain"] for feature in report_data(model).features} == {None}
 
 
 def test_chance_comes_from_the_bayes_factors_of_the_scorecard(measured: tuple[SelectiveNB, ReportData]) -> None:
     model, data = measured
     for feature in data.features:
-        tested = model.scorecard_.features[feature.position].log_bayes
-        assert feature.log_bayes == (None if math.isnan(tested) else tested)
-        assert (feature.by_chance == "") == math.isnan(tested)
-    assert next(f for f in data.features if f.name == "age").by_chance == "over 1,000,000"
+        tested = model.scorecard_.features[feature["position"]].log_bayes
+        assert feature["by_chance"] == ("" if math.isnan(tested) else by_chance(tested))
+    assert next(f for f in data.features if f["name"] == "age")["by_chance"] == "over 1,000,000"
     for log_bayes, words in (
         (-1.0, "under 2"),
         (math.log(318.0), "320"),
         (math.log(2.4e5), "240,000"),
         (1e4, "over 1,000,000"),
     ):
-        assert replace(data.features[0], log_bayes=log_bayes).by_chance == words
+        assert by_chance(log_bayes) == words
     page = render_report(data)
     assert "By chance, 1 in" in page
     assert "Held-out gain" in page
@@ -372,13 +364,12 @@ def test_chance_comes_from_the_bayes_factors_of_the_scorecard(measured: tuple[Se
 
 
 def test_density_holds_the_rows_of_the_curve(measured: tuple[SelectiveNB, ReportData]) -> None:
-    age = next(feature for feature in measured[1].features if feature.name == "age")
-    intervals = [(cell.low, cell.high, cell.rows) for cell in age.cells]
+    cells = next(feature for feature in measured[1].features if feature["name"] == "age")["cells"]
+    intervals = list(zip(cells["low"], cells["high"], cells["rows"], strict=True))
     ends = curve_ends(intervals)
     assert ends is not None
     frame = density_frame(intervals, *ends)
     assert sum(frame["rows"]) == pytest.approx(N, rel=1e-3)
     assert max(frame["height"]) == 1.0
     assert (frame["from"][0], frame["to"][-1]) == ends
-    huge = replace(age.cells[0], low=-1.7e308, high=1.7e308)
-    assert curve_ends([(huge.low, huge.high, huge.rows)]) is None
+    assert curve_ends([(-1.7e308, 1.7e308, 3.0)]) is None

@@ -143,8 +143,8 @@ def test_a_rare_pure_level_adds_little_and_is_uncertain(calibrate: Any) -> None:
     odds, error = 2 * line["contribution_1"], 2 * line["standard_error_1"]
     assert 1.0 < odds < 4.2
     assert 1.0 < error < 5.0
-    (cell,) = (own for own in of_features(model).features[0].cells if own.rows == 5)
-    assert sum(cell.errors) == pytest.approx(error, rel=1e-4)
+    cells = of_features(model).features[0]["cells"]
+    assert sum(cells["errors"][cells["rows"].index(5)]) == pytest.approx(error, rel=1e-4)
     explained = model.explain(pl.DataFrame({"x": [9.0]})).row(1, named=True)
     assert 2 * explained["standard_error"] == pytest.approx(error)
     low, high = logit(model.predict_interval(pl.DataFrame({"x": [9.0]}), 0.9)[0, 1])

@@ -56,8 +56,8 @@ def test_neighbours_of_one_sign_on_a_curve_share_their_rows(
 
 def test_the_page_names_them_unless_small_cells_are_joined(model: SelectiveNB) -> None:
     caution = "Contributions above 1 rest on fewer than 10 training rows: "
-    (word,) = [feature for feature in report_data(model).features if feature.name == "word"]
-    assert word.caution == caution + "'rare' and 'scarce'. Check them against what you know."
-    assert word.caution.replace("'", "&#39;") in render_report(report_data(model))
-    (word,) = [feature for feature in report_data(model, min_count=20).features if feature.name == "word"]
-    assert word.caution == caution + "2 cells. Check them against what you know."
+    (word,) = [feature for feature in report_data(model).features if feature["name"] == "word"]
+    assert word["caution"] == caution + "'rare' and 'scarce'. Check them against what you know."
+    assert word["caution"].replace("'", "&#39;") in render_report(report_data(model))
+    (word,) = [feature for feature in report_data(model, min_count=20).features if feature["name"] == "word"]
+    assert word["caution"] == caution + "2 cells. Check them against what you know."

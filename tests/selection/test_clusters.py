@@ -16,10 +16,11 @@ from sklearn.naive_bayes import CategoricalNB
 
 import bayesieve
 from bayesieve import DependenceClusterSelector, DiscreteNB, SelectiveNB
-from bayesieve.classifier.measuring import are_training_rows, judged_rows
 from bayesieve.classifier.summary import describe
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import ExpectedCost
+from bayesieve.evaluation.judged import judged_rows
+from bayesieve.evaluation.performance import are_training_rows
 from bayesieve.selection.row_splits import evaluation_rows
 
 

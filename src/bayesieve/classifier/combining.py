@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier.editing import with_card
-from bayesieve.classifier.measuring import known_labels
 from bayesieve.classifier.predicting import read
 from bayesieve.discretize.pairs import cells_of_pair
+from bayesieve.evaluation.judged import known_labels
 from bayesieve.scorecard import combining
 from bayesieve.scorecard.combining import Note
 from bayesieve.scorecard.look_up import RowReader

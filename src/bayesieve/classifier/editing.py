@@ -116,12 +116,12 @@ class ModelEditor:
         of ``fit``. Levels, cells, counts, the choice of features and smoothing stay; what the rows say is not left out
         of their own prediction, as in ``fit``, because the model no longer knows what each row added.
         """
-        from bayesieve.classifier.measuring import judged_rows
+        from bayesieve.evaluation.judged import judged_rows
 
         model = with_card(self._model, self._card)
         with silenced():
             rows = judged_rows(model, X, y, sample_weight)
-            cells = self._card.cells(read(model, X))
+        cells, labels = rows.cells, np.asarray(rows.labels)
         fixed = {edit.feature for edit in (*model.edits_, *(edit for edit, _ in self._steps)) if edit.what in FIXED}
         at = [i for i, k in enumerate(self._card.used.tolist()) if self._card.features[k].name not in fixed]
         if not at:
@@ -131,7 +131,9 @@ class ModelEditor:
         weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
         evidence = [FeatureEvidence(f.cells, f.contributions, f.counts, f.standard_errors, f.factors, 0.0) for f in own]
         parts = [(f.levels, found, f.sign) for f, found in zip(own, evidence, strict=True)]
-        fitted, moved, shared = fit_around(parts, cells[at], rows.joint, rows.codes, weights, model.n_jobs)
+        fitted, moved, shared = fit_around(
+            parts, cells[at], self._card.tables.joint(cells), labels, weights, model.n_jobs
+        )
         features = [replace(f, factors=f.factors[..., :0]) for f in self._card.features]  # of other directions
         shrinks = isinstance(self._card.provenance["smoothing"], Shrinkage)
         for k, new in zip(positions, fitted, strict=True):
@@ -141,7 +143,7 @@ class ModelEditor:
                 features[k] = with_neutral(features[k], old.contributions, shrinks=shrinks)
         provenance = {**self._card.provenance}
         provenance["evidence"] = "cells" if any(f.cells is not f.levels for f in features) else "levels"
-        shares = np.bincount(rows.codes, weights, self._card.classes.size) / weights.sum()
+        shares = np.bincount(labels, weights, self._card.classes.size) / weights.sum()
         if np.array_equal(shares > 0, self._card.class_counts > 0):
             provenance["prior"] = tuple(shares.tolist())  # those that the intercept is fitted to
         facts = {"intercept": self._card.intercept + moved, "intercept_factors": shared, "provenance": provenance}
@@ -183,16 +185,16 @@ class ModelEditor:
 
     def _measured(self, X: Any, y: Any) -> list[dict[str, Any]]:
         """AUC and log loss, None if they are not finite, as of rows of one class: at first, and after each edit."""
-        from bayesieve.classifier.measuring import judged_rows
+        from bayesieve.evaluation.judged import judged_rows
         from bayesieve.statistics import metrics
 
         model = self._model
         with silenced():
             rows, table = judged_rows(model, X, y), read(model, X)
-        figures = []
+        figures, labels = [], np.asarray(rows.labels)
         for card in (model.scorecard_, *(card for _, card in self._steps)):
             logs = log_probabilities(card.joint(table))
-            found = {"auc": metrics.auc(logs, rows.codes), "log_loss": metrics.log_loss(logs, rows.codes)}
+            found = {"auc": metrics.auc(logs, labels), "log_loss": metrics.log_loss(logs, labels)}
             figures.append({name: own if np.isfinite(own) else None for name, own in found.items()})
         return figures
 

@@ -12,38 +12,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
-from scipy.special import softmax
 
 from bayesieve.classifier import summary
-from bayesieve.classifier.measuring import Deciding, JudgedRows, Unmeasured, judged_rows, measure
 from bayesieve.classifier.persistence import facts_of
 from bayesieve.classifier.predicting import explain_rows
-from bayesieve.counts import SymmetricalUncertainty, log_probabilities
+from bayesieve.counts import SymmetricalUncertainty
 from bayesieve.discretize import IndicatorEncoder, TableEncoder
-from bayesieve.evaluation.judged import groups_of
+from bayesieve.evaluation.deciding import Deciding
+from bayesieve.evaluation.evaluating import Estimate, Segment
+from bayesieve.evaluation.judged import JudgedRows, groups_of, judged_rows
+from bayesieve.evaluation.performance import Performance, Unmeasured, measure
 from bayesieve.evaluation.splits import fingerprint, moments_of
 from bayesieve.forking import refuse_fork
-from bayesieve.report import data as plain
+from bayesieve.report import ReportData
+from bayesieve.report.feature_data import feature_data
 from bayesieve.report.page import in_five_digits
-from bayesieve.report.search import summarise_trace
+from bayesieve.report.search import SearchSummary, summarise_trace
 from bayesieve.scorecard.export import export
-from bayesieve.scorecard.record import Feature, bounds_of
-from bayesieve.scorecard.support import FEW_ROWS, weakly_supported
+from bayesieve.scorecard.record import UNSEEN
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
+from bayesieve.statistics import metrics
 from bayesieve.table import Column
 from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.columns import column_of
-from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of
 from bayesieve.table.target import side_of
-from bayesieve.words import did_you_mean, local_now, named, plural, shorten
+from bayesieve.words import did_you_mean, local_now, named, shorten
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
-_MOST_SEGMENTS = 50  # values of a column, or periods
+_MOST_SEGMENTED, _MOST_SEGMENTS = 60, 50  # features, and values of a column or periods
 _MOST_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
 _MOST_STEPS = 5000  # moves of the search path; longer ones are cut at a whole start
 
@@ -65,10 +66,8 @@ def report_data(
     title: str | None = None,
     facts: Mapping[str, str] | None = None,
     min_count: int = 1,
-) -> plain.ReportData:
+) -> ReportData:
     """Collect the data of `SelectiveNB.report`."""
-    from bayesieve.version import __version__
-
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title must be text, got {title!r:.80}.")
     _check_rows(X, y, {"benefit": benefit, "rows": rows, "test": test})
@@ -78,8 +77,8 @@ def report_data(
         refuse_fork()
         of_rows = {"benefit": benefit, "explained": rows, "by": [by] if isinstance(by, str) else list(by), "time": time}
         parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
-        if min_count > 1 and parts["performance"] is not None:  # segments and cells tell numbers of rows
-            parts |= {"performance": replace(parts["performance"], segments=()), "others": None}
+        if min_count > 1:  # segments and cells tell numbers of rows
+            parts |= {"segments": (), "others": None}
         warn_caller(*parts["warnings"])
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains")}
     data, told = of_features(model, positive, min_count, **by_rows), facts_of(model)
@@ -96,7 +95,6 @@ def report_data(
         intercept=tuple(model.scorecard_.intercept.tolist()),
         factors=in_five_digits(model.scorecard_.errors.intercept.tolist()),
         program=_program(model, place, told) if min_count <= 1 else "",
-        version=__version__,
         created=local_now(),
         **parts,
     )
@@ -194,20 +192,21 @@ def _on_rows(
     if moments is not None and moments.size != judged.n_rows:
         raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
     groups = _groups(given, _dated(model) if time is None else time, by)
-    judged = replace(judged, moments=moments, positive=place, groups=groups)
+    judged = replace(judged, moments=moments, positive=place, segments=groups)
     wanted = checked_rows(explained, judged.n_rows)
-    parts: dict[str, Any] = {"performance": None, "explained": (), "samples": (), "stability": {}}
+    parts: dict[str, Any] = {"performance": None, "explained": (), "samples": (), "segments": (), "stability": {}}
     warned = []
     deciding = None if benefit is None else Deciding(model, judged, benefit)
     try:
         measured = measure(model, judged if deciding is None else deciding.rows, cv, held_out)
         if measured is not None:
-            parts |= {"performance": measured.performance, "samples": measured.samples}
-            parts["decisions"] = None if deciding is None else deciding.summary(measured)
+            samples = tuple(filter(None, (measured.training, measured, measured.later)))
+            parts |= {"performance": measured, "samples": samples, "segments": _segments(model, measured)}
+            parts["decisions"] = None if deciding is None else deciding.decisions(measured)
             parts["gains"] = measured.gains
             if folds := measured.columns:
                 parts["stability"] = {name: sum(name in used for used in folds) / len(folds) for name in needed}
-            parts["others"] = None if measured.trained_on else _cells_of_rows(model, judged)
+            parts["others"] = None if measured.is_training else _rows_of_cells(model, judged)
     except Unmeasured as reason:
         warned.append(f"The report is without figures of performance: {reason}.")
     try:
@@ -216,7 +215,7 @@ def _on_rows(
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
         warned.append(f"The report explains no rows: {str(error).rstrip('.')}.")
     told = f"{judged.n_rows:,} rows × {len(needed):,} columns, SHA-256 of the values "
-    told += fingerprint(X, judged.codes, model.classes_, judged.weights)
+    told += fingerprint(X, np.asarray(judged.labels), model.classes_, judged.weights)
     period = "" if not groups or groups[0][0] in by else f", {groups[0][0]} {groups[0][2][0]} to {groups[0][2][-1]}"
     name = parts["samples"][0].name if parts["samples"] else "Rows"
     parts["facts"] = ((f"Data, {name.lower()}", told + period),)
@@ -267,16 +266,57 @@ def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
     return codes, [*labels, *([None] if np.isnan(numbers).any() else [])]
 
 
-def _cells_of_rows(model: SelectiveNB, rows: JudgedRows) -> dict[int, np.ndarray]:
-    """By position of each feature in the model, the rows of each class in its cells, those of unseen values last."""
-    card, n_classes = model.scorecard_, model.classes_.size
-    cells = card.cells(model.encoder_.read(rows.X, owner=model))
-    found = {}
-    for k, own in zip(card.used.tolist(), cells, strict=True):
-        at = np.minimum(own.astype(np.int64), card.features[k].cells.n_levels) * n_classes + rows.codes
-        counts = np.bincount(at, rows.weights, (card.features[k].cells.n_levels + 1) * n_classes)
-        found[k] = counts.reshape(-1, n_classes)
-    return found
+def _rows_of_cells(model: SelectiveNB, rows: JudgedRows) -> dict[int, np.ndarray]:
+    """Return, by position of each feature in the model, the rows of each class in its cells, unseen values last."""
+    card, n_classes, counts = model.scorecard_, model.classes_.size, {}
+    for k, codes in zip(card.used.tolist(), rows.cells, strict=True):
+        n_cells = card.features[k].cells.n_levels
+        at = np.minimum(codes.astype(np.int64), n_cells) * n_classes + rows.labels
+        counts[k] = np.bincount(at, rows.weights, (n_cells + 1) * n_classes).reshape(-1, n_classes)
+    return counts
+
+
+def _levels_of_rows(model: SelectiveNB, rows: JudgedRows, k: int) -> np.ndarray:
+    """Return the level of each row in a feature of the model; values that were never seen are the last level."""
+    card = model.scorecard_
+    feature, codes = card.features[k], rows.cells[int(np.searchsorted(card.used, k))]
+    return np.append(feature.level_of_cell, feature.levels.n_levels)[np.minimum(codes, feature.cells.n_levels)]
+
+
+def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, list[tuple[Any, ...]]]]:
+    """Measure rows of each level: of the groups given, then feature by feature, the most important first."""
+    card, rows, labels = model.scorecard_, performance.rows, performance.labels
+    two, probability, words = card.classes.size == 2, rows.probability, Wording.of(card)
+    place = 1 if rows.positive is None else rows.positive
+    score = probability[:, place] if two else probability.max(axis=1)
+    hit = labels == (place if two else rows.decided)
+    groups: list[tuple[str, np.ndarray, Sequence[str], Any]] = [(*group, None) for group in rows.segments]
+    for k in card.by_importance[:_MOST_SEGMENTED].tolist():
+        level = card.features[k].levels
+        if level.kind != "pair" and 1 < level.n_levels <= _MOST_SEGMENTS:
+            training = np.append(np.asarray(level.counts).sum(axis=1), 0.0) / card.class_counts.sum()
+            own = (*words.levels(level), UNSEEN)
+            groups.append((words.named(level), _levels_of_rows(model, rows, k), own, training))
+
+    def measured(own: np.ndarray) -> tuple[Estimate, Estimate]:
+        auc, loss = (estimate for *_, estimate in Segment.of(rows, own, 0.95).measures(("auc", "log_loss")))
+        return auc, loss
+
+    segments = []
+    for name, group, texts, shares in groups:
+        bins = metrics.by_group(score, hit, group, rows.weights)
+        total = sum(one.weight for _, one in bins)
+        before = [None if shares is None else float(shares[k]) for k, _ in bins]
+        segments.append(
+            (
+                name,
+                [
+                    (texts[k], one.weight / total, share, one, *measured(np.flatnonzero(group == k)))
+                    for (k, one), share in zip(bins, before, strict=True)
+                ],
+            )
+        )
+    return segments
 
 
 def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
@@ -287,10 +327,10 @@ def _dependence(model: SelectiveNB, rows: JudgedRows) -> tuple[tuple[str, ...], 
     if len(chosen) < 2:
         return None
     every = slice(None, None, 1 + rows.n_rows // _COMPARED_ROWS)
-    coded = rows.coded.codes_at(chosen, np.arange(rows.n_rows)[every])
+    coded = [_levels_of_rows(model, rows, k)[every].astype(np.int64) for k in chosen]
     measure, matrix = SymmetricalUncertainty(), np.eye(len(chosen))
     for i, j in combinations(range(len(chosen)), 2):
-        one, two = (np.asarray(coded[at]).astype(np.int64) for at in (i, j))
+        one, two = coded[i], coded[j]
         table = np.bincount(one * (two.max() + 1) + two, minlength=(one.max() + 1) * (two.max() + 1))
         matrix[i, j] = matrix[j, i] = measure.of_tables(table.reshape(1, one.max() + 1, -1).astype(float))[0]
     order = leaves_list(linkage(squareform(1.0 - matrix, checks=False), "average")) if len(chosen) > 2 else [0, 1]
@@ -327,127 +367,34 @@ def of_features(
     min_count: int = 1,
     others: Mapping[int, np.ndarray] | None = None,
     gains: Mapping[str, float] | None = None,
-) -> plain.ReportData:
-    """The data of the training table and all features, the most important first: without rows, search and program.
+) -> ReportData:
+    """Return the data of the training table and all features, most important first: without rows, search and program.
 
     ``others`` are rows by cell and class, by position of a feature; ``gains`` nats per held-out row, by name.
     """
     place, card = _place(model, positive), model.scorecard_
-    weights, words = model.feature_weights_, Wording.of(card)
-    importances = np.array([feature.importance for feature in card.features])
-    side, levels = side_of(model.classes_, place), model.encoder_.levels_
-    order = np.lexsort((-model.encoder_.level_scores_, -weights, -importances))
-    features = tuple(
-        plain.FeatureSummary(
-            name=words.named(levels[k]),
-            kind=levels[k].kind,
-            type=levels[k].type,
-            weight=float(weights[k]),
-            level_score=levels[k].level_score,
-            n_levels=levels[k].n_levels,
-            importance=float(importances[k]),
-            note=summary.feature_note(model, k),
-            **(_cells(model, k, min_count) if card.features[k].is_used else {"cells": ()}),
-            monotone=side * card.features[k].sign,
-            columns=tuple(card.features[k].columns),
-            position=k,
-            others=None if others is None or k not in others else tuple(map(tuple, others[k].tolist())),
-            gain=None if gains is None else gains.get(levels[k].name, 0.0),
-            log_bayes=_finite(card.features[k].log_bayes),
-            caution=_support_caution(card.features[k], words, min_count),
-        )
-        for k in order.tolist()
-    )
-    return plain.ReportData(
+    side = side_of(card.classes, place)
+    levels, others = [feature.levels for feature in card.features], others or {}
+    scores = [(feature.importance, feature.weight, feature.levels.level_score) for feature in card.features]
+    features = []
+    for k in sorted(range(len(levels)), key=lambda k: scores[k], reverse=True):
+        gain = None if gains is None else gains.get(levels[k].name, 0.0)
+        note = summary.feature_note(model, k)
+        features.append(feature_data(card, k, side, min_count, note=note, gain=gain, others=others.get(k)))
+    return ReportData(
         title=f"Predicting {model.target_name_ or 'target'}",
         target=model.target_name_ or "target",
         n_rows=model.n_rows_,
         n_columns=len(columns_of(levels)),
         classes=tuple(str(label) for label in model.classes_),
-        class_counts=tuple(card.class_counts.tolist()),
+        class_counts=card.class_counts.tolist(),
         features=features,
         warnings=tuple(caution.sentence for caution in model.cautions_),
         positive=place,
     )
 
 
-def joined(cells: tuple[plain.CellRow, ...], min_count: int) -> tuple[plain.CellRow, ...]:
-    """The cells, those of fewer rows in one line with their mean, if there are several."""
-    few = [cell for cell in cells if cell.rows < min_count]
-    if len(few) < 2:
-        return cells
-
-    def mean(name: str) -> tuple[float, ...]:
-        return tuple(np.mean([getattr(cell, name) for cell in few], axis=0).tolist())
-
-    label = f"{len(few)} cells of fewer than {min_count} rows"
-    sums = tuple(len(few) * n for n in mean("counts"))
-    means = {name: mean(name) for name in ("evidence", "contributions", "errors")}
-    line = plain.CellRow(label, label, None, None, False, sum(sums), sums, **means)
-    return (*(cell for cell in cells if cell.rows >= min_count), line)
-
-
-def _cells(model: SelectiveNB, k: int, min_count: int) -> dict[str, Any]:
-    """The cells of a feature, by the names of a `FeatureSummary`; those of fewer rows in one line."""
-    card, feature = model.scorecard_, model.scorecard_.features[k]
-    words, cells = Wording.of(card), feature.cells
-    counts = np.asarray(feature.levels.counts)
-    smoothed = log_probabilities(counts, float(card.class_counts.sum()), card.provenance["smoothing"])
-    evidence = (smoothed - smoothed.mean(axis=1, keepdims=True))[feature.level_of_cell]
-    labels, of_level = words.levels(cells, full=True), words.levels(feature.levels, full=True)
-    rows = tuple(
-        plain.CellRow(
-            label=labels[code],
-            level=of_level[feature.level_of_cell[code]],
-            low=_finite(bounds.get("low")),
-            high=_finite(bounds.get("high")),
-            is_missing=code == cells.missing_code,
-            rows=float(feature.counts[code].sum()),
-            counts=tuple(feature.counts[code].tolist()),
-            evidence=tuple(evidence[code].tolist()),
-            contributions=tuple(feature.contributions[code].tolist()),
-            errors=tuple(feature.total_errors[code].tolist()),
-        )
-        for code in range(cells.n_levels)
-        for bounds in (bounds_of(cells, code),)
-    )
-    pair = isinstance(feature.levels, PairLevels) and feature.cells is feature.levels
-    grid = _grid(feature.levels, words) if pair else None  # type: ignore[arg-type]
-    rows = rows if grid is not None else joined(rows, min_count)  # cells of a pair are numbered
-    whole = len(rows) == cells.n_levels
-    variances = tuple(in_five_digits(own.tolist()) for own in feature.errors) if whole else None
-    return {"cells": rows, "unseen": tuple(feature.unseen.tolist()), "grid": grid, "variances": variances}
-
-
-def _support_caution(feature: Feature, words: Wording, min_count: int) -> str | None:
-    """Return a caution about cells whose large contributions few rows support; it names them unless they are joined."""
-    weak = weakly_supported(feature)
-    if not weak:
-        return None
-    labels = words.levels(feature.cells)
-    names = [labels[first] if first == last else f"{labels[first]} to {labels[last]}" for first, last in weak]
-    cells = plural(len(weak), "cell") if min_count > 1 else named(names, most=3)
-    few = f"Contributions above 1 rest on fewer than {FEW_ROWS} training rows"
-    return f"{few}: {cells}. Check them against what you know."
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
-
-
-def _grid(level: PairLevels, words: Wording) -> plain.CellGrid:
-    first, second = level.parts
-    counts = level.cells.sum(axis=2)
-    levels = np.where(level.grid < level.n_levels, level.grid, -1).tolist()  # of a surface, cells without rows, too
-    return plain.CellGrid(
-        names=(words.named(first), words.named(second)),
-        labels=(words.levels(first), words.levels(second)),
-        levels=tuple(tuple(None if code < 0 else code for code in line) for line in levels),
-        counts=tuple(map(tuple, counts.tolist())),
-    )
-
-
-def _search(model: SelectiveNB) -> plain.SearchSummary:
+def _search(model: SelectiveNB) -> SearchSummary:
     trace, name, description = model.trace_, summary.selector_name(model), summary.selector_sentence(model)
     if model.selector_.chooses_on_path:
         search = summarise_trace(trace, model.selector_.support_, name=name, description=description)
@@ -475,44 +422,42 @@ def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
     raise ValueError(f"rows must be a number of rows, or positions below {n_rows:,}, got {rows!r:.80}.")
 
 
-def _explained_rows(model: SelectiveNB, rows: JudgedRows, wanted: int | np.ndarray) -> tuple[plain.ExplainedRow, ...]:
-    """Explain the given rows. If ``rows`` is a count, choose a clear case, a close call and the most confident
+def _explained_rows(model: SelectiveNB, rows: JudgedRows, wanted: int | np.ndarray) -> list[dict[str, Any]]:
+    """Explain the given rows. If ``wanted`` is a count, choose a clear case, a close call and the most confident
     mistake.
     """
-    probability = softmax(rows.joint, axis=1)
+    probability, labels = rows.probability, np.asarray(rows.labels)
     if isinstance(wanted, int):
-        chosen = _rows_worth_explaining(probability, rows.codes, wanted)
+        chosen = _rows_worth_explaining(probability, labels, wanted)
     else:
         chosen = [(f"Row {row:,}", row) for row in wanted.tolist()]
     if not chosen:
-        return ()
+        return []
     explanation = explain_rows(model, take_rows(rows.X, np.array([row for _, row in chosen])), "score")
     assert explanation.intervals is not None
-    explained = []
-    for at, (why, row) in enumerate(chosen):
-        parts = [
-            plain.Contribution(
-                feature=name,
-                value=explanation.values[at, k] if explanation.values[at, k] is not None else "missing",
-                level=explanation.levels[at, k],
-                weight=float(explanation.weights[k]),
-                contributions=tuple(explanation.contributions[at, k].tolist()),
-            )
-            for k, name in enumerate(explanation.names or explanation.features)
-        ]
-        explained.append(
-            plain.ExplainedRow(
-                title=why,
-                row=row,
-                truth=str(model.classes_[rows.codes[row]]),
-                predicted=str(model.classes_[probability[row].argmax()]),
-                probabilities=tuple(probability[row].tolist()),
-                intervals=tuple((low, high) for low, high in explanation.intervals[at].tolist()),
-                prior=tuple(explanation.prior.tolist()),
-                contributions=tuple(parts),
-            )
-        )
-    return tuple(explained)
+    names = explanation.names or explanation.features
+    return [
+        {
+            "title": why,
+            "row": row,
+            "truth": str(model.classes_[labels[row]]),
+            "predicted": str(model.classes_[probability[row].argmax()]),
+            "probabilities": probability[row].tolist(),
+            "intervals": explanation.intervals[at].tolist(),
+            "prior": explanation.prior.tolist(),
+            "contributions": [
+                {"feature": name, "value": "missing" if value is None else value, "level": level, "contributions": own}
+                for name, value, level, own in zip(
+                    names,
+                    explanation.values[at],
+                    explanation.levels[at],
+                    explanation.contributions[at].tolist(),
+                    strict=True,
+                )
+            ],
+        }
+        for at, (why, row) in enumerate(chosen)
+    ]
 
 
 def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explained: int) -> list[tuple[str, int]]:

@@ -12,7 +12,7 @@ from scipy.special import betainc
 from scipy.stats import false_discovery_control
 
 from bayesieve.evaluation.evaluating import Segment, labelled
-from bayesieve.evaluation.judged import GroupedRows, grouped_rows, scorecard_in
+from bayesieve.evaluation.judged import JudgedRows, grouped_rows, scorecard_in
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard import Scorecard
 from bayesieve.scorecard.record import UNSEEN, Feature
@@ -187,7 +187,7 @@ def drift(
     return Drift(*frames, float(card.class_counts.sum()), library_of(X))
 
 
-def _sums(rows: GroupedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
+def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
     """(n_groups, n) sums of the weights, times values if given, of rows by code; all rows or some."""
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
     at = rows.group[among] * np.int32(n) + codes
@@ -280,7 +280,7 @@ def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) 
 
 
 def _levels(
-    card: Scorecard, rows: GroupedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
+    card: Scorecard, rows: JudgedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
 ) -> list[dict[str, Any]]:
     """Shares of each level, from those of cells, and how often each class is predicted and observed in it."""
     labels = feature.levels.labels if feature.levels.n_levels > 1 else feature.labels
@@ -328,7 +328,7 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
     return np.asarray(np.clip(2 * np.minimum(at_least, 1.0 - more), 0.0, 1.0))
 
 
-def _measures(rows: GroupedRows) -> dict[str, Any]:
+def _measures(rows: JudgedRows) -> dict[str, Any]:
     """Measures of the labelled rows of each group; of several classes, the value that is farthest from the ideal."""
     known, lines = labelled(rows), []
     for k in range(len(rows.names)):

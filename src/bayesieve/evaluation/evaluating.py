@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from bayesieve.evaluation.judged import GroupedRows, grouped_rows
+from bayesieve.evaluation.judged import JudgedRows, grouped_rows
 from bayesieve.forking import refuse_fork
 from bayesieve.parts import Allowed, check_allowed
 from bayesieve.scorecard.probabilities import check_level
@@ -127,7 +127,7 @@ def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def labelled(rows: GroupedRows) -> np.ndarray:
+def labelled(rows: JudgedRows) -> np.ndarray:
     """The rows that have a label and a weight; ValueError without any."""
     if rows.labels is None:
         raise ValueError("y is None; give the labels of the rows.")
@@ -150,7 +150,7 @@ class Segment:
     positive: int | None
 
     @classmethod
-    def of(cls, rows: GroupedRows, own: np.ndarray, level: float) -> Segment:
+    def of(cls, rows: JudgedRows, own: np.ndarray, level: float) -> Segment:
         assert rows.labels is not None
         weights = None if rows.weights is None else rows.weights[own]
         of_rows = rows.log_proba[own], rows.decided[own], rows.labels[own], weights

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -14,12 +14,13 @@ import numpy as np
 
 from bayesieve.forking import refuse_fork
 from bayesieve.scorecard import Scorecard
-from bayesieve.scorecard.probabilities import log_probabilities
+from bayesieve.scorecard.probabilities import log_probabilities, probabilities
 from bayesieve.scorecard.unseen import warn_of_unseen
-from bayesieve.table import Column, Table, as_sample_weight
+from bayesieve.table import Column, Table, Target, as_sample_weight, as_target
 from bayesieve.table.columns import column_of
 from bayesieve.table.derived_levels import PairLevels
-from bayesieve.table.frames import as_table, refuse_scan, whole_frame
+from bayesieve.table.frames import as_table, refuse_scan, take_rows, whole_frame
+from bayesieve.table.target import normalized_weights
 from bayesieve.table.values import MICROSECONDS_PER_DAY, canonical_text
 from bayesieve.words import did_you_mean, format_count, named
 
@@ -36,27 +37,58 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRows:
-    """Rows in groups.
+class JudgedRows:
+    """Rows to judge a model by, with its predictions.
 
-    names : of the groups; group : (n_rows,) position of the group of each row.
     classes : (n_classes,); positive : position of the one that measures are about; None: each.
     labels : (n_rows,) positions of the true classes, -1 if unknown; None without any.
     weights : (n_rows,) or None.
-    cells : (n_used, n_rows) of a scorecard; missing : for each feature in it, the rows without a value.
+    cells : (n_used, n_rows) of a scorecard.
     log_proba, decided : (n_rows, n_classes) and (n_rows,) predictions.
+    exact : (n_rows, n_classes) probabilities as ``predict_proba`` returns them, to the bit, if they are known.
+    names : of the groups of rows; group : (n_rows,) position of the group of each row.
+    missing : for each feature of a scorecard, the rows without a value.
+    X : the rows as they were given.
+    segments : further groups of rows: name, group of each row, and labels of the groups.
+    moments : (n_rows,) numbers that order the rows; None if they are in order.
+    benefits : (n_rows, n_classes, n_decisions) benefits of decisions.
+    copies : (n_rows,) number of the distinct row that each row is a copy of; None if all are distinct.
     """
 
-    names: list[Any]
-    group: np.ndarray
     classes: np.ndarray
     positive: int | None
     labels: np.ndarray | None
     weights: np.ndarray | None
     cells: np.ndarray
-    missing: list[np.ndarray]
     log_proba: np.ndarray
     decided: np.ndarray
+    exact: np.ndarray | None = None
+    names: Sequence[Any] = ("all",)
+    group: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    missing: Sequence[np.ndarray] = ()
+    X: Any = None
+    segments: tuple[tuple[str, np.ndarray, tuple[str, ...]], ...] = ()
+    moments: np.ndarray | None = None
+    benefits: np.ndarray | None = None
+    copies: np.ndarray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.log_proba)
+
+    @property
+    def probability(self) -> np.ndarray:
+        """(n_rows, n_classes) probabilities of the classes."""
+        return np.exp(self.log_proba) if self.exact is None else self.exact
+
+    def take(self, rows: np.ndarray) -> JudgedRows:
+        """Return these rows only, by position; groups and missing values are dropped."""
+        names = ("labels", "weights", "log_proba", "decided", "exact", "moments", "benefits", "copies")
+        of_rows = {name: getattr(self, name) for name in names}
+        taken: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
+        taken["segments"] = tuple((name, group[rows], labels) for name, group, labels in self.segments)
+        taken |= {"cells": self.cells[:, rows], "X": take_rows(self.X, rows), "group": self.group[:0], "missing": ()}
+        return replace(self, **taken)
 
 
 def scorecard_in(model: Any) -> Scorecard | None:
@@ -67,7 +99,7 @@ def scorecard_in(model: Any) -> Scorecard | None:
 
 def grouped_rows(
     model: Any, X: Any, y: Any, by: Any, sample_weight: Any, every: str = "month", *, predicts: bool = True
-) -> GroupedRows:
+) -> JudgedRows:
     """Read and predict rows; ``y``, ``by`` and ``sample_weight`` are columns, or names of columns of ``X``.
 
     ValueError if a column does not exist or has another length, a label is no class of the model, or ``by`` has too
@@ -92,7 +124,43 @@ def grouped_rows(
     counted = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
     codes = None if labels is None else _positions(labels, classes, counted)
     positive = (1 if classes.size == 2 else None) if card is None else card.positive
-    return GroupedRows(names, group, classes, positive, codes, counted, cells, missing, log_proba, decided)
+    return JudgedRows(classes, positive, codes, counted, cells, log_proba, decided, None, names, group, missing)
+
+
+def judged_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> JudgedRows:
+    """Read and predict the rows of a `SelectiveNB` with their classes and weights, each of a known class.
+
+    ValueError if there are not as many labels or weights as rows, or labels that the model does not know.
+    """
+    table = model.encoder_.read(X, owner=model)
+    _, codes, weights = known_labels(model, table, y, sample_weight)
+    card = model.scorecard_
+    cells, unseen = card.reader.code(table)
+    warn_of_unseen(card, table, unseen)
+    joint = card.tables.joint(cells)
+    predictions = joint.argmax(axis=1), probabilities(joint.copy())
+    return JudgedRows(model.classes_, card.positive, codes, weights, cells, log_probabilities(joint), *predictions, X=X)
+
+
+def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[Target, np.ndarray, np.ndarray | None]:
+    """Return the classes of the rows of a table, their positions among those of a `SelectiveNB`, and the weights of the
+    rows; ValueError as `judged_rows`.
+    """
+    target = as_target(y)
+    if table.n_rows != target.codes.size:
+        raise ValueError(f"X has {table.n_rows:,} rows but y has {target.codes.size:,} labels.")
+    weights = as_sample_weight(sample_weight, table.n_rows)
+    if model.normalize and weights is not None:
+        weights = normalized_weights(weights)
+    target = target.counted(weights)
+    positions = {canonical_text(label): j for j, label in enumerate(model.classes_.tolist())}  # files may hold texts
+    labels = target.classes.tolist()
+    texts = [canonical_text(label) for label in labels]
+    unknown = [label for label, text in zip(labels, texts, strict=True) if text not in positions]
+    if unknown:
+        raise ValueError(f"y holds the class {unknown[0]!r} that the model does not know; leave its rows out.")
+    at = np.array([positions[text] for text in texts], dtype=np.int64)
+    return replace(target, classes=model.classes_[at]), at[target.codes], weights
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bayesieve.report.curves import explanation_figure, gains_figure, profit_figure, reliability_figure
-from bayesieve.report.data import ReportData
 from bayesieve.report.features import feature_figure, importance_figure
 from bayesieve.report.page import Figure, Report
 from bayesieve.report.paths import clusters_figure, path_figure
-from bayesieve.report.report import render_card, render_report
+from bayesieve.report.report import ReportData, render_card, render_report
 
 __all__ = [
     "Figure",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bayesieve.report import charts as draw, search as tracing
-from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.page import Figure
+from bayesieve.report.search import PathStep, SearchSummary
 from bayesieve.words import plural
 
 _MOST_CELLS, _MOST_NAMES = 72, 40  # on a side of the matrix of clusters; of more features several share a cell

@@ -3,21 +3,84 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from bayesieve.report import charts as draw
 from bayesieve.report.curves import profit_chart
-from bayesieve.report.data import CellRow, DecisionSummary, FeatureSummary, ReportData, SearchSummary
-from bayesieve.report.features import curve_ends, density_frame
-from bayesieve.report.page import Figure, fill, in_five_digits, page
+from bayesieve.report.page import Figure, fill, page
 from bayesieve.report.paths import clusters_figure, search_figure
-from bayesieve.report.search import in_words
+from bayesieve.report.search import SearchSummary, in_words
+from bayesieve.words import ShortRepr
+
+if TYPE_CHECKING:
+    from bayesieve.scorecard.edits import Edit
 
 MAX_COLUMNS = 1000
 MAX_CONFUSION_CLASSES, N_CONFUSIONS = 26, 12
 _N_CARD_FEATURES = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportData(ShortRepr):
+    """Contents of a report.
+
+    Attributes
+    ----------
+    title : str
+    target : name of the target column
+    n_rows, n_columns : size of the training table, the target left out
+    classes : labels as texts
+    class_counts : training rows of each class
+    headline : summary in one paragraph
+    features : what `feature_data` returns of each feature, most important first
+    search : SearchSummary or None
+    performance : `evaluation.performance.Performance` that the page is about, or None
+    samples : performances of the overview, side by side
+    segments : by feature, column or period, for each of its levels with rows: its label, its share of the rows and of
+        the training rows (None if unknown), how well the positive class is predicted there, or of more classes the
+        predicted one, and AUC and log loss with their intervals
+    explained : explained rows, whose ``prior`` and ``contributions`` add up to the log joint of each class
+    warnings : one sentence each
+    settings : (name, value)
+    created : date and time, ready to print
+    decisions : `evaluation.deciding.Decisions` or None
+    edits : those made by hand
+    intercept : nats from which every row starts, for each class
+    program : the model as JavaScript, which computes the scores of rows typed in; empty if it cannot be written so
+    positive : position of the class that curves and texts are about, of two
+    facts : (name, value) of what a validator asks first
+    stability : share of the models of folds that use each column, by name
+    dependence : columns and the dependence of each on each, from 0 to 1
+    factors : nats that the error of the intercept shares with those of features, (n_logits, n_factors)
+    """
+
+    title: str
+    target: str
+    n_rows: int
+    n_columns: int
+    classes: Sequence[str]
+    class_counts: Sequence[float]
+    headline: str = ""
+    features: Sequence[Mapping[str, Any]] = ()
+    search: SearchSummary | None = None
+    performance: Any = None
+    samples: Sequence[Any] = ()
+    segments: Sequence[tuple[str, Sequence[tuple[Any, ...]]]] = ()
+    explained: Sequence[Mapping[str, Any]] = ()
+    warnings: Sequence[str] = ()
+    settings: Sequence[tuple[str, str]] = ()
+    created: str = ""
+    decisions: Any = None
+    edits: Sequence[Edit] = ()
+    intercept: Sequence[float] = ()
+    positive: int = 1
+    program: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    stability: Mapping[str, float] = field(default_factory=dict)
+    dependence: tuple[Sequence[str], Sequence[Sequence[float]]] | None = None
+    factors: Any = ()
 
 
 def render_report(data: ReportData) -> str:
@@ -37,17 +100,16 @@ def render_report(data: ReportData) -> str:
 
     Examples
     --------
-    >>> from bayesieve.report import ReportData
-    >>> from bayesieve.report.report import render_report
+    >>> from bayesieve.report import ReportData, render_report
     >>> data = ReportData(
     ...     title="Iris", target="species", n_rows=150, n_columns=4, classes=("a", "b"), class_counts=(50, 100),
-    ...     headline="Nothing was searched.", version="0.1.0", created="2025-11-20",
+    ...     headline="Nothing was searched.", created="2025-11-20",
     ... )
     >>> render_report(data).startswith("<!doctype html>")
     True
     """
     sentence, charts = ("", {}) if data.search is None else search_parts(data.search)
-    if data.decisions is not None and data.decisions.steps:
+    if data.decisions is not None and data.decisions.curve is not None:
         charts["decisions"] = decision_figure(data.decisions)
     if data.dependence is not None:
         charts["dependence"] = dependence_figure(*data.dependence)
@@ -79,7 +141,7 @@ def render_card(data: ReportData) -> str:
         A fragment without scripts. Colours are taken from the page around it, so that it fits light and dark themes;
         all styles are inline, so that it leaves the page as it was.
     """
-    selected = [feature for feature in data.features if feature.selected]
+    selected = [feature for feature in data.features if feature["selected"]]
     first = selected[:_N_CARD_FEATURES]
     return fill("card.html", data=data, first=first, n_more=len(selected) - len(first))
 
@@ -88,68 +150,42 @@ def page_data(data: ReportData) -> dict[str, Any]:
     """Return the data of the page's scripts: the model by cell, curves by class, thresholds, and rows to explain."""
     p = data.performance
     own = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
-    measured = {name: () if p is None else getattr(p, name) for name in _OF_ROWS}
-    beside = data.samples[-1].name if data.samples and any(f.others for f in data.features) else None
+    own |= {name: () if p is None else getattr(p, name) for name in ("reliability", "roc", "thresholds")}
+    beside = data.samples[-1].name if any(f["others"] for f in data.features) else None
     titles = {"amounts": "log-odds, nats" if len(data.classes) == 2 else "score, nats"}
     titles["shares of"] = "share of the class" if beside is None else f"share of the class (dot: {beside.lower()})"
-    return (
-        own
-        | measured
-        | {
-            "features": [_columns_of(feature) for feature in data.features if feature.selected],
-            "rows": data.explained,
-            "beside": beside,
-            "templates": {name: draw.template(name, **titles) for name in _OF_PAGE}
-            | {"reliability": draw.template("reliability", several=False, style="main")},
-        }
-    )
+    templates = {name: draw.template(name, **titles) for name in _OF_PAGE}
+    templates["reliability"] = draw.template("reliability", several=False, style="main")
+    features = [feature for feature in data.features if feature["selected"]]
+    own |= {"features": features, "segments": data.segments, "rows": data.explained, "beside": beside}
+    return own | {"templates": templates}
 
 
-_OF_ROWS = ("reliability", "roc", "segments", "thresholds")
 _OF_PAGE = ("bars", "steps", "pair", "fall", "roc", "threshold", "segments", "shares")
 
 
-def _columns_of(feature: FeatureSummary) -> dict[str, Any]:
-    """A feature with its cells as columns, which take less room than rows."""
-    cells = [replace(c, evidence=in_five_digits(c.evidence), errors=in_five_digits(c.errors)) for c in feature.cells]
-    columns = [f.name for f in fields(CellRow) if f.name != "level" or any(c.level != c.label for c in cells)]
-    own = {f.name: getattr(feature, f.name) for f in fields(feature)} | {"by_chance": feature.by_chance}
-    intervals = [(cell.low, cell.high, cell.rows) for cell in feature.cells]
-    ends = curve_ends(intervals) if feature.kind == "numeric" else None
-    own |= {} if ends is None else {"ends": ends, "density": density_frame(intervals, *ends)}
-    return own | {"cells": {name: [getattr(cell, name) for cell in cells] for name in columns}}
+def column_lines(data: ReportData) -> list[dict[str, Any]]:
+    """Return the columns of the table, the most important first.
 
-
-@dataclass
-class ColumnLine:
-    """A column of the table with the features that it is part of: its own if there is one, and those in the model with
-    their positions among these; ``importance`` has an equal part of that of pairs.
+    Each has its ``name``, ``importance`` (with an equal part of that of pairs), ``stability``, its ``own`` feature if
+    there is a single one, the number of these (``n_own``), and positions and names of all features of the model that it
+    is part of.
     """
-
-    name: str
-    importance: float = 0.0
-    own: FeatureSummary | None = None
-    features: list[tuple[int, str]] = field(default_factory=list)
-    n_own: int = 0
-    stability: float | None = None
-
-
-def column_lines(data: ReportData) -> list[ColumnLine]:
-    """The columns, the most important first."""
-    lines: dict[str, ColumnLine] = {}
+    lines: dict[str, dict[str, Any]] = {}
     selected = 0
     for feature in data.features:
-        columns = feature.columns or (feature.name,)
+        columns = feature["columns"] or (feature["name"],)
         for name in columns:
-            line = lines.setdefault(name, ColumnLine(name, stability=data.stability.get(name)))
-            line.importance += feature.importance / len(columns) if math.isfinite(feature.importance) else 0.0
+            new = {"name": name, "importance": 0.0, "own": None, "n_own": 0, "features": []}
+            line = lines.setdefault(name, new | {"stability": data.stability.get(name)})
+            line["importance"] += feature["importance"] / len(columns) if math.isfinite(feature["importance"]) else 0.0
             if len(columns) == 1:
-                line.n_own += 1
-                line.own = feature if line.n_own == 1 else None
-            if feature.selected:
-                line.features.append((selected, feature.name))
-        selected += feature.selected
-    return sorted(lines.values(), key=lambda line: -line.importance)
+                line["n_own"] += 1
+                line["own"] = feature if line["n_own"] == 1 else None
+            if feature["selected"]:
+                line["features"].append((selected, feature["name"]))
+        selected += feature["selected"]
+    return sorted(lines.values(), key=lambda line: -line["importance"])
 
 
 def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Figure:
@@ -174,15 +210,13 @@ def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:
     return sentence, {"search": figure} if figure.chart else {}
 
 
-def decision_figure(decisions: DecisionSummary) -> Figure:
-    """The benefit of the second of two decisions by the share of rows for which it is taken."""
-    steps, chosen = decisions.steps, decisions.steps[decisions.chosen]
-    frame: dict[str, list[Any]] = {name: [getattr(s, name) for s in steps] for name in ("share", "threshold")}
-    frame |= {"profit": [step.benefit for step in steps]}
-    frame |= {name: [getattr(step, name) for step in steps] for name in ("low", "high")}
-    name = decisions.lines[1].name
-    drawing = profit_chart("benefit", (steps[0].benefit, steps[-1].benefit), "chosen", f"share of rows: {name}")
-    best = {"share": [chosen.share], "profit": [chosen.benefit]}
+def decision_figure(decisions: Any) -> Figure:
+    """Draw the benefit of the second of two decisions by the share of rows for which it is taken."""
+    curve, k, name = decisions.curve, decisions.chosen, decisions.names[1]
+    frame = {one: getattr(curve, one).tolist() for one in ("share", "threshold", "profit", "low", "high")}
+    frame["threshold"][0] = None  # nobody reaches it
+    drawing = profit_chart("benefit", (frame["profit"][0], frame["profit"][-1]), "chosen", f"share of rows: {name}")
+    best = {"share": [frame["share"][k]], "profit": [frame["profit"][k]]}
     heads = {"share": f"share of rows: {name}", "threshold": f"{decisions.score} at least", "profit": "benefit"}
     heads |= {"low": "low (95% of resamples)", "high": "high"}
     return Figure("Benefit by threshold", "Dashed: rows at random.", drawing, {"curve": frame, "best": best}, heads)
@@ -190,7 +224,7 @@ def decision_figure(decisions: DecisionSummary) -> Figure:
 
 def confusions(data: ReportData) -> list[dict[str, Any]]:
     """The most frequent confusions of more classes than a matrix has room for."""
-    matrix = (data.performance.confusion if data.performance is not None else None) or ()
+    matrix = [] if data.performance is None else data.performance.confusion
     if len(matrix) <= MAX_CONFUSION_CLASSES:
         return []
     wrong = [(n, i, j) for i, row in enumerate(matrix) for j, n in enumerate(row) if i != j and n > 0]

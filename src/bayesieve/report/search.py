@@ -8,18 +8,79 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, Literal
 
 from bayesieve.criteria import CRITERIA, Criterion
 from bayesieve.parts import Score
 from bayesieve.report.charts import drawable
-from bayesieve.report.data import PathStep, SearchSummary
 from bayesieve.report.page import fill
 from bayesieve.selection import SELECTORS, CodedSelector
-from bayesieve.words import format_number
+from bayesieve.words import ShortRepr, format_number
 
 _OWN = ("name", "description", "path", "chosen", "clusters")  # fields that are no attributes of a trace, or differ
 _MANY = 60  # features from which on the axis may be logarithmic
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """One recorded move of the search: the subset after `move`, its size, its criterion on the rows that guide the
+    search and its value on the validation rows (None without).
+    """
+
+    start: int
+    step: int
+    move: Literal["start", "add", "drop", "again"]
+    feature: str | None
+    n_features: int
+    criterion: float
+    validation: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class SearchSummary(ShortRepr):
+    """The search for the weights.
+
+    Attributes
+    ----------
+    name : the selector, for example ``"compression"``
+    description : one sentence on the method, with capital letter and full stop
+    n_models : distinct models evaluated
+    n_starts : int
+    seconds : float
+    null_criterion : criterion of the model without features
+    best_criterion : float
+    complete : false when the search was interrupted or ran out of time
+    path : tuple of PathStep
+    criterion_name : the criterion that guides the search, for example ``"error_probability"``
+    lower_is_better : bool
+    validation_name : the measure on the validation rows; None without such rows
+    validation_lower_is_better : bool
+    validation_total : number (or weight) of the validation rows
+    chosen : start and step at which the path met the selected subset; None if weights are read from all models
+    measured : where the criterion was measured, and which rows the levels were learnt from, for example ``"on 10
+        folds, levels learnt from the rows of the other folds"``
+    clusters : the selector, if the search began with the tree of dependent features
+    ended : the reason for which the search ended, for example ``"after 20 rounds"``, or None
+    """
+
+    name: str
+    description: str
+    n_models: int
+    n_starts: int
+    seconds: float
+    null_criterion: float
+    best_criterion: float
+    complete: bool
+    path: tuple[PathStep, ...]
+    criterion_name: str = "map"
+    lower_is_better: bool = True
+    validation_name: str | None = None
+    validation_lower_is_better: bool = True
+    validation_total: float | None = None
+    chosen: tuple[int, int] | None = None
+    measured: str | None = None
+    clusters: Any = None
+    ended: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,408 @@
+"""Performance of a fitted model on rows with known classes: of the model itself, or of models like it on folds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import clone
+
+from bayesieve.discretize import TableEncoder
+from bayesieve.discretize.repeats import REPEATED, repeats_of
+from bayesieve.evaluation.evaluating import Estimate, Segment
+from bayesieve.evaluation.judged import JudgedRows
+from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
+from bayesieve.scorecard.reasons import columns_in_use
+from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
+from bayesieve.statistics import metrics
+from bayesieve.table import Target, as_target
+from bayesieve.table.levels import TableLevels, columns_of
+from bayesieve.words import ShortRepr, plural
+
+TIME = "time"
+"""Value of ``cv`` for blocks of rows in the order of time."""
+_N_FOLDS = 5  # unless ``cv`` gives another number
+_N_STEPS = 101
+_SAME = 1e-9  # relative difference of sums of weights that differ by rounding only
+
+
+class Unmeasured(Exception):
+    """Reason why rows give no figures, although the call is valid."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Performance(ShortRepr):
+    """Performance of a model, and the rows on which it was measured.
+
+    Attributes
+    ----------
+    name : str
+        Name of the rows, such as ``"Folds"``.
+    protocol, measured : str
+        How the model was measured, as a sentence and in a few words.
+    rows : JudgedRows
+        The rows that count, with their predictions.
+    n_rows : int
+        Number of rows predicted.
+    columns : tuple of frozenset of str
+        Columns in use by the models of each fold.
+    gains : mapping, optional
+        By feature, the mean nats by which it lowers the log loss of rows that its model did not learn from.
+    is_training : bool
+        Whether the model was trained on these rows.
+    training : Performance, optional
+        Performance of the model on its training rows, beside that on folds of them.
+    later : Performance, optional
+        Performance on the last rows, by a model of earlier ones, if the order of the rows matters.
+    accuracy, auc, log_loss, compression_rate, brier : float
+        ``log_loss`` in nats per row; ``compression_rate`` is 1 - log_loss / class_entropy; ``brier`` as scikit-learn's
+        `brier_score_loss`.
+    """
+
+    name: str
+    protocol: str
+    measured: str
+    rows: JudgedRows
+    n_rows: int
+    columns: tuple[frozenset[str], ...] = ()
+    gains: Mapping[str, float] | None = None
+    is_training: bool = False
+    training: Performance | None = None
+    later: Performance | None = None
+
+    def _facts(self) -> dict[str, Any]:
+        names = ("auc", "log_loss", "accuracy")
+        return {"rows": self.n_rows, "measured": self.measured} | {name: getattr(self, name) for name in names}
+
+    @cached_property
+    def estimates(self) -> dict[str, Estimate]:
+        """Measures of all classes together and of the positive of two, with the ends of their 95 % intervals."""
+        rows, two = self.rows, self.rows.classes.size == 2
+        of_rows = rows.log_proba, rows.decided, self.labels, rows.weights
+        segment = Segment.of_rows(*of_rows, 0.95, rows.classes, rows.positive)
+        return {measure: estimate for label, measure, estimate in segment.measures() if label is None or two}
+
+    @property
+    def accuracy(self) -> float:
+        return self.estimates["accuracy"][0]
+
+    @property
+    def auc(self) -> float:
+        return self.estimates["auc"][0]
+
+    @property
+    def log_loss(self) -> float:
+        return self.estimates["log_loss"][0]
+
+    @property
+    def compression_rate(self) -> float:
+        return self.estimates["compression_rate"][0]
+
+    @property
+    def brier(self) -> float:
+        return self.estimates["brier"][0]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """(n_rows,) positions of the true classes."""
+        assert self.rows.labels is not None
+        return self.rows.labels
+
+    @cached_property
+    def class_rows(self) -> np.ndarray:
+        """(n_classes,) rows of each class (sums of weights)."""
+        return np.bincount(self.labels, self.rows.weights, self.rows.classes.size)
+
+    @property
+    def majority_accuracy(self) -> float:
+        """Accuracy of always answering the most frequent class."""
+        return float(self.class_rows.max() / self.class_rows.sum())
+
+    @property
+    def class_entropy(self) -> float:
+        """Log loss of always answering the class frequencies, in nats per row."""
+        return metrics.class_entropy(self.labels, self.rows.classes.size, self.rows.weights)
+
+    @property
+    def confusion(self) -> list[list[int]]:
+        """Numbers of rows by true class and predicted class."""
+        found: list[list[int]] = metrics.confusion(self.rows.log_proba, self.labels).tolist()
+        return found
+
+    @property
+    def reliability(self) -> list[tuple[str, list[metrics.Bin]]]:
+        """Label of a class and its bins of similar probability, class after class; of two, the positive one."""
+        return [(label, metrics.reliability(p, hit, self.rows.weights)) for label, p, hit in self._curves(every=False)]
+
+    @property
+    def roc(self) -> list[tuple[str, list[tuple[float, float]]]]:
+        """Label of a class and its points (false positive rate, true positive rate), class after class."""
+        return [(label, metrics.roc_points(p, hit, self.rows.weights)) for label, p, hit in self._curves()]
+
+    def _curves(self, *, every: bool = True) -> list[tuple[str, np.ndarray, np.ndarray]]:
+        """Label, probabilities and hits of the classes that have a curve. With two classes the curves of both say the
+        same: that of the positive one is shown. A class without rows, or with all of them, has none.
+        """
+        rows, n_classes = self.rows, self.rows.classes.size
+        shown = [1 if rows.positive is None else rows.positive] if n_classes == 2 else range(n_classes)
+        hits = [(j, self.labels == j) for j in shown]
+        hits = [(j, hit) for j, hit in hits if (n_classes == 2 and not every) or 0 < np.count_nonzero(hit) < hit.size]
+        return [(str(rows.classes[j]), rows.probability[:, j], hit) for j, hit in hits]
+
+    @cached_property
+    def thresholds(self) -> list[tuple[float, float, float]]:
+        """Of two classes, (threshold, rows of the positive class, other rows) with at least this probability, from the
+        highest threshold to 0, of about `_N_STEPS` groups of rows.
+        """
+        rows = self.rows
+        if rows.classes.size != 2 or rows.positive is None:
+            return []
+        score, positive = rows.probability[:, rows.positive], self.labels == rows.positive
+        order = np.argsort(-score, kind="stable")
+        score, weights = score[order], np.ones(score.size) if rows.weights is None else rows.weights[order]
+        hits, others = np.cumsum(weights * positive[order]), np.cumsum(weights * ~positive[order])
+        last = np.flatnonzero(np.append(np.diff(score) != 0, True))  # of equal scores
+        shown = last[np.unique(np.linspace(0, last.size - 1, min(last.size, _N_STEPS)).astype(int))]
+        return list(zip(score[shown].tolist(), hits[shown].tolist(), others[shown].tolist(), strict=True))
+
+
+def performance_on(rows: JudgedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
+    """Performance of predicted rows; those of weight 0 do not count."""
+    n_rows = rows.n_rows
+    if rows.weights is not None and not rows.weights.all():
+        rows = rows.take(np.flatnonzero(rows.weights > 0))
+    return Performance(name, protocol, measured, rows, **{"n_rows": n_rows, **more})
+
+
+def are_training_rows(model: Any, rows: JudgedRows) -> bool:
+    """Return whether the model was trained on these rows, in whatever order.
+
+    The counts of the model, every level of every feature by class, are a fingerprint of its training rows; of a model
+    that learnt from part of them, no count exceeds theirs. Surfaces, whose counts may be of a sample, are left out. The
+    counts say nothing if no feature has two levels, and then nothing but the shares of the classes was learnt.
+    """
+    levels, labels = TableLevels.of(model.encoder_.levels_), np.asarray(rows.labels)
+    estimated = {k for k, pair in enumerate(levels.pairs, levels.n_columns) if pair.level_score == 0}
+    cut = {edit.feature for edit in model.edits_ if edit.what == "cut"}
+    estimated |= {k for k, name in enumerate(levels.names) if name in cut}
+    trained = {k: count for k, count in enumerate(np.asarray(level.counts) for level in levels) if k not in estimated}
+    part = model.selector_.learns_from_part
+    if all(len(count) < 2 for count in trained.values()) or (part and rows.n_rows != model.n_rows_):
+        return False
+    if part and rows.weights is None:
+        sizes = np.bincount(labels, minlength=model.classes_.size).tolist()
+        n_learnt = [*map(model.selector_.n_to_learn, sizes)]
+        if not np.array_equal(n_learnt, model.scorecard_.class_counts):
+            return False
+    coded = model.encoder_.transform_coded(model.encoder_.read(rows.X, owner=model))
+    codes = labels.astype(np.min_scalar_type(model.classes_.size))
+    for weights in (rows.weights, None) if rows.weights is not None else (None,):
+        counts = coded.with_rows(class_codes=codes, classes=model.classes_, weights=weights).counts
+        pairs = [(counts.class_counts, model.scorecard_.class_counts)]
+        pairs += [(counts.feature(k), count) for k, count in trained.items()]
+        if all(np.allclose(np.minimum(new, old) if part else new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
+            return True
+    return False
+
+
+def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performance | None:
+    """Measure this model on the rows, or models like it on folds of them; None if ``cv`` is 0.
+
+    ValueError if ``cv`` cannot split the rows; Unmeasured if there are too few rows, or the models of some folds
+    cannot be fitted.
+    """
+    if cv is not None and held_out:
+        raise ValueError("held_out=True measures this very model, cv= models of folds; give one of them.")
+    if is_number_of_folds(cv) and cv == 0:
+        return None
+    trained_on = are_training_rows(model, rows)
+    if not trained_on and (distinct := _counted_once(model, rows)) is not None:
+        rows, trained_on = distinct, True
+    if held_out or (cv is None and not trained_on):
+        return _by_this_model(model, rows, trained_on, held_out)
+    measured = replace(_of_folds(model, rows, cv, trained_on), is_training=trained_on)
+    if trained_on:
+        words = _of_this_model(model, rows, trained_on, held_out)
+        measured = replace(measured, training=performance_on(rows, "Training rows", *words, is_training=True))
+    is_informative = rows.moments is not None or any(caution.kind == "order" for caution in model.cautions_)
+    if is_informative and (cv is None or is_number_of_folds(cv)):
+        try:
+            return replace(measured, later=_of_folds(model, rows, TIME, trained_on, last=True))
+        except (Unmeasured, ValueError):  # all rows are of one time
+            return measured
+    return measured
+
+
+def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
+    """Return the rows with the weights by which the fit counted copies once, if these are its training rows."""
+    if not any(caution.kind == REPEATED for caution in model.cautions_):
+        return None
+    target = Target(np.asarray(rows.labels), model.classes_)
+    repeats = repeats_of(model.encoder_.read(rows.X, owner=model), target, rows.weights, model.n_jobs)
+    if repeats is None:
+        return None
+    distinct = replace(rows, weights=repeats.weights, copies=None if repeats.is_whole else repeats.groups)
+    return distinct if are_training_rows(model, distinct) else None
+
+
+def _splits_of_copies(groups: np.ndarray, n_folds: int) -> RowSplits:
+    """Return shuffled folds of rows with all copies of a row in one of them."""
+    fold = np.random.default_rng(0).permutation(int(groups.max()) + 1)[groups] % n_folds
+    return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(n_folds)]
+
+
+def _by_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: bool) -> Performance:
+    name = "Training rows" if trained_on else "Test rows" if held_out else "These rows"
+    words = _of_this_model(model, rows, trained_on, held_out)
+    if trained_on:
+        return performance_on(rows, name, *words, is_training=True)
+    total = rows.n_rows if rows.weights is None else rows.weights.sum()
+    losses = loss_without_features(model, rows.X, rows.classes[np.asarray(rows.labels)], rows.weights)
+    return performance_on(rows, name, *words, gains={name: loss / total for name, loss in losses.items()})
+
+
+def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
+    """Describe how this very model was measured, as a sentence and in a few words."""
+    n_rows = f"{rows.n_rows:,} rows"
+    if trained_on:
+        return (
+            "This very model, measured on the rows that it was trained on: it predicts other rows less well.",
+            f"this model on its own {rows.n_rows:,} training rows",
+        )
+    if held_out:
+        return "Measured on held-out rows that the model was not trained on.", f"this model on {n_rows} held out"
+    caution = "; the figures hold for new rows if it was trained on none of these."
+    counts = model.scorecard_.class_counts
+    repeated = counts.sum() != model.n_rows_ and not model.selector_.learns_from_part
+    weighted = repeated or bool(np.any(counts != np.rint(counts)))
+    if weighted and rows.weights is None and rows.n_rows == model.n_rows_:
+        caution = (
+            ". It was trained on as many rows with weights: if these are the same rows, pass their weights "
+            "(sample_weight), too, and the figures come from cross-validation."
+        )
+    return f"This very model, measured on {n_rows}{caution}", f"this model on {n_rows}"
+
+
+def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: bool = False) -> Performance:
+    """Measure models of folds; with ``last`` only that of the last one."""
+    in_time = isinstance(cv, str) and cv == TIME
+    if rows.weights is not None and not rows.weights.all() and (cv is None or in_time or is_number_of_folds(cv)):
+        rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
+    codes = np.asarray(rows.labels)
+    largest = int(np.bincount(codes).max())
+    if cv is None and largest < 2:
+        raise Unmeasured("cross-validation needs at least two rows of some class")
+    cv = min(_N_FOLDS, largest) if cv is None else cv
+    if in_time:
+        splits = time_splits(np.arange(rows.n_rows) if rows.moments is None else rows.moments)[-1 if last else 0 :]
+    else:
+        joined = rows.copies if is_number_of_folds(cv) else None
+        splits = row_splits(cv, rows.classes[codes]) if joined is None else _splits_of_copies(joined, int(cv))
+    if np.unique(codes).size != model.classes_.size:
+        if not trained_on:
+            needed = "cross-validation needs the training table and its target"
+            raise ValueError(f"The classes of y are not those of the model; {needed}.")
+        raise Unmeasured("a class has no row of any weight")
+    what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
+    words, measured = _in_words(cv, splits, what, rows.n_rows)
+    try:
+        parts, columns, gains = _predicted_by_others(model, rows, splits)
+    except (ValueError, ArithmeticError, IndexError) as error:
+        raise Unmeasured(f"a model of the other folds fails ({str(error).rstrip('.')})") from error
+    tested = np.concatenate([test for _, test in splits])
+    order = np.argsort(tested, kind="stable")
+    log_proba, n_tested = np.concatenate(parts)[order], np.unique(tested).size
+    if not tested.size == n_tested == rows.n_rows:
+        rows = rows.take(tested[order])
+    words += "" if trained_on else ", none by this very model"
+    words += " and without the edits made by hand." if model.edits_ else "."
+    name = "Later rows" if in_time else "Folds"
+    predicted = replace(rows, log_proba=log_proba, decided=log_proba.argmax(axis=1), exact=None)
+    return performance_on(predicted, name, words, measured, n_rows=n_tested, columns=columns, gains=gains)
+
+
+def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
+    """Describe how models of folds were measured, as a sentence without full stop and in a few words."""
+    n, tests = len(splits), np.concatenate([test for _, test in splits])
+    if isinstance(cv, str) and n == 1:
+        share = f"the last {100 * tests.size / n_rows:.0f} % of"
+        few = f"rained on earlier rows, measured on {share}"
+        return f"T{few} {what}", f"t{few} the rows"
+    if isinstance(cv, str):
+        blocks = f"{n + 1} blocks of {what} in the order of time, each but the first by a model of all earlier rows"
+        return blocks.replace("first by", "first predicted by"), blocks
+    repeated = tests.size > np.unique(tests).size
+    apart = all(np.intersect1d(train, test).size == 0 for train, test in splits)
+    whole = apart and all(train.size + test.size == n_rows for train, test in splits)
+    if whole and tests.size == n_rows and not repeated:
+        few = f"{n}-fold cross-validation of {what}"
+        folds = few.replace("cross", "stratified cross") if is_number_of_folds(cv) else few
+        return f"{folds}: every row was predicted by a model trained on the other folds", few
+    earlier = all(train.max() < test.min() for train, test in splits)
+    trained = "earlier rows" if earlier else "other rows" if apart else "the training rows of their split"
+    name = f" by {type(cv).__name__}" if is_splitter(cv) else ""
+    few = f"{plural(n, 'split')}{name} of {what}"
+    times = ", some of them several times," if repeated else ""
+    sentence = f"{few}: the test rows{times} were predicted by models trained on {trained}"
+    return sentence, f"{few}, trained on {trained}"
+
+
+def _predicted_by_others(
+    model: Any, rows: JudgedRows, splits: RowSplits
+) -> tuple[list[np.ndarray], tuple[frozenset[str], ...], dict[str, float]]:
+    """Return log probabilities of the test rows of each split, by a model that is trained as this one on its training
+    rows, the columns that each of these models uses, and the mean gain of each feature in the test rows, by name: 0 in
+    those of models without the feature.
+    """
+    encoder = clone(model.encoder_)
+    if isinstance(encoder, TableEncoder):
+        # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
+        encoder.set_params(kinds={level.name: level.kind for level in columns_of(model.encoder_.levels_)})
+    quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
+    with warnings.catch_warnings():
+        # The model itself has given the same warnings.
+        warnings.simplefilter("ignore", UserWarning)
+        used: list[frozenset[str]] = []
+        labels = rows.classes[np.asarray(rows.labels)]
+        sums: dict[str, float] = {}
+
+        def look_at(fold_model: Any, X: Any, test: np.ndarray) -> None:
+            used.append(frozenset(columns_in_use(fold_model.scorecard_)))
+            weights = None if rows.weights is None else rows.weights[test]
+            for name, gain in loss_without_features(fold_model, X, labels[test], weights).items():
+                sums[name] = sums.get(name, 0.0) + gain
+
+        parts = list(log_proba_of_splits(quiet, rows.X, as_target(labels), splits, rows.weights, fitted=look_at))
+    tested = np.concatenate([test for _, test in splits])
+    total = tested.size if rows.weights is None else rows.weights[tested].sum()
+    return parts, tuple(used), {name: gain / total for name, gain in sums.items()}
+
+
+def loss_without_features(model: Any, X: Any, labels: np.ndarray, weights: np.ndarray | None) -> dict[str, float]:
+    """Return the nats by which the log loss of rows rises without each feature of the model, by name.
+
+    The other features stay as they are, and the contribution of the feature is replaced by its mean over the training
+    rows, 0. Rows of classes that the model does not know are left out.
+    """
+    card = model.scorecard_
+    cells = card.cells(model.encoder_.read(X, owner=model))
+    classes = np.full(labels.size, -1)
+    for j, label in enumerate(card.classes):
+        classes[labels == label] = j
+    known = np.flatnonzero(classes >= 0)
+    counted = np.ones(known.size) if weights is None else weights[known]
+    joint = card.tables.joint(cells)[known]
+
+    def loss(joint: np.ndarray) -> float:
+        return float(-counted @ log_softmax(joint, axis=1)[np.arange(known.size), classes[known]])
+
+    whole = loss(joint)
+    return {
+        feature.name: loss(joint - feature.table[np.minimum(codes[known], feature.cells.n_levels)]) - whole
+        for feature, codes in zip(card.used_features, cells, strict=True)
+    }
