@@ -13,7 +13,7 @@ SCRIPTS = (
     *("hot_paths", "search", "wrapper_step", "wrapper_sfs", "wrapper_auc", "pairs", "clusters", "filters"),
     *("discretize", "fit", "classes", "predict", "drift", "thresholds", "counterfactuals", "startup"),
 )
-_TARGET = re.compile(r"(?P<value>\S+(?: (?:s|ms|x|MB))?) \(target: (?P<target>[^,()]+), (?P<reached>reached|MISSED)\)")
+_TARGET = re.compile(r"(?P<value>[-\d.e+]+(?: \w+)?) \(target: (?P<target>[^,()]+), (?P<reached>reached|MISSED)\)")
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def figures(name: str, output: str) -> list[list[str]]:
     for line in output.splitlines():
         for found in _TARGET.finditer(line):
             title = next((cell.strip() for cell in line.split("|") if cell.strip()), "").partition(":")[0]
-            what = f"{title[:60]}: {found['value']}"
+            what = f"{title[:90]}: {found['value']}"
             rows.append([name, what, found["target"], found["reached"]])
     return rows
 

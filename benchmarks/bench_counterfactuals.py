@@ -25,7 +25,8 @@ TARGET = 0.05  # seconds a row
 def tables(quick: bool) -> dict[str, tuple[pl.DataFrame, Any]]:
     german = pl.read_csv(GERMAN)
     mixed, y, _ = mixed_table(2_000 if quick else 50_000)
-    sizes = np.digitize(mixed["number_00"].fill_null(0.0), [-0.5, 0.5])
+    numbers = mixed["number_00"].fill_null(0.0)
+    sizes = np.digitize(numbers, np.quantile(numbers, [0.3, 0.7]))
     return {
         "German credit, 1,000 x 20": (german.drop("class"), german["class"]),
         f"mixed, {mixed.height:,} x 30": (mixed, y),

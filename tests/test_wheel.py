@@ -78,7 +78,7 @@ def test_the_command_line_has_nothing_to_announce(tmp_path: Path) -> None:
 
 
 def test_what_the_wheels_hold() -> None:
-    compiled, pure = sorted((ROOT / "dist").glob("*.whl"), key=lambda path: "py3-none-any" in path.name)
+    compiled, pure = sorted((ROOT / "dist").glob("bayesieve-*.whl"), key=lambda path: "py3-none-any" in path.name)
     version = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     assert f"-{version}-{version}-" in compiled.name
     files = {path: set(zipfile.ZipFile(path).namelist()) for path in (compiled, pure)}
