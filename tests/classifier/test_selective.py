@@ -266,12 +266,12 @@ def interrupt(*_: Any, **options: Any) -> None:
     "during",
     [
         "bayesieve.search.trace.joined",
-        "bayesieve.evidence.fitting._cells",
-        "bayesieve.evidence.fitting.coarser_codes",
-        "bayesieve.evidence.fitting.find_surfaces",
-        "bayesieve.evidence.fitting.worth_keeping",
+        "bayesieve.evidence.terms.split_levels",
+        "bayesieve.evidence.terms.coarser_codes",
+        "bayesieve.evidence.joint_fit.find_surfaces",
+        "bayesieve.evidence.joint_fit.worth_keeping",
         "bayesieve.evidence.problem.EvidenceProblem.narrowed",
-        "bayesieve.evidence.fitting._evidence_of",
+        "bayesieve.evidence.fitting._fitted_contributions",
     ],
 )
 def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkeypatch: pytest.MonkeyPatch) -> None:

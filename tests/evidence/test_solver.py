@@ -16,7 +16,7 @@ from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.counts import CodedTable
-from bayesieve.evidence import calibration, fitting, problem as module, shapes, solver
+from bayesieve.evidence import calibration, problem as module, shapes, solver, terms
 from bayesieve.evidence.posterior import find_mode, laplace_metric
 from bayesieve.evidence.problem import Curvature, EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape
@@ -205,14 +205,14 @@ def test_levels_learnt_for_each_fold_are_trusted_and_cuts_least() -> None:
 
 def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shapes, "_MOST_CURVATURES", 49)
-    terms = [term(n, weight) for n, weight in ((4, 0.2), (4, 0.9), (3, 0.5), (2, 0.1))]
-    assert [shape.groups.size for shape in fitting._shapes(terms, 2)] == [0, 4, 3, 0]
+    features = [term(n, weight) for n, weight in ((4, 0.2), (4, 0.9), (3, 0.5), (2, 0.1))]
+    assert [shape.groups.size for shape in terms.choose_shapes(features, 2)] == [0, 4, 3, 0]
 
 
 def term(n_cells: int, weight: float, cells: Any = None, of_level: Any = None) -> Any:
     """Return a feature of some cells, levels by default."""
     of_level, rows = np.arange(n_cells) if of_level is None else of_level, np.ones(n_cells)
-    return fitting._Term(0, weight, cells, of_level, of_level, rows, rows, False, Shape(n_cells))
+    return terms.Term(0, weight, cells, of_level, of_level, rows, rows, False, Shape(n_cells))
 
 
 def frame(seed: int, n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
@@ -566,7 +566,7 @@ def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) 
     def without_the_pair(contributions: np.ndarray, *_: Any) -> np.ndarray:
         return np.arange(len(contributions)) < 2
 
-    monkeypatch.setattr("bayesieve.evidence.fitting.worth_keeping", without_the_pair)
+    monkeypatch.setattr("bayesieve.evidence.joint_fit.worth_keeping", without_the_pair)
     model = SelectiveNB(pairs=[("a", "b")]).fit(X, y)
     assert model.feature_weights_[2] == 0
     assert (model.feature_weights_[:2] > shared.feature_weights_[:2] + 0.05).all()
@@ -576,7 +576,7 @@ def test_what_is_dropped_gives_its_weight_back(monkeypatch: pytest.MonkeyPatch) 
 def test_shapes_of_very_many_cells_take_memory_for_their_entries_only() -> None:
     n = 1_000_000  # bases written out would take terabytes
     values = term(n, 0.7, SimpleNamespace(kind="categorical"), np.arange(n) // 2)
-    within = fitting._shapes([term(n, 0.1), values, term(n, 0.9), term(3, 0.5)], 2)
+    within = terms.choose_shapes([term(n, 0.1), values, term(n, 0.9), term(3, 0.5)], 2)
     assert [shape.groups.size for shape in within] == [0, 0, 0, 3]
     assert [shape.apart for shape in within] == [False, False, True, False]
 

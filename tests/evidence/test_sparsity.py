@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from bayesieve.evidence.choosing import worth_keeping
+from bayesieve.evidence.pruning import worth_keeping
 
 
 def rows_of(contributions: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -14,9 +14,9 @@ from sklearn.base import clone
 from bayesieve import SelectiveNB
 from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.report_data import report_data
-from bayesieve.evidence import calibration, choosing as module, fitting, shapes
-from bayesieve.evidence.choosing import grid_gains, surface_gains
+from bayesieve.evidence import calibration, joint_fit, shapes, surfaces as module
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
+from bayesieve.evidence.surfaces import grid_gains, surface_gains
 from bayesieve.table.derived_levels import PairLevels
 
 
@@ -178,7 +178,7 @@ def test_monotone_columns_are_on_no_surface() -> None:
 
 def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(6, 1500)
-    fits, solve = [], fitting.solve
+    fits, solve = [], joint_fit.solve
 
     def ended(*args: Any, **options: Any) -> Any:
         fits.append(solve(*args, **options))
@@ -186,7 +186,7 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
             object.__setattr__(fits[-1], "complete", False)
         return fits[-1]
 
-    monkeypatch.setattr(fitting, "solve", ended)
+    monkeypatch.setattr(joint_fit, "solve", ended)
     with pytest.warns(UserWarning, match="best evidence so far"):
         model = SelectiveNB().fit(X, y)
     assert surfaces(model)
@@ -197,7 +197,7 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_surface_may_be_all_that_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(8, 3000)
     monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)  # all rows follow
-    monkeypatch.setattr(fitting, "worth_keeping", lambda nats, *_: np.arange(len(nats)) == len(nats) - 1)
+    monkeypatch.setattr(joint_fit, "worth_keeping", lambda nats, *_: np.arange(len(nats)) == len(nats) - 1)
     model = SelectiveNB().fit(X, y)
     (surface,) = surfaces(model)
     assert model.selected_features_ == [surface.name]

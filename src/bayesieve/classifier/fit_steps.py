@@ -18,7 +18,7 @@ from bayesieve.discretize.rules import TableRules
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.engine.files import mapped_options
 from bayesieve.evidence.calibration import OFFSET, intercept_for
-from bayesieve.evidence.fitting import FitOptions
+from bayesieve.evidence.terms import FitOptions
 from bayesieve.selection import CodedSelector
 from bayesieve.table import FeatureLevels
 from bayesieve.table.frames import apart_by_name, as_table, is_scan

@@ -181,6 +181,14 @@ class CalibrationRows:
         """Positions among these of at most ``most`` rows, by what they contain."""
         return np.searchsorted(self.positions, self._coded.drawn(min(most, self.positions.size)))
 
+    def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
+        """Return the weight of all rows by cell and class, (n_cells, n_classes), estimated from these rows, which may
+        lack a class.
+        """
+        at = np.minimum(codes, n_cells).astype(np.int64) * self.n_classes + self.classes
+        counts = np.bincount(at, self.weights * self.n_stood_for, (n_cells + 1) * self.n_classes)
+        return counts.reshape(n_cells + 1, self.n_classes)[:-1]
+
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
         """Codes (n_rows,) of features of the table by these cells, or by their levels if None."""
         whole = sorted(k for k, own in cells.items() if own is None)

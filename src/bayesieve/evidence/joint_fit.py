@@ -1,0 +1,239 @@
+"""The joint fit: surfaces that come in, features that stay, and the contributions of all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import entr
+
+from bayesieve.engine.progress import Clock
+from bayesieve.evidence.calibration import CalibrationRows, LeaveOneOutLoss
+from bayesieve.evidence.inclusion import (
+    LEAST_PROBABILITY,
+    Effects,
+    inclusion_probabilities,
+    marginal_log_bayes,
+    omitted_variances,
+)
+from bayesieve.evidence.problem import EvidenceProblem
+from bayesieve.evidence.pruning import CURVATURE_ROWS, worth_keeping
+from bayesieve.evidence.solver import FEW_ROWS, Solution, solve, start_with_fewer, start_with_more
+from bayesieve.evidence.standard_errors import round_errors
+from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_parts
+from bayesieve.evidence.terms import FitOptions, Term
+from bayesieve.table import FeatureLevels
+from bayesieve.table.levels import TableLevels
+
+_NATS_PER_DEVIATION = 2.0  # that a feature must save for each effective coefficient, or
+_LEAST_SHARE = 3e-4  # of the nats that all features could save, if that is less
+_NATS_PER_CHOICE = 1.5  # that a surface must save, times the logarithm of the features that it is the best of
+_LEAST_DEVIATION = 0.03  # of contributions that did not deviate in fewer rows
+_MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
+_TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted contributions: cuts are where these rows make the steps largest
+_FEWEST_ROWS = 500  # that show which features are worth keeping
+
+
+@dataclass(frozen=True, eq=False)
+class JointFit:
+    """Features that are fitted together.
+
+    Parameters
+    ----------
+    terms : features of the table, by ascending position.
+    surfaces : the cells of the rows, (n_rows,), by surface.
+    loss : leave-one-out loss of the counted contributions.
+    averaged : (n_features of the table,) weights of the search.
+    factor : common factor on these.
+    omitted_variances : (n_logits,) variances of what dropped terms may add to a row.
+    log_bayes : (n,) log Bayes factors of the terms, then of the surfaces, against no effect; empty before the test.
+    """
+
+    terms: Sequence[Term]
+    surfaces: Mapping[Surface, np.ndarray]
+    loss: LeaveOneOutLoss
+    averaged: np.ndarray
+    factor: float
+    omitted_variances: np.ndarray
+    log_bayes: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(n_features of the table,) weights, 0 for features that are no term."""
+        weights = np.zeros(self.averaged.size)
+        weights[[term.feature for term in self.terms]] = [term.weight for term in self.terms]
+        return weights
+
+    def problem(self, n_jobs: int | None) -> EvidenceProblem:
+        """Return the problem of the deviations from the counted contributions, every row predicted from all others."""
+        rows = self.loss.rows
+        codes = [*(term.codes for term in self.terms), *self.surfaces.values()]
+        shapes = [*(term.shape for term in self.terms), *(surface.shape for surface in self.surfaces)]
+        shapes = [shape.of_rows(of_rows, rows.weights) for shape, of_rows in zip(shapes, codes, strict=True)]
+        offset = self.loss.joint(self.weights)
+        for term, shape in zip(self.terms, shapes, strict=False):
+            if term.correction is not None:
+                offset += term.weight * shape.look_up(term.correction, term.codes)
+        return EvidenceProblem.of_rows(np.stack(codes), shapes, offset, rows.classes, rows.weights, n_jobs)
+
+    def only(self, kept: np.ndarray) -> JointFit:
+        """Return the fit of the terms and surfaces marked in ``kept``, with the weights of the terms refitted."""
+        n = len(self.terms)
+        terms = [term for term, stays in zip(self.terms, kept, strict=False) if stays]
+        surfaces = dict(own for own, stays in zip(self.surfaces.items(), kept[n:], strict=True) if stays)
+        fit = replace(self, terms=terms, surfaces=surfaces, log_bayes=self.log_bayes[kept])
+        if np.array_equal(fit.weights, self.weights):
+            return fit
+        stays = np.isin(np.arange(self.averaged.size), [term.feature for term in terms])
+        weights, factor = self.loss.refitted(np.where(stays, self.averaged, 0.0))
+        return replace(fit, terms=[term.weighted(float(weights[term.feature])) for term in terms], factor=factor)
+
+
+def fit_jointly(
+    fit: JointFit, levels: Sequence[FeatureLevels], every: CalibrationRows, options: FitOptions, clock: Clock
+) -> tuple[JointFit, Solution]:
+    """Fit the contributions of all terms together.
+
+    Parameters
+    ----------
+    fit : terms, and a sample of the rows.
+    levels : of all features of the table.
+    every : all rows, which the last fit is made to.
+    options : unless these ``drop`` features, all terms stay and there are no surfaces.
+    clock : when its time is up, the best so far is returned.
+
+    Returns
+    -------
+    tuple
+        The terms and surfaces that stay, and their solution.
+    """
+    # A rough fit of all terms shows which of them matter, and leaves residuals for surfaces.
+    problem = fit.problem(options.n_jobs)
+    solution = solve(problem, clock, roughly=True)
+    drop = options.drop and (len(fit.terms) > 1 or not fit.weights.any())
+    if solution.complete and drop:
+        parts = surface_parts(fit.terms, levels, options)
+        codes, drawn = [term.codes for term in fit.terms], fit.loss.rows.drawn
+        surfaces = find_surfaces(parts, options.most_surfaces, problem, solution.point, codes, drawn)
+        if surfaces:
+            fit, before = replace(fit, surfaces=surfaces), problem.design
+            problem = fit.problem(options.n_jobs)
+            start = start_with_more(solution, before, problem.design)
+            solution = solve(problem, clock, start, roughly=True)
+    if not solution.complete:
+        return fit, solution
+
+    kept = np.ones(len(problem.shapes), dtype=bool)
+    if drop:
+        fit, kept = select_features(fit, problem, solution, levels, options)
+        if not kept.any():  # chance does as well as any feature
+            return fit, solution
+
+    # Counted contributions are discounted: cuts are where these rows make steps largest. Deviations make up for it. A
+    # fit to many rows has the same optimum without, and reaches it sooner.
+    if fit.loss.rows.classes.size <= FEW_ROWS:
+        trust = np.full(len(fit.terms), _TRUST)
+        trust[[term.cells is not None and term.cells.kind == "numeric" for term in fit.terms]] = _TRUST_IN_CUTS
+        trust[[term.is_refitted for term in fit.terms]] = 1.0
+        terms = [term.weighted(float(own * term.weight)) for term, own in zip(fit.terms, trust, strict=True)]
+        fit = replace(fit, terms=terms)
+    followed = every.positions.size > fit.loss.rows.positions.size
+    start = start_with_fewer(solution, problem.design, kept)
+    solution = solve(fit.problem(options.n_jobs), clock, start, followed=followed)
+    if followed and solution.complete:
+        return fit_to_every_row(fit, solution, every, options.n_jobs, clock)
+    return fit, solution
+
+
+def select_features(
+    fit: JointFit, problem: EvidenceProblem, solution: Solution, levels: Sequence[FeatureLevels], options: FitOptions
+) -> tuple[JointFit, np.ndarray]:
+    """Drop the terms that do not matter, and the terms and surfaces that the others make up for.
+
+    Returns
+    -------
+    tuple
+        The fit of those that stay, and whether each term, then each surface, stays.
+    """
+    n = len(fit.terms)
+    fit = replace(fit, log_bayes=log_bayes_against_no_effect(fit, solution))
+    # Constant and excluded columns change no model.
+    n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
+    n_candidates = max(fit.averaged.size - n_out, n)
+    probabilities = inclusion_probabilities(fit.log_bayes[:n], n_candidates)
+    kept = save_their_price(fit, problem, solution)
+    kept[:n] &= probabilities >= LEAST_PROBABILITY
+    kept[:n] |= np.isin([term.feature for term in fit.terms], list(options.included))
+    dropped = np.flatnonzero(~kept[:n])
+    assert solution.effects is not None
+    effects = Effects(*(of_features[dropped] for of_features in solution.effects))
+    omitted = round_errors(omitted_variances(effects, probabilities[dropped]))
+    return replace(fit.only(kept), omitted_variances=omitted), kept
+
+
+def log_bayes_against_no_effect(fit: JointFit, solution: Solution) -> np.ndarray:
+    """Return log Bayes factors against no effect, (n,): of terms by themselves or beside all others, of surfaces beside
+    them.
+
+    The mean of two Bayes factors reaches B without effect in at most 1 of B tables, as each of them does.
+    """
+    assert solution.log_bayes is not None
+    logs, alone = solution.log_bayes.copy(), []
+    for term in fit.terms:
+        shape = term.shape
+        by_functions = shape.groups.size and (shape.rarely_apart or not shape.apart)
+        basis = shape.basis()[:, shape.groups < shape.n_groups - shape.n_jumps] if by_functions else None
+        alone.append(marginal_log_bayes(fit.loss.rows.count_classes(term.codes, shape.n_cells), basis))
+    logs[: len(alone)] = np.logaddexp(alone, logs[: len(alone)]) - np.log(2.0)
+    return logs
+
+
+def save_their_price(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
+    """Return the terms and surfaces whose contributions save more nats than their effective coefficients cost, (n,)
+    bool, when the others are scaled to make up for them.
+    """
+    loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
+    rows = loss.rows
+    some = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
+    few = np.searchsorted(some, rows.drawn(min(some.size, CURVATURE_ROWS)))
+
+    # Contributions of each feature to these rows: counted without the row itself, and deviations.
+    position = {k: at for at, k in enumerate(rows.features.tolist())}
+    codes = [*(term.codes for term in fit.terms), *fit.surfaces.values()]
+    contributions = np.empty((n, some.size, rows.n_classes), dtype=np.float32)
+    for i, (table, shape) in enumerate(zip(solution.tables, problem.shapes, strict=True)):
+        term = fit.terms[i] if i < n_terms else None
+        if term is not None and term.correction is not None:
+            table = table + term.weight * term.correction
+        contributions[i] = shape.look_up(table, codes[i][some])
+        if term is not None and term.weight > 0:
+            contributions[i] += term.weight * loss.evidence_of(position[term.feature], some)
+
+    # A feature costs nats per effective coefficient; a surface, more the more pairs it was chosen from.
+    total = rows.weights.sum()
+    null = float(entr(np.bincount(rows.classes, rows.weights) / total).sum() * total)
+    prices = np.minimum(_NATS_PER_DEVIATION * (1.0 + solution.effective), _LEAST_SHARE * null)
+    prices[n_terms:] = 1.0 + solution.effective[n_terms:] + _NATS_PER_CHOICE * np.log(n)
+    prior = loss.prior if rows.offset is None else loss.prior[some]
+    joint = contributions.sum(axis=0) + prior + solution.intercept
+    weights = rows.weights[some] * (total / rows.weights[some].sum())
+    return worth_keeping(contributions, joint, rows.classes[some], weights, prices, few)
+
+
+def fit_to_every_row(
+    fit: JointFit, solution: Solution, every: CalibrationRows, n_jobs: int | None, clock: Clock
+) -> tuple[JointFit, Solution]:
+    """Fit the same terms and surfaces to ``every`` row, from their solution for a sample."""
+    cells = {term.feature: term.cells for term in fit.terms}
+    cells |= {part.feature: part.cells for own in fit.surfaces for part in own.parts}
+    codes = every.codes_by(cells)
+    terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
+    grids = {s: s.codes(*(codes[part.feature] for part in s.parts)) for s in fit.surfaces}
+    weighing = np.flatnonzero(fit.weights[every.features])
+    loss = fit.loss.over(every, weighing if weighing.size else np.array([0]))  # one of weight 0 stands for none
+    more = replace(fit, terms=terms, surfaces=grids, loss=loss)
+    problem = more.problem(n_jobs)
+    wider = np.maximum(solution.deviations, _LEAST_DEVIATION)
+    deviations = np.where(problem.design.is_jump, solution.deviations, wider)
+    return more, solve(problem, clock, (solution.point, deviations), nearby=solution)

@@ -1,0 +1,308 @@
+"""Surfaces: contributions of two features together, where single ones leave something to explain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from bayesieve.discretize.refitting import merged_cells
+from bayesieve.engine.base import map_in_threads, one_blas_thread
+from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes, log_bayes_factors
+from bayesieve.evidence.problem import EvidenceProblem, logit_scale
+from bayesieve.evidence.shapes import Shape, cosines_over, most_functions
+from bayesieve.evidence.steps import cut_grid
+from bayesieve.evidence.terms import FitOptions, Term
+from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import PairLevels, unused_pair_name
+from bayesieve.table.levels import smallest_unsigned
+
+_MOST_PRODUCTS = 1e10  # rows x basis functions x basis functions that are looked at
+_N_BINS = 20  # intervals of a numeric column, about as many rows each
+_N_COSINES = 5
+_MOST_GROUPS = 8  # of a categorical column
+_MOST_CELLS = 4096  # of a grid
+_CAUTION = 0.5
+"""Share of the nats by which one table of noise in a hundred gets a surface: the fit has the last word
+(benchmarks/decisions/surfaces.md)."""
+
+
+@dataclass(frozen=True, eq=False)
+class SurfacePart:
+    """A feature as it takes part in surfaces.
+
+    Parameters
+    ----------
+    feature : its position in the table.
+    cells : its cells, or None if these are its levels.
+    bins : its bins.
+    bin_of_cell : (n_cells,) the bin of each of its cells.
+    basis : (n_bins, n_functions) basis functions over the bins, of mean 0 over the rows.
+    rows : (n_cells,) number (or weight) of the rows of each cell.
+    """
+
+    feature: int
+    cells: FeatureLevels | None
+    bins: FeatureLevels
+    bin_of_cell: np.ndarray
+    basis: np.ndarray
+    rows: np.ndarray
+
+    def with_steps(self, bin_of_cell: np.ndarray) -> SurfacePart:
+        """Return the feature with a step between other bins of its cells in place of a curve."""
+        if self.bins.kind != "numeric":
+            return self
+        assert self.cells is not None
+        assert self.cells.cut_points is not None
+        cuts = self.cells.cut_points[np.diff(bin_of_cell) > 0]
+        bins = replace(self.cells, cut_points=cuts, counts=None)
+        return replace(self, bins=bins, bin_of_cell=bin_of_cell, basis=_steps(bin_of_cell, self.rows))
+
+    def is_reached(self, rows: np.ndarray) -> np.ndarray:
+        """Return the bins with ``rows`` or on the curve of numbers, between or beside others with rows, (n_bins,)."""
+        reached: np.ndarray = rows > 0
+        if self.bins.kind == "numeric":
+            reached |= np.arange(rows.size) >= self.bins.n_apart
+        return reached
+
+    def code(self, cells: np.ndarray) -> np.ndarray:
+        """Return the bin of every row from its cell; the number of bins for none."""
+        return np.append(self.bin_of_cell, self.bins.n_levels)[np.minimum(cells, self.bin_of_cell.size)]
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Contributions over the grid of the bins of two features."""
+
+    first: SurfacePart
+    second: SurfacePart
+
+    @cached_property
+    def shape(self) -> Shape:
+        return Shape.of_surface(self.first.basis, self.second.basis)
+
+    @property
+    def parts(self) -> tuple[SurfacePart, SurfacePart]:
+        return self.first, self.second
+
+    def with_steps_if_better(
+        self, log_bayes: float, codes: np.ndarray, residuals: np.ndarray, curvature: np.ndarray
+    ) -> Surface:
+        """Return the pair with steps in place of curves, if their log Bayes factor is above ``log_bayes``.
+
+        Parameters
+        ----------
+        codes : (2, n_rows) cells of the rows.
+        residuals, curvature : (n_rows, n_logits) as `surface_gains` takes them.
+        """
+        size = tuple(part.bin_of_cell.size for part in self.parts)
+        known = (codes < np.array(size)[:, None]).all(axis=0)
+        at = codes[0, known].astype(np.int64) * size[1] + codes[1, known]
+
+        def sums(table: np.ndarray) -> np.ndarray:
+            return np.stack([np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[known].T], axis=-1)
+
+        n_apart = [part.cells.n_apart if part.cells is not None else 0 for part in self.parts]
+        is_cut = [part.bins.kind == "numeric" for part in self.parts]
+        stepped, bins = cut_grid(sums(residuals), sums(curvature), n_apart, is_cut)
+        if stepped <= log_bayes:
+            return self
+        return Surface(*(part.with_steps(of_cell) for part, of_cell in zip(self.parts, bins, strict=True)))
+
+    @property
+    def n_functions(self) -> int:
+        return self.first.basis.shape[1] * self.second.basis.shape[1]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Numbers of bins of both features."""
+        return self.first.bins.n_levels, self.second.bins.n_levels
+
+    def codes(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the cell of the grid of every row from its cells of both features; the size of the grid for none."""
+        n_first, n_second = self.size
+        first, second = self.first.code(first), self.second.code(second)
+        inside = (first < n_first) & (second < n_second)
+        cells = np.where(inside, first.astype(np.int64) * n_second + second, n_first * n_second)
+        return cells.astype(smallest_unsigned(n_first * n_second))
+
+    def levels(self, cells: np.ndarray, taken: Collection[str]) -> tuple[PairLevels, np.ndarray]:
+        """Return a pair of columns with a level for each cell of the grid that has rows, and these cells.
+
+        The cells without rows that are nearest to it are part of the same level, unless they are of a bin without rows
+        off the curve.
+
+        Parameters
+        ----------
+        cells : (n_cells, n_classes) rows (or weight) of the grid.
+        taken : names of other features.
+        """
+        rows = cells.sum(axis=1).reshape(self.size)
+        with_rows, n_levels = rows.ravel() > 0, np.count_nonzero(rows)
+        level = np.cumsum(with_rows) - 1
+        grid = np.where(with_rows, level, level[_nearest(with_rows, self.shape.basis())])
+        reached = np.logical_and.outer(
+            self.first.is_reached(rows.sum(axis=1)), self.second.is_reached(rows.sum(axis=0))
+        )
+        grid[~reached.ravel()] = n_levels
+        parts = (self.first.bins, self.second.bins)
+        name = unused_pair_name(parts[0].name, parts[1].name, taken, " (surface)")
+        pair = PairLevels.of(parts, grid.reshape(self.size), cells.reshape(*self.size, -1), 0.0, name)
+        return pair, np.flatnonzero(with_rows)
+
+
+def surface_parts(
+    terms: Sequence[Term], levels: Sequence[FeatureLevels], options: FitOptions
+) -> dict[int, SurfacePart]:
+    """Return the terms that may take part in surfaces, by position: quantile bins of numeric columns with a cosine
+    basis, and the groups of categorical ones. None if no feature has cells within levels.
+    """
+    parts: dict[int, SurfacePart] = {}
+    if all(term.cells is None for term in terms):
+        return parts
+    for i, term in enumerate(terms):
+        level, cells, rows = levels[term.feature], term.cells, term.rows
+        if term.is_refitted or term.feature in options.signs or level.name in options.without_surface:
+            continue
+        if isinstance(level, PairLevels) or rows.sum() <= 0:
+            continue
+        if cells is not None and cells.kind == "numeric":
+            bins, bin_of_cell = merged_cells(cells, term.of_level, rows, _N_BINS)
+            of_bins = np.bincount(bin_of_cell, rows, bins.n_levels)
+            basis = cosines_over(of_bins, bins.n_apart, _N_COSINES, by_ranks=True)
+            if basis.shape[1]:
+                parts[i] = SurfacePart(term.feature, cells, bins, bin_of_cell, basis, rows)
+        elif 1 < level.n_levels <= _MOST_GROUPS:
+            parts[i] = SurfacePart(term.feature, cells, level, term.of_level, _steps(term.of_level, rows), rows)
+    return parts
+
+
+def find_surfaces(
+    parts: Mapping[int, SurfacePart],
+    most: int,
+    problem: EvidenceProblem,
+    point: np.ndarray,
+    codes: Sequence[np.ndarray],
+    drawn: Callable[[int], np.ndarray],
+) -> dict[Surface, np.ndarray]:
+    """Return at most ``most`` surfaces that may pay, and their cells of the rows.
+
+    Every pair is tested with all else as it is, and needs more evidence the more pairs there are. A surface is smooth,
+    or has steps if these explain the rows better.
+
+    Parameters
+    ----------
+    parts : of features, by their position in ``codes``.
+    problem, point : the fit of the single features.
+    codes : cells of the rows, (n_rows,), of each feature.
+    drawn : gives the positions of a sample of rows, from the most rows that it may have.
+    """
+    every, cells = list(parts.values()), [codes[i] for i in parts]
+    left = most_functions(problem.n_classes) - problem.design.intercept
+    fewest = sorted(part.basis.shape[1] for part in every)[:2]
+    if len(every) < 2 or most < 1 or left < math.prod(fewest):
+        return {}
+
+    # Gradients and curvatures of a sample of rows give the Bayes factors of all pairs.
+    bins = np.array([part.code(of_rows) for part, of_rows in zip(every, cells, strict=True)])
+    bases, n_bins = [part.basis for part in every], np.array([part.bins.n_levels for part in every])
+    n_functions = max(int(n_bins.sum()), sum(basis.shape[1] for basis in bases))
+    rows = drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
+    slopes = [slope[rows] for slope in problem.slopes(point)]
+    some = bins[:, rows], *slopes
+    ways = [partial(surface_gains, bases, *some), partial(grid_gains, n_bins, *some)]
+    gains = np.logaddexp(*map_in_threads(lambda way: way(), ways, problem.n_jobs)) - math.log(len(ways))
+    is_numeric = [part.bins.kind == "numeric" for part in every]
+    pairs = [(i, j) for j in range(len(every)) for i in range(j) if is_numeric[i] or is_numeric[j]]
+    log_bayes = np.array([gains[pair] for pair in pairs])
+
+    # The best pairs become surfaces, as long as there are basis functions left.
+    least = _CAUTION * math.log(100.0 * max(1, len(pairs)))
+    surfaces: dict[Surface, np.ndarray] = {}
+    for k in np.argsort(-log_bayes, kind="stable").tolist():
+        if log_bayes[k] <= least or len(surfaces) == most:
+            break
+        i, j = pairs[k]
+        both = np.stack([cells[i][rows], cells[j][rows]])
+        surface = Surface(every[i], every[j]).with_steps_if_better(log_bayes[k], both, *slopes)
+        if surface.n_functions <= left and math.prod(surface.size) <= _MOST_CELLS:
+            left -= surface.n_functions
+            surfaces[surface] = surface.codes(cells[i], cells[j])
+    return surfaces
+
+
+def _steps(bin_of_cell: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return a basis function for each bin, (n_bins, n_bins), of mean 0 over the ``rows`` of the cells."""
+    of_bins = np.bincount(bin_of_cell, rows)
+    return np.eye(of_bins.size) - of_bins / of_bins.sum()
+
+
+def _nearest(with_rows: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Return the cell most like each cell by all basis functions, among those ``with_rows``, (n_cells,) bool."""
+    other = np.flatnonzero(with_rows)
+    nearest = [np.argmin(((basis[other] - cell) ** 2).sum(axis=1)) for cell in basis]  # all at once take gigabytes
+    return other[nearest]
+
+
+def surface_gains(
+    bases: Sequence[np.ndarray], bins: np.ndarray, residuals: np.ndarray, curvature: np.ndarray
+) -> np.ndarray:
+    """Return log Bayes factors (n, n) of a surface of two features against no surface, in nats.
+
+    Each product of two basis functions has a gradient and a curvature of the log loss. A matrix product gives those of
+    all pairs at once.
+
+    Parameters
+    ----------
+    bases : of each of the n features, (n_bins, n_functions), of mean 0 over the rows.
+    bins : (n, n_rows) the bin of every row, n_bins for none.
+    residuals, curvature : (n_rows, n_logits) of the log loss; see `EvidenceProblem.slopes`.
+    """
+    starts = np.cumsum([0, *(basis.shape[1] for basis in bases)])
+    largest = max(float(curvature.max()), float(np.abs(residuals).max()), 1e-300)  # single precision holds any weight
+    design = np.zeros((len(residuals), int(starts[-1])), dtype=np.float32)
+    for k, basis in enumerate(bases):
+        design[:, starts[k] : starts[k + 1]] = np.append(basis, np.zeros((1, basis.shape[1])), axis=0)[bins[k]]
+    squares = design * design
+    square, share = logit_scale(residuals.shape[1])
+    variances = TRIED_VARIANCES / square
+    gains = np.zeros((len(bases), len(bases), variances.size))
+    with one_blas_thread():  # sums come in one order
+        for slope, steep in zip(residuals.T / largest, curvature.T / largest, strict=True):
+            gradient = (design.T @ (design * slope[:, None].astype(np.float32))).astype(np.float64) * largest
+            steepness = (squares.T @ (squares * steep[:, None].astype(np.float32))).astype(np.float64) * largest
+            for k, variance in enumerate(variances):
+                nats = share * log_bayes_factors(gradient, steepness, variance)
+                gains[:, :, k] += np.add.reduceat(np.add.reduceat(nats, starts[:-1], axis=0), starts[:-1], axis=1)
+    return averaged_log_bayes(gains)
+
+
+def grid_gains(n_bins: np.ndarray, bins: np.ndarray, residuals: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """Compute `surface_gains` with a basis function for each bin.
+
+    Sums by cell read the rows once for each pair, but take far fewer operations than products of indicators of bins.
+    """
+    from bayesieve.evidence._kernels import sum_by_level
+
+    n, n_logits = len(n_bins), residuals.shape[1]
+    slopes = np.concatenate([residuals, curvature], axis=1)
+    kind = smallest_unsigned(int(n_bins.max()) ** 2)
+    codes_of_bins = bins.astype(kind)
+    known = codes_of_bins < n_bins[:, None]
+    square, share = logit_scale(n_logits)
+    variances = TRIED_VARIANCES / square
+    gains = np.zeros((n, n))
+    for i in range(n - 1):
+        n_cells = n_bins[i] * n_bins[i + 1 :]
+        codes = codes_of_bins[i] * n_bins[i + 1 :, None].astype(kind) + codes_of_bins[i + 1 :]
+        codes = np.where(known[i] & known[i + 1 :], codes, n_cells[:, None].astype(kind))
+        starts = np.append(0, np.cumsum(n_cells))
+        sums = np.zeros((starts[-1] + 1, 2 * n_logits))
+        sum_by_level(codes, 0, n_cells, starts[:-1] * 2 * n_logits, slopes, sums.ravel())
+        gradient, steepness = sums[:-1, :n_logits], sums[:-1, n_logits:]
+        of_cells = log_bayes_factors(gradient[..., None], steepness[..., None], variances).sum(axis=1)
+        gains[i, i + 1 :] = averaged_log_bayes(share * np.add.reduceat(of_cells, starts[:-1]))
+    return gains + gains.T
