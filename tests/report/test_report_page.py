@@ -322,6 +322,53 @@ def measured() -> tuple[SelectiveNB, ReportData]:
     return model, report_data(model, X, TWO)
 
 
+def test_sentences_about_features_are_true() -> None:
+    """A column in the model, by itself, as a curve or through pairs, is not said to add nothing or have no cut."""
+    for options in ({}, {"pairs": 3}):
+        model = finished(options, TWO)
+        report, card = report_data(model), model.scorecard_
+        in_pairs = {name for feature in card.used_features for name in feature.columns}
+        for feature in report.features:
+            note = feature["note"] or ""
+            assert "nothing" not in note
+            if feature["columns"][0] in in_pairs and feature["kind"] != "pair":
+                assert "pays for itself" not in note
+                assert "too little" not in note
+        absent = [feature["name"] for feature in report.features if not feature["selected"]]
+        assert sorted(name for names in report.left_out.values() for name in names) == sorted(absent)
+
+
+def test_a_class_that_is_never_predicted_is_named() -> None:
+    y = np.where(TWO == "bad", np.where(np.arange(N) % 9 == 0, "rare", "bad"), TWO)
+    model = finished({}, y)
+    report = report_data(model, X, y, held_out=True)
+    assert report.performance.never_predicted == ["rare"]
+    assert "Never predicted: rare." in next(e for e in read(render_report(report)) if e.tag == "main").text
+
+
+def test_figures_of_all_samples_stand_in_the_headline() -> None:
+    model = SelectiveNB(random_state=0).fit(X[:600], TWO[:600])
+    report = report_data(model, X[:600], TWO[:600], test=(X[600:], TWO[600:]), cv=2)
+    tiles = texts(read(render_report(report)), "dd", "sample")
+    for sample in report.samples[:2]:
+        assert f"{sample.auc:.3f} {sample.name.lower()}" in tiles
+    assert "test rows" in tiles
+
+
+def test_information_value_is_that_of_the_levels() -> None:
+    model = finished({}, TWO)
+    for feature in report_data(model).features:
+        counts = np.asarray(model.scorecard_.features[feature["position"]].levels.counts)
+        shares = counts / counts.sum(axis=0)
+        if len(counts) == 1:
+            assert feature["information_value"] is None
+        elif counts.all():
+            expected = (shares[:, 1] - shares[:, 0]) @ np.log(shares[:, 1] / shares[:, 0])
+            assert feature["information_value"] == pytest.approx(expected, rel=0.05)
+    three = report_data(finished({}, THREE)).features
+    assert {feature["information_value"] for feature in three} == {None}
+
+
 def test_gains_are_the_loss_without_the_feature(measured: tuple[SelectiveNB, ReportData]) -> None:
     """Of models of folds on training rows, of the model itself on other rows; none without rows."""
     model, of_folds = measured

@@ -29,6 +29,7 @@ from bayesieve.report.feature_data import feature_data
 from bayesieve.report.page import in_five_digits
 from bayesieve.report.search import SearchSummary, summarise_trace
 from bayesieve.scorecard.export import export
+from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.record import UNSEEN
 from bayesieve.scorecard.wording import Wording
 from bayesieve.selection.row_splits import is_number_of_folds
@@ -91,6 +92,7 @@ def report_data(
         headline=model.scorecard_.describe(),
         search=_search(model),
         settings=_settings(model),
+        left_out=summary.left_out(model),
         edits=model.edits_,
         intercept=tuple(model.scorecard_.intercept.tolist()),
         factors=in_five_digits(model.scorecard_.errors.intercept.tolist()),
@@ -351,9 +353,13 @@ def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str,
     else:
         purpose, events = f"The probability of each class of {target}.", f"{len(card.classes)} classes"
     versions = f"bayesieve {told['bayesieve']}, Python {platform.python_version()}, numpy {np.__version__}"
+    n_tried, n_used, rarest = len(card.columns), len(columns_in_use(card)), card.class_counts.min()
+    per_column = f"{rarest / n_tried:,.1f} for each of the {n_tried:,} columns tried"
+    per_column += f", {rarest / n_used:,.1f} for each of the {n_used:,} in the model" if n_used else ""
     return {
         "Purpose": purpose,
         "Trained on": f"{model.n_rows_:,} rows, {events}",
+        "Events per variable": f"{per_column} ({rarest:,.6g} rows of the rarest class)",
         "Model": f"{len(card.used):,} features; SHA-256 of its content {told['checksum']}",
         "Versions": versions,
         "Limits": "Probabilities are for rows like those of training, with its shares of the classes; a value that was "

@@ -45,22 +45,45 @@ def feature_note(model: SelectiveNB, k: int) -> str | None:
 
 
 def _remark(model: SelectiveNB, k: int) -> str | None:
-    level = model.encoder_.levels_[k]
-    if level.name in {edit.feature for edit in model.edits_}:
+    feature = model.scorecard_.features[k]
+    if feature.name in {edit.feature for edit in model.edits_}:
         return "Edited by hand."
-    if model.feature_weights_[k] == 0 and model.scorecard_.features[k].is_used:
-        if isinstance(level, PairLevels) and level.level_score == 0:
-            return "A surface: evidence of both columns together, fitted to what all others leave unsaid."
-        return "Its levels have no weight, but its evidence within levels adds to the other features."
+    if not feature.is_used:
+        return _reason_against(model, k)
+    if feature.weight > 0:
+        return None
+    if isinstance(feature.levels, PairLevels) and feature.levels.level_score == 0:
+        return "A surface: evidence of both columns together, fitted to what all others leave unsaid."
+    if feature.kind == "numeric":
+        return "A curve: what its values add was fitted together with all other features."
+    return "What its values add was fitted together with all other features; their groups have no weight."
+
+
+def _reason_against(model: SelectiveNB, k: int) -> str | None:
+    """Return why a feature is not in the model."""
+    level, card = model.scorecard_.features[k].levels, model.scorecard_
+    pairs = [one for one in card.used_features if one.kind == "pair" and level.name in one.columns]
+    if level.kind != "pair" and pairs:
+        return f"In the model through {plural(len(pairs), 'pair')} only."
     if level.n_levels == 1:
         return _single_level(level, model.n_rows_)
-    if model.feature_weights_[k] == 0 and isinstance(model.selector_, RankedSelector):
+    if isinstance(model.selector_, RankedSelector):
         return "Informative alone, but ranked behind the features kept."
-    if model.feature_weights_[k] == 0 and isinstance(model.selector_, BoostedSelector):
+    if isinstance(model.selector_, BoostedSelector):
         return "Informative alone, but won no round."
-    if model.feature_weights_[k] == 0:
-        return "Informative alone, but adds nothing to the other features."
-    return None
+    return "Informative alone, but adds too little beside the other features."
+
+
+def left_out(model: SelectiveNB) -> dict[str, list[str]]:
+    """Return the names of the features that are not in the model by the reason why."""
+    card, rules = model.scorecard_, getattr(getattr(model.encoder_, "rules_", None), "rules", {})
+    words, names = Wording.of(card), dict[str, list[str]]()
+    for k, feature in enumerate(card.features):
+        if not feature.is_used:
+            excluded = feature.name in rules and rules[feature.name].exclude
+            reason = "Excluded by hand." if excluded else _reason_against(model, k) or ""
+            names.setdefault(reason.partition(" (")[0].rstrip("."), []).append(words.named(feature.levels))
+    return names
 
 
 def _single_level(level: FeatureLevels, n_rows: int) -> str:

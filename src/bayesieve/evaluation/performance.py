@@ -135,6 +135,13 @@ class Performance(ShortRepr):
         return found
 
     @property
+    def never_predicted(self) -> list[str]:
+        """Classes that have rows but are predicted for none."""
+        n_classes = self.rows.classes.size
+        decided = np.bincount(self.rows.decided, minlength=n_classes)
+        return [str(self.rows.classes[j]) for j in np.flatnonzero((decided == 0) & (self.class_rows > 0))]
+
+    @property
     def reliability(self) -> list[tuple[str, list[metrics.Bin]]]:
         """Label of a class and its bins of similar probability, class after class; of two, the positive one."""
         return [(label, metrics.reliability(p, hit, self.rows.weights)) for label, p, hit in self._curves(every=False)]

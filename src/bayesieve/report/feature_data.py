@@ -56,6 +56,7 @@ def feature_data(
         "monotone": side * feature.sign,
         "note": note,
         "caution": support_caution(feature, words, min_count),
+        "information_value": information_value(card, feature),
         "gain": gain,
         "chance_tables": chance_tables(feature.log_bayes) if tested else None,
         "by_chance": by_chance(feature.log_bayes) if tested else "",
@@ -63,6 +64,18 @@ def feature_data(
         "grid": None,
     }
     return data | _cells(card, feature, words, min_count) if feature.is_used else data
+
+
+def information_value(card: Scorecard, feature: Feature) -> float | None:
+    """Return the sum over the levels of (share of one class - share of the other) x weight of evidence; None for more
+    than two classes or a single level.
+    """
+    if card.classes.size != 2 or feature.levels.n_levels < 2 or feature.levels.counts is None:
+        return None
+    counts = np.asarray(feature.levels.counts, dtype=float)
+    logs = log_probabilities(counts, float(card.class_counts.sum()), card.provenance["smoothing"])
+    shares = counts / np.maximum(counts.sum(axis=0), np.finfo(float).tiny)
+    return float(np.diff(shares, axis=1)[:, 0] @ np.diff(logs, axis=1)[:, 0])
 
 
 def chance_tables(log_bayes: float) -> float:

@@ -44,6 +44,7 @@ class ReportData(ShortRepr):
     explained : explained rows, whose ``prior`` and ``contributions`` add up to the log joint of each class
     warnings : one sentence each
     settings : (name, value)
+    left_out : names of the features that are not in the model, by the reason why
     created : date and time, ready to print
     decisions : `evaluation.deciding.Decisions` or None
     edits : those made by hand
@@ -71,6 +72,7 @@ class ReportData(ShortRepr):
     explained: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[str] = ()
     settings: Sequence[tuple[str, str]] = ()
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     created: str = ""
     decisions: Any = None
     edits: Sequence[Edit] = ()

@@ -38,7 +38,8 @@ def describe(card: Scorecard) -> str:
             f"{n_used} of {plural(n_features, 'feature')} {is_one} in the model; the most important {is_first} "
             f"{listed(first)}."
         )
-    silent = sum(feature.levels.n_levels == 1 for feature in card.features)
+    known = {name for feature in card.used_features for name in feature.columns}  # also in pairs and curves
+    silent = sum(one.levels.n_levels == 1 and not known.intersection(one.columns) for one in card.features)
     if silent:
         some = plural(silent, "feature") + (" has" if silent == 1 else " have")
         sentences.append(f"{some} a single level: no cut point or grouping pays for itself.")
