@@ -300,7 +300,7 @@ def test_ctrl_c_at_any_moment_after_the_search_keeps_a_model(during: str, monkey
 
 def test_an_interrupted_calibration_keeps_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(calibration, "CalibrationRows", interrupt)
+        patch.setattr(calibration.CalibrationRows, "of", interrupt)
         with pytest.warns(UserWarning, match=r"^Calibration was interrupted: the model keeps .* search, and") as caught:
             model = SelectiveNB(smoothing=0.001).fit(frame(), labels())
     assert caught[0].filename == __file__

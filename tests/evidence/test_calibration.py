@@ -41,7 +41,7 @@ def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.n
 
 def loss_of(coded: CodedTable, smoothing: Smoothing = "m-estimate") -> LeaveOneOutLoss:
     model = DiscreteNB().fit(coded)
-    rows = CalibrationRows(coded, np.arange(coded.n_features)).few
+    rows = CalibrationRows.of(coded, np.arange(coded.n_features)).few()
     return LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, smoothing)
 
 
@@ -183,7 +183,7 @@ def test_rows_of_weight_zero_do_not_count() -> None:
     found, _ = fitted(loss_of(weighted), np.full(3, 0.5))
     assert np.all(np.isfinite(found))
     kept, model = weighted.take(np.flatnonzero(weights)), DiscreteNB().fit(weighted)
-    rows = CalibrationRows(kept, np.arange(3))
+    rows = CalibrationRows.of(kept, np.arange(3))
     same = LeaveOneOutLoss(rows, model.feature_count_, model.class_log_prior_, "m-estimate")
     np.testing.assert_allclose(fitted(same, np.full(3, 0.5))[0], found, atol=1e-6)
 
@@ -258,7 +258,7 @@ def many_values(n_rows: int = 540, seed: int = 0) -> tuple[pl.DataFrame, np.ndar
 def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> None:
     X, y = many_values()
     coded = TableEncoder(prior="published").fit_transform_coded(X, y)
-    rows = CalibrationRows(coded, np.arange(5))
+    rows = CalibrationRows.of(coded, np.arange(5))
     assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
     assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
     folds = calibration._folds(coded, np.arange(5))

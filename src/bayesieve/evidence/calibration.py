@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 
@@ -99,11 +98,13 @@ def calibrate(
     free = free if free.size else np.array([0])  # one of weight 0 stands for none
     try:
         with one_blas_thread():
-            every = CalibrationRows(coded, free, n_jobs)
-            rows, least, log_prior = every.few, np.nan, class_log_prior(coded.counts.class_counts)
-            kept = [coded.counts.feature(k) for k in free.tolist()]
+            every = CalibrationRows.of(coded, free, n_jobs)
+            rows, least, log_prior = every.few(), np.nan, class_log_prior(coded.counts.class_counts)
+            counts = [coded.counts.feature(k) for k in free.tolist()]
+            # Naive Bayes counts evidence that features share several times, even after averaging. A factor on all
+            # weights corrects for this on the whole, and is fitted for each smoothing.
             for choice in choices:
-                candidate = LeaveOneOutLoss(rows, kept, log_prior, choice)
+                candidate = LeaveOneOutLoss(rows, counts, log_prior, choice)
                 value, by = candidate.least_by_factor(averaged[free])
                 if not value >= least:
                     least, loss, factor, smoothing = value, candidate, by, choice
@@ -115,278 +116,6 @@ def calibrate(
             return CalibratedWeights(weights, factor, smoothing, loss=loss, every=every)
     except (KeyboardInterrupt, _TimeUp):
         return best
-
-
-class CalibrationRows:
-    """Codes of some features, classes and weights of coded rows, or of a sample of them.
-
-    Of more than `most_last_rows` rows, a sample stands for all. A row of it counts once in a fit, and
-    ``n_stood_for`` times in counts that are shown.
-
-    Raises
-    ------
-    ValueError
-        If the rows have no classes.
-    """
-
-    def __init__(self, coded: CodedTable, features: np.ndarray, n_jobs: int | None = None) -> None:
-        if coded.class_codes is None:
-            raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
-        n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
-        self._most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
-        rows = coded.drawn(max(self._most_few, most_last_rows(n_columns, coded.n_classes)))
-        self._coded, self.n_jobs, self.positions = coded, n_jobs, rows
-        self.features, self.n_classes = features, coded.n_classes
-        self.classes = coded.class_codes[rows].astype(np.int64)
-        self.weights = np.ones(rows.size) if coded.weights is None else coded.weights[rows]
-        self.total = float(coded.n_rows if coded.weights is None else coded.weights.sum())
-        given, of_gaps = coded.rows.columns.get(OFFSET), _evidence_of_gaps(coded, features, rows)
-        offsets = [own for own in (None if given is None else given[rows], of_gaps) if own is not None]
-        self.offset = sum(offsets[1:], offsets[0]) if offsets else None
-        self._measure()
-        self.counts_of_folds: dict[int, list[np.ndarray]] = {}  # of the features at these positions in ``codes``
-        self._learnt_again: dict[int, np.ndarray] = {}  # codes of all rows of these
-        rare = _rare_values(coded, features)
-        if rare.size:
-            self._learn_again(coded, features, rare)
-
-    def _measure(self) -> None:
-        # What leaving a row out takes from the counts: one of the rows that a weight of several stands for, so that a
-        # weight of 2 equals the row repeated; all of it if weights are below 1.
-        self.left_out = min(1.0, float(self.weights.mean()))
-        self.n_stood_for = 1.0 if self.positions.size == self._coded.n_rows else self.total / float(self.weights.sum())
-
-    @cached_property
-    def codes(self) -> np.ndarray:
-        """(n_features, n_rows) codes, those of levels learnt again included."""
-        codes = self._coded.codes_at(self.features, self.positions)
-        highest = max((int(own.max()) for own in self._learnt_again.values()), default=0)
-        codes = codes.astype(max(codes.dtype, smallest_unsigned(highest)), copy=False)
-        for k, own in self._learnt_again.items():
-            codes[k] = own[self.positions]
-        return codes
-
-    @cached_property
-    def few(self) -> CalibrationRows:
-        """A sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
-        few = copy(self)
-        vars(few).pop("codes", None)
-        drawn = self.drawn(self._most_few)
-        few.positions, few.classes, few.weights = self.positions[drawn], self.classes[drawn], self.weights[drawn]
-        few.offset = None if self.offset is None else self.offset[drawn]
-        few._measure()
-        return few
-
-    def drawn(self, most: int) -> np.ndarray:
-        """Positions among these of at most ``most`` rows, by what they contain."""
-        return np.searchsorted(self.positions, self._coded.drawn(min(most, self.positions.size)))
-
-    def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
-        """Return the weight of all rows by cell and class, (n_cells, n_classes), estimated from these rows, which may
-        lack a class.
-        """
-        at = np.minimum(codes, n_cells).astype(np.int64) * self.n_classes + self.classes
-        counts = np.bincount(at, self.weights * self.n_stood_for, (n_cells + 1) * self.n_classes)
-        return counts.reshape(n_cells + 1, self.n_classes)[:-1]
-
-    def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
-        """Codes (n_rows,) of features of the table by these cells, or by their levels if None."""
-        whole = sorted(k for k, own in cells.items() if own is None)
-        fine = {k: own for k, own in sorted(cells.items()) if own is not None}
-        codes = dict(zip(whole, self._coded.codes_at(whole, self.positions), strict=True))
-        if fine:
-            assert self._coded.recoder is not None
-            recoder = self._coded.recoder.select(np.array(list(fine))).take(self.positions)
-            codes |= dict(zip(fine, recoder.code(list(fine.values())).codes, strict=True))
-        return codes
-
-    def of_features(self, kept: np.ndarray) -> CalibrationRows:
-        """Return a copy with some of the features only, at these ascending positions."""
-        other, at = copy(self), {k: i for i, k in enumerate(kept.tolist())}
-        for derived in ("codes", "few", "codes_of_classes"):
-            vars(other).pop(derived, None)
-        other.features = self.features[kept]
-        other.counts_of_folds = {at[k]: own for k, own in self.counts_of_folds.items() if k in at}
-        other._learnt_again = {at[k]: own for k, own in self._learnt_again.items() if k in at}
-        return other
-
-    @cached_property
-    def codes_of_classes(self) -> np.ndarray:
-        """(n_features, n_rows) codes of the level and the class of each row together, level by level."""
-        kind = smallest_unsigned((int(self.codes.max(initial=0)) + 1) * self.n_classes)
-        return self.codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
-
-    def _learn_again(self, coded: CodedTable, features: np.ndarray, rare: np.ndarray) -> None:
-        """Code features for each fold by the levels of the other folds, those of one fold after those of another."""
-        assert coded.recoder is not None
-        fold = _folds(coded, features)
-        if fold is None:
-            return
-        recoder = coded.recoder.select(features[rare])
-        codes = np.empty((rare.size, coded.n_rows), dtype=np.int64)
-        first = np.zeros((rare.size, 1), dtype=np.int64)
-        self.counts_of_folds = {k: [] for k in rare.tolist()}
-        for number in range(FOLDS):
-            own = np.flatnonzero(fold == number)
-            fit, rest = recoder.learn(np.flatnonzero((fold != number) & (fold >= 0)), own)
-            counts = fit.counts
-            for at, tables in enumerate(self.counts_of_folds.values()):
-                tables.append(counts.feature(at))
-            known = rest.codes < fit.n_levels[:, None]
-            codes[:, own] = np.where(known, first + rest.codes, -1)
-            first = first + fit.n_levels[:, None]
-        codes = np.where(codes < 0, first, codes)  # the code of no level
-        self._learnt_again = dict(zip(rare.tolist(), codes.astype(smallest_unsigned(int(first.max()))), strict=True))
-
-
-class LeaveOneOutLoss:
-    """Log loss of a naive Bayes model as a function of its feature weights, every row predicted from all others.
-
-    Taking a row out changes only the counts of its own class: P(level | class) of that class is read from a second
-    table, (N_ij - 1) smoothed over (N_j - 1) smoothed. Class priors are those of all rows. Features whose values have
-    few rows each take levels and counts from the other folds instead: their levels would know the row, too.
-
-    Parameters
-    ----------
-    rows : rows over which the loss is summed.
-    counts : per feature of the rows, (n_levels, n_classes).
-    log_prior : (n_classes,).
-    smoothing : smoothing of the counts.
-    """
-
-    def __init__(
-        self, rows: CalibrationRows, counts: Sequence[np.ndarray], log_prior: np.ndarray, smoothing: Smoothing
-    ) -> None:
-        self.rows, self.log_prior = rows, log_prior
-        self._codes, self._codes_of_classes = rows.codes, rows.codes_of_classes  # before several threads ask for them
-        self._slices = row_slices(rows.classes.size, log_prior.size)
-        self._counts, self._smoothing = counts, smoothing
-        whole = [_of_other_classes(table, rows.left_out, rows.total, smoothing) for table in counts]
-        without = [_without_a_row(table, rows.left_out, rows.total, smoothing) for table in counts]
-        n_rows = [table.sum(axis=1) for table in counts]
-        for k, tables in rows.counts_of_folds.items():
-            whole[k] = without[k] = np.concatenate([log_probabilities(t, rows.total, smoothing) for t in tables])
-            n_rows[k] = np.concatenate([table.sum(axis=1) for table in tables])
-        # Rows whose value is in no level: the feature adds its mean over all others.
-        for k in np.flatnonzero(self._codes.max(axis=1, initial=0) >= [len(table) for table in whole]).tolist():
-            mean = mean_line(whole[k], n_rows[k])[None]
-            whole[k], without[k] = np.concatenate([whole[k], mean]), np.concatenate([without[k], mean])
-        self._n_levels = np.array([len(table) for table in whole], dtype=np.int64)
-        sizes = [table.size for table in whole]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
-        self._feature = np.repeat(np.arange(len(counts)), sizes)
-        # Differences for the own class of a row, at the same positions.
-        self._table, self._own = np.concatenate(whole), np.concatenate(without) - np.concatenate(whole)
-        if log_prior.size == 2:  # one number is enough: what the second class has more than the first
-            self._own = np.diff(self._table, axis=1) + self._own * [-1.0, 1.0]
-        self._table, self._own = self._table.ravel(), self._own.ravel()
-
-    def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
-        from bayesieve.evidence._kernels import residuals, sum_by_level
-
-        rows, n_classes, lines = self.rows, self.log_prior.size, self._lines(weights)
-        prior = np.diff(self.prior, axis=-1) if n_classes == 2 else self.prior
-
-        def of_slice(own: slice) -> tuple[float, np.ndarray]:
-            classes = rows.classes[own]
-            residual = self._evidence(lines, own) + (prior if prior.ndim == 1 else prior[own])
-            loss = residuals(residual, classes, rows.weights[own])
-            of_class, parts = residual, np.zeros(self._own.size)
-            if n_classes > 2:
-                of_class, sums = residual[np.arange(classes.size), classes, None], np.zeros(self._own.size + n_classes)
-                sum_by_level(self._codes, own.start, self._n_levels, self._starts, residual, sums)
-                parts = self._table * sums[:-n_classes]
-            sums = np.zeros(self._own.size + 1)
-            sum_by_level(self._codes_of_classes, own.start, self._n_levels * n_classes, self._starts, of_class, sums)
-            return loss, parts + self._own * sums[:-1]
-
-        losses, parts = zip(*map_in_threads(of_slice, self._slices, self.rows.n_jobs), strict=True)
-        return sum(losses), np.bincount(self._feature, weights=reduce(np.add, parts), minlength=weights.size)
-
-    @property
-    def prior(self) -> np.ndarray:
-        """(n_classes,) what evidence is added to; (n_rows, n_classes) with an offset."""
-        return self.log_prior if self.rows.offset is None else self.log_prior + self.rows.offset
-
-    def evidence(self, weights: np.ndarray) -> np.ndarray:
-        """(n_rows, n_classes) weighted log probabilities of the levels, summed over the features; of two classes, those
-        of the second less those of the first, after zeros.
-        """
-        of_slice = partial(self._evidence, self._lines(weights))
-        evidence = np.concatenate(map_in_threads(of_slice, self._slices, self.rows.n_jobs))
-        return np.pad(evidence, ((0, 0), (1, 0))) if self.log_prior.size == 2 else evidence
-
-    def _lines(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted log probabilities, and differences for the own class of a row, with zeros at their ends."""
-        of_entries = np.append(weights[self._feature] * self._table, np.zeros(self.log_prior.size))
-        return of_entries, np.append(weights[self._feature] * self._own, 0.0)
-
-    def _evidence(self, lines: tuple[np.ndarray, np.ndarray], rows: slice) -> np.ndarray:
-        """(n_rows, n_numbers) sums of ``lines`` over the features."""
-        from bayesieve.evidence._kernels import add_log_probabilities
-
-        classes, n_classes = self.rows.classes[rows], self.log_prior.size
-        sums, (table, own) = np.zeros((classes.size, 1)), lines
-        add_log_probabilities(self._codes_of_classes, rows.start, self._n_levels * n_classes, self._starts, own, sums)
-        if n_classes == 2:
-            return sums
-        evidence = np.zeros((classes.size, n_classes))
-        add_log_probabilities(self._codes, rows.start, self._n_levels, self._starts, table, evidence)
-        evidence[np.arange(classes.size), classes] += sums[:, 0]
-        return evidence
-
-    def joint(self, weights: np.ndarray) -> np.ndarray:
-        """(n_rows, n_classes) log joint with these weights of all features of the table."""
-        return self.evidence(weights[self.rows.features]) + self.prior
-
-    def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
-        """(some rows, n_classes) as `evidence`, unweighted, of the feature at ``k`` among those of the rows."""
-        first, n_classes = int(self._starts[k]), self.log_prior.size
-        codes, classes = self._codes[k, some].astype(np.int64), self.rows.classes[some]
-        known = np.flatnonzero(codes < self._n_levels[k])
-        result = np.zeros((some.size, n_classes))
-        at = first + codes[known] * n_classes
-        if n_classes == 2:
-            result[known, 1] = self._own[at + classes[known]]
-        else:
-            result[known] = self._table[at[:, None] + np.arange(n_classes)]
-            result[known, classes[known]] += self._own[at + classes[known]]
-        return result
-
-    def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss over other rows, with some of the features only, at these ascending positions."""
-        counts = [self._counts[k] for k in kept.tolist()]
-        return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
-
-    def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-        """Weights of all features of the table from these averaged ones, and the common factor on them."""
-        free, weights = self.rows.features, np.zeros_like(averaged)
-        _, factor = self.least_by_factor(averaged[free])
-        weights[free] = fit_weights(self, averaged[free], factor, prior_deviation(self.rows))
-        return weights, factor
-
-    def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
-        """Minimum of the loss over a common factor in (0, 1] on all ``weights``, and that factor.
-
-        The loss is convex in the factor: Newton steps, kept between factors known to be too small and too large.
-        """
-        from bayesieve.evidence._kernels import loss_by_factor
-
-        rows, evidence, prior = self.rows, self.evidence(weights), np.atleast_2d(self.prior)
-        low, high, factor = _LEAST_FACTOR, 1.0, 1.0
-        for _ in range(_MOST_STEPS):
-            loss, slope, curvature = loss_by_factor(evidence, prior, factor, rows.classes, rows.weights)
-            if factor == 1.0 and slope <= 0.0:
-                break  # the optimum is above 1
-            low, high = (low, factor) if slope > 0.0 else (factor, high)
-            following = factor - slope / curvature if curvature > 0.0 else low
-            if not low < following < high:
-                following = (low + high) / 2
-            if abs(following - factor) < _SAME_FACTOR:
-                break
-            factor = following
-        return float(loss), float(factor)
 
 
 def loss_of(joint: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -451,36 +180,337 @@ def fit_weights(
     return np.clip(best.x, 0.0, 1.0)
 
 
-def _without_a_row(counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing) -> np.ndarray:
-    """log P(level | class) estimated without one row of that level and class."""
+class LeaveOneOutLoss:
+    """Log loss of a naive Bayes model as a function of its feature weights, every row predicted from all others.
+
+    Leaving a row out changes only the counts of its class: P(level | class) of that class is read from a second
+    table, (N_ij - 1) smoothed over (N_j - 1) smoothed. Class priors are those of all rows. Features whose values have
+    few rows each take levels and counts from the other folds instead: their levels would know the row, too.
+
+    Parameters
+    ----------
+    rows : rows over which the loss is summed.
+    counts : per feature of the rows, (n_levels, n_classes).
+    log_prior : (n_classes,).
+    smoothing : smoothing of the counts.
+
+    Attributes
+    ----------
+    prior : (n_classes,) log joint that contributions are added to; (n_rows, n_classes) with an offset.
+    """
+
+    def __init__(
+        self, rows: CalibrationRows, counts: Sequence[np.ndarray], log_prior: np.ndarray, smoothing: Smoothing
+    ) -> None:
+        self.rows, self.log_prior, self._counts, self._smoothing = rows, log_prior, counts, smoothing
+        self.prior = log_prior if rows.offset is None else log_prior + rows.offset
+        n_classes = log_prior.size
+        (self._codes, self._codes_of_classes), self._slices = rows.codes, row_slices(rows.classes.size, n_classes)
+        # One of the rows that a weight of several stands for is left out, so that a weight of 2 equals the row
+        # repeated; all of it if weights are below 1.
+        left_out = min(1.0, float(rows.weights.mean()))
+        tables = [leave_one_out_logs(table, left_out, rows.total, smoothing) for table in counts]
+        n_rows = [table.sum(axis=1) for table in counts]
+        for k, of_folds in rows.counts_of_folds.items():
+            logs = np.concatenate([log_probabilities(table, rows.total, smoothing) for table in of_folds])
+            tables[k] = logs, logs
+            n_rows[k] = np.concatenate([table.sum(axis=1) for table in of_folds])
+        # Rows whose value is in no level: the feature adds its mean over all others.
+        sizes = [len(others) for others, _ in tables]
+        for k in np.flatnonzero(self._codes.max(axis=1, initial=0) >= sizes).tolist():
+            others, same = tables[k]
+            mean = mean_line(others, n_rows[k])[None]
+            tables[k] = np.concatenate([others, mean]), np.concatenate([same, mean])
+        self._n_levels = np.array([len(others) for others, _ in tables], dtype=np.int64)
+        self._starts = (np.cumsum(self._n_levels) - self._n_levels) * n_classes
+        self._feature = np.repeat(np.arange(len(counts)), self._n_levels * n_classes)
+        # Entries of all features in one array, and differences for the class of a row itself, at the same positions.
+        table = np.concatenate([others for others, _ in tables])
+        own = np.concatenate([same for _, same in tables]) - table
+        if n_classes == 2:  # one number is enough: the second class less the first
+            own = np.diff(table, axis=1) + own * [-1.0, 1.0]
+        self._table, self._own = table.ravel(), own.ravel()
+
+    def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
+        from bayesieve.evidence._kernels import residuals, sum_by_level
+
+        rows, n_classes = self.rows, self.log_prior.size
+        prior = np.diff(self.prior, axis=-1) if n_classes == 2 else self.prior
+
+        def of_slice(some: slice) -> tuple[float, np.ndarray]:
+            classes = rows.classes[some]
+            residual = self._logits(weights, some) + (prior if prior.ndim == 1 else prior[some])
+            loss = residuals(residual, classes, rows.weights[some])
+            of_class, gradient = residual, np.zeros(self._own.size)
+            if n_classes > 2:
+                of_class, sums = residual[np.arange(classes.size), classes, None], np.zeros(self._own.size + n_classes)
+                sum_by_level(self._codes, some.start, self._n_levels, self._starts, residual, sums)
+                gradient = self._table * sums[:-n_classes]
+            sums = np.zeros(self._own.size + 1)
+            sum_by_level(self._codes_of_classes, some.start, self._n_levels * n_classes, self._starts, of_class, sums)
+            return loss, gradient + self._own * sums[:-1]
+
+        losses, gradients = zip(*map_in_threads(of_slice, self._slices, rows.n_jobs), strict=True)
+        return sum(losses), np.bincount(self._feature, weights=reduce(np.add, gradients), minlength=weights.size)
+
+    def _logits(self, weights: np.ndarray, some: slice) -> np.ndarray:
+        """Return weighted log probabilities of a slice of rows, summed over the features, (n_rows, n_logits)."""
+        from bayesieve.evidence._kernels import add_log_probabilities
+
+        classes, n_classes, of_entries = self.rows.classes[some], self.log_prior.size, weights[self._feature]
+        own, sums = np.append(of_entries * self._own, 0.0), np.zeros((classes.size, 1))
+        add_log_probabilities(self._codes_of_classes, some.start, self._n_levels * n_classes, self._starts, own, sums)
+        if n_classes == 2:
+            return sums
+        table, logits = np.append(of_entries * self._table, np.zeros(n_classes)), np.zeros((classes.size, n_classes))
+        add_log_probabilities(self._codes, some.start, self._n_levels, self._starts, table, logits)
+        logits[np.arange(classes.size), classes] += sums[:, 0]
+        return logits
+
+    def evidence(self, weights: np.ndarray) -> np.ndarray:
+        """Return weighted log probabilities of the levels, summed over the features, (n_rows, n_classes); of two
+        classes, those of the second less those of the first, after zeros.
+        """
+        logits = np.concatenate(map_in_threads(partial(self._logits, weights), self._slices, self.rows.n_jobs))
+        return np.pad(logits, ((0, 0), (1, 0))) if self.log_prior.size == 2 else logits
+
+    def evidence_of(self, k: int, some: np.ndarray) -> np.ndarray:
+        """Return `evidence` of some rows, unweighted, of the feature at ``k`` among those of the rows."""
+        first, n_classes = int(self._starts[k]), self.log_prior.size
+        codes, classes = self._codes[k, some].astype(np.int64), self.rows.classes[some]
+        known = np.flatnonzero(codes < self._n_levels[k])
+        result = np.zeros((some.size, n_classes))
+        at = first + codes[known] * n_classes
+        if n_classes == 2:
+            result[known, 1] = self._own[at + classes[known]]
+        else:
+            result[known] = self._table[at[:, None] + np.arange(n_classes)]
+            result[known, classes[known]] += self._own[at + classes[known]]
+        return result
+
+    def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:
+        """Return the loss over other rows, with some of the features only, at these ascending positions."""
+        counts = [self._counts[k] for k in kept.tolist()]
+        return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
+
+    def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
+        """Weights of all features of the table from these averaged ones, and the common factor on them."""
+        free, weights = self.rows.features, np.zeros_like(averaged)
+        _, factor = self.least_by_factor(averaged[free])
+        weights[free] = fit_weights(self, averaged[free], factor, prior_deviation(self.rows))
+        return weights, factor
+
+    def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
+        """Minimum of the loss over a common factor in (0, 1] on all ``weights``, and that factor.
+
+        The loss is convex in the factor: Newton steps, kept between factors known to be too small and too large.
+        """
+        from bayesieve.evidence._kernels import loss_by_factor
+
+        rows, evidence, prior = self.rows, self.evidence(weights), np.atleast_2d(self.prior)
+        low, high, factor = _LEAST_FACTOR, 1.0, 1.0
+        for _ in range(_MOST_STEPS):
+            loss, slope, curvature = loss_by_factor(evidence, prior, factor, rows.classes, rows.weights)
+            if factor == 1.0 and slope <= 0.0:
+                break  # the optimum is above 1
+            low, high = (low, factor) if slope > 0.0 else (factor, high)
+            following = factor - slope / curvature if curvature > 0.0 else low
+            if not low < following < high:
+                following = (low + high) / 2
+            if abs(following - factor) < _SAME_FACTOR:
+                break
+            factor = following
+        return float(loss), float(factor)
+
+
+def leave_one_out_logs(
+    counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log P(level | class) estimated without one row of that level, (n_levels, n_classes): if the row is of
+    another class, and if it is of that class.
+    """
     n_levels, n_classes = counts.shape
-    others = np.maximum(counts - left_out, 0.0)
-    of_class = np.maximum(counts.sum(axis=0) - left_out, 0.0)
-    if isinstance(smoothing, Shrinkage):
-        n_rows, total = _rows_without_one(counts, left_out)
-        return smoothing.logs(others, of_class, n_rows, n_levels, total)
-    return smoothed_logs(others, of_class, n_levels, n_classes, total, smoothing)
-
-
-def _of_other_classes(counts: np.ndarray, left_out: float, total: float, smoothing: Smoothing) -> np.ndarray:
-    """log P(level | class) estimated without one row of that level and another class."""
+    without, of_class = np.maximum(counts - left_out, 0.0), np.maximum(counts.sum(axis=0) - left_out, 0.0)
     if not isinstance(smoothing, Shrinkage):
-        return log_probabilities(counts, total, smoothing)
-    n_rows, total = _rows_without_one(counts, left_out)
-    return smoothing.logs(counts, counts.sum(axis=0), n_rows, len(counts), total)
-
-
-def _rows_without_one(counts: np.ndarray, left_out: float) -> tuple[np.ndarray, float]:
-    """Rows of the levels, (n_levels, 1), and of all, without one row."""
+        others = log_probabilities(counts, total, smoothing)
+        return others, smoothed_logs(without, of_class, n_levels, n_classes, total, smoothing)
     n_rows = counts.sum(axis=1, keepdims=True)
-    return np.maximum(n_rows - left_out, 0.0), max(float(n_rows.sum()) - left_out, 0.0)
+    total, n_rows = max(float(n_rows.sum()) - left_out, 0.0), np.maximum(n_rows - left_out, 0.0)
+    others = smoothing.logs(counts, counts.sum(axis=0), n_rows, n_levels, total)
+    return others, smoothing.logs(without, of_class, n_rows, n_levels, total)
 
 
-def _evidence_of_gaps(coded: CodedTable, features: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
-    """(n_rows, n_classes) what the columns in which a row has a value of no level say about its class; None if all rows
-    have a level in every column.
+@dataclass(frozen=True, eq=False)
+class CalibrationRows:
+    """Some features, classes and weights of coded rows, or of a sample of them; see `of`.
 
-    Such values shall say nothing. With this offset in the fit, and not afterwards, neither they nor their absence move
+    A row of a sample counts once in a fit, and as many times as it stands for in counts that are shown.
+
+    Parameters
+    ----------
+    coded, n_classes : the coded table, and its number of classes.
+    features : positions of the features.
+    positions, classes, weights : (n_rows,) of the rows.
+    offset : (n_rows, n_classes) log joint that all contributions are added to, or None.
+    total : weight of all rows of the table.
+    refitted : (n_rows of the table,) codes of features whose levels are refitted for each fold, by position among the
+        ``features``: levels of one fold follow those of another.
+    counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
+    n_jobs : threads.
+    """
+
+    coded: CodedTable
+    n_classes: int
+    features: np.ndarray
+    positions: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    offset: np.ndarray | None
+    total: float
+    refitted: Mapping[int, np.ndarray]
+    counts_of_folds: Mapping[int, Sequence[np.ndarray]]
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, coded: CodedTable, features: np.ndarray, n_jobs: int | None = None) -> CalibrationRows:
+        """Return all rows, or a sample of `most_last_rows` if there are more.
+
+        Raises
+        ------
+        ValueError
+            If the rows have no classes.
+        """
+        if coded.class_codes is None:
+            raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
+        n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
+        most = max(_most_few(features.size, coded.n_classes), most_last_rows(n_columns, coded.n_classes))
+        rows = coded.drawn(most)
+        given, of_gaps = coded.rows.columns.get(OFFSET), _offset_of_gaps(coded, features, rows)
+        offsets = [offset for offset in (None if given is None else given[rows], of_gaps) if offset is not None]
+        refitted, counts_of_folds = _refit_rare_values(coded, features)
+        return cls(
+            coded=coded,
+            n_classes=coded.n_classes,
+            features=features,
+            positions=rows,
+            classes=coded.class_codes[rows].astype(np.int64),
+            weights=np.ones(rows.size) if coded.weights is None else coded.weights[rows],
+            offset=sum(offsets[1:], offsets[0]) if offsets else None,
+            total=float(coded.n_rows if coded.weights is None else coded.weights.sum()),
+            refitted=refitted,
+            counts_of_folds=counts_of_folds,
+            n_jobs=n_jobs,
+        )
+
+    @cached_property
+    def codes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Codes (n_features, n_rows) of the level of each row, those of refitted levels included; and of the level and
+        the class of each row together, level by level.
+        """
+        codes = self.coded.codes_at(self.features, self.positions)
+        highest = max((int(of_table.max()) for of_table in self.refitted.values()), default=0)
+        codes = codes.astype(max(codes.dtype, smallest_unsigned(highest)), copy=False)
+        for k, of_table in self.refitted.items():
+            codes[k] = of_table[self.positions]
+        kind = smallest_unsigned((int(codes.max(initial=0)) + 1) * self.n_classes)
+        return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
+
+    def few(self) -> CalibrationRows:
+        """Return a sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
+        drawn = self.drawn(_most_few(self.features.size, self.n_classes))
+        offset = None if self.offset is None else self.offset[drawn]
+        some = self.positions[drawn], self.classes[drawn], self.weights[drawn]
+        return replace(self, positions=some[0], classes=some[1], weights=some[2], offset=offset)
+
+    def drawn(self, most: int) -> np.ndarray:
+        """Return positions among these rows of at most ``most``, by their content."""
+        return np.searchsorted(self.positions, self.coded.drawn(min(most, self.positions.size)))
+
+    def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
+        """Return the weight of all rows by cell and class, (n_cells, n_classes), estimated from these rows, which may
+        lack a class.
+        """
+        is_sample = self.positions.size < self.coded.n_rows
+        stands_for = self.total / float(self.weights.sum()) if is_sample else 1.0
+        at = np.minimum(codes, n_cells).astype(np.int64) * self.n_classes + self.classes
+        counts = np.bincount(at, self.weights * stands_for, (n_cells + 1) * self.n_classes)
+        return counts.reshape(n_cells + 1, self.n_classes)[:-1]
+
+    def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
+        """Return codes (n_rows,) of features of the table by these cells, or by their levels if None."""
+        whole = sorted(k for k, own in cells.items() if own is None)
+        fine = {k: own for k, own in sorted(cells.items()) if own is not None}
+        codes = dict(zip(whole, self.coded.codes_at(whole, self.positions), strict=True))
+        if fine:
+            assert self.coded.recoder is not None
+            recoder = self.coded.recoder.select(np.array(list(fine))).take(self.positions)
+            codes |= dict(zip(fine, recoder.code(list(fine.values())).codes, strict=True))
+        return codes
+
+    def of_features(self, kept: np.ndarray) -> CalibrationRows:
+        """Return the rows with some of the features only, at these ascending positions."""
+        at = {k: i for i, k in enumerate(kept.tolist())}
+        counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
+        refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}
+        return replace(self, features=self.features[kept], counts_of_folds=counts, refitted=refitted)
+
+
+def _most_few(n_features: int, n_classes: int) -> int:
+    """Return how many rows are enough to choose features by."""
+    return min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, n_features * n_classes)))
+
+
+def _refit_rare_values(
+    coded: CodedTable, features: np.ndarray
+) -> tuple[dict[int, np.ndarray], dict[int, list[np.ndarray]]]:
+    """Refit groups of values with few rows each, for each fold from the other folds; see `LEAST_ROWS_PER_VALUE`.
+
+    Returns
+    -------
+    tuple
+        Codes of all rows by the levels of their folds, and the counts of these levels, by position in ``features``.
+        Both are empty if there are no such features, or if the levels cannot be refitted.
+    """
+    if coded.recoder is None or coded.levels is None:
+        return {}, {}
+    shares = coded.counts.class_counts / coded.counts.class_counts.sum()
+    n_classes = np.count_nonzero(shares)
+    # A weight of 2 is two rows; of a rare class, few rows tell values apart.
+    n_rows = coded.counts.class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1)
+    types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
+    rare = []
+    for at, k in enumerate(features.tolist()):
+        numeric = types is not None and types[k] == "number"  # levels are not made just to be looked at
+        n_values = 0 if numeric or coded.n_levels[k] == 1 else coded.levels[k].n_values
+        if n_values > coded.n_levels[k] and n_values * LEAST_ROWS_PER_VALUE > n_rows:
+            rare.append(at)
+    fold = _folds(coded, features) if rare else None
+    if fold is None:
+        return {}, {}
+
+    recoder = coded.recoder.select(features[rare])
+    codes = np.empty((len(rare), coded.n_rows), dtype=np.int64)
+    first = np.zeros((len(rare), 1), dtype=np.int64)
+    counts_of_folds: dict[int, list[np.ndarray]] = {k: [] for k in rare}
+    for number in range(FOLDS):
+        inside = np.flatnonzero(fold == number)
+        fit, rest = recoder.learn(np.flatnonzero((fold != number) & (fold >= 0)), inside)
+        counts = fit.counts
+        for at, tables in enumerate(counts_of_folds.values()):
+            tables.append(counts.feature(at))
+        known = rest.codes < fit.n_levels[:, None]
+        codes[:, inside] = np.where(known, first + rest.codes, -1)
+        first = first + fit.n_levels[:, None]
+    codes = np.where(codes < 0, first, codes)  # the code of no level
+    return dict(zip(rare, codes.astype(smallest_unsigned(int(first.max()))), strict=True)), counts_of_folds
+
+
+def _offset_of_gaps(coded: CodedTable, features: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+    """Return the log joint of rows by the set of columns in which they have no level, (n_rows, n_classes); None if all
+    rows have a level in every column.
+
+    Values in no level are neutral. With this offset in the fit, and not afterwards, neither they nor their absence move
     the intercept and other features.
     """
     counts, total = coded.counts, float(coded.counts.class_counts.sum())
@@ -495,23 +525,6 @@ def _evidence_of_gaps(coded: CodedTable, features: np.ndarray, rows: np.ndarray)
     logs = log_probabilities(table, float(table.sum()), _SMOOTHING_OF_GAPS)
     offset: np.ndarray = (logs - logs.mean(axis=1, keepdims=True))[pattern.ravel()]
     return offset
-
-
-def _rare_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
-    """Positions in ``features`` of groups of values with few rows each, if they can be learnt again."""
-    if coded.recoder is None or coded.levels is None:
-        return np.zeros(0, dtype=np.int64)
-    shares = coded.counts.class_counts / coded.counts.class_counts.sum()
-    n_classes = np.count_nonzero(shares)
-    # A weight of 2 is two rows; of a rare class, few rows tell values apart.
-    n_rows = coded.counts.class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1)
-    types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
-    rare = []
-    for k in features.tolist():
-        numeric = types is not None and types[k] == "number"  # levels are not made just to be looked at
-        n_values = 0 if numeric or coded.n_levels[k] == 1 else coded.levels[k].n_values
-        rare.append(n_values > coded.n_levels[k] and n_values * LEAST_ROWS_PER_VALUE > n_rows)
-    return np.flatnonzero(np.array(rare, dtype=bool))
 
 
 def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
