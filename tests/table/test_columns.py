@@ -53,9 +53,9 @@ def test_text_and_booleans_read_as_numbers() -> None:
 def test_moments_and_text_stand_for_each_other(values: list[Any], type_: str, numbers: Any) -> None:
     if isinstance(numbers, str):
         with pytest.raises(ValueError, match=numbers):
-            _column(values).numbers_as(type_)
+            _column(values).numbers(type_)
     else:
-        np.testing.assert_array_equal(_column(values).numbers_as(type_), numbers)
+        np.testing.assert_array_equal(_column(values).numbers(type_), numbers)
 
 
 LARGE = [2**62, 2**62 + 1, None, -(2**62)]

@@ -13,9 +13,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from bayesieve.table import as_table
-from bayesieve.table.backends import WIDE as _WIDE
 from bayesieve.table.columns import MatrixTable
-from bayesieve.table.frames import take_rows
+from bayesieve.table.frames import WIDE as _WIDE, take_rows
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "dia", "bsr")
 TYPES = (np.float64, np.float32, np.int64, np.int8, np.uint16, np.bool_)

@@ -204,7 +204,7 @@ class TrainingTable:
         column, given = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
         moments, type_ = read_moments(column)
         try:
-            later = np.asarray(moments >= (float(start) if type_ == "number" else given.numbers_as(type_)[0]))
+            later = np.asarray(moments >= (float(start) if type_ == "number" else given.numbers(type_)[0]))
         except ValueError as error:
             kind = "a number" if type_ == "number" else f"a {type_} such as 2024-01-31"
             raise CommandError(f"--test-from must be {kind}, as {quoted(name)} holds, got {quoted(start)}") from error

@@ -130,7 +130,7 @@ def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
         column = table.column(i)
         if column.kind == "numeric":
             bits = np.empty(table.n_rows, dtype=np.uint64)
-            numbers = column.numbers_as("datetime") if column.type == "date" else column.numbers()
+            numbers = column.numbers("datetime") if column.type == "date" else column.numbers()
             mix_floats(np.array(numbers), salts[i], bits)  # a copy: compiled for arrays that can be written to
         else:
             bits = _bits_of(column)

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from bayesieve.counts import CodedTable
 from bayesieve.table.arrays import as_array
-from bayesieve.table.backends import refuse_duplicates
 from bayesieve.table.cautions import warn_caller
+from bayesieve.table.columns import refuse_duplicates
 from bayesieve.table.frames import require_table, whole_frame
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import is_missing

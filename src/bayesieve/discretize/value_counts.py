@@ -12,8 +12,8 @@ import numpy as np
 
 from bayesieve.discretize.criterion import Prior
 from bayesieve.table import Categories
+from bayesieve.table.encoding import merge_values
 from bayesieve.table.target import count_classes
-from bayesieve.table.values import merge_values
 
 if TYPE_CHECKING:
     import polars as pl

@@ -55,7 +55,7 @@ def read_moments(column: Column) -> tuple[np.ndarray, str]:
     """Moments as numbers, and their type; ValueError, which names the column, if they are none, or one is missing."""
     type_ = column.type if column.kind == "numeric" else "datetime"
     try:
-        moments = column.numbers_as(type_)
+        moments = column.numbers(type_)
     except ValueError:
         raise ValueError(f"Column {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
     if np.isnan(moments).any():

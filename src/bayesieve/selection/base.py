@@ -25,9 +25,8 @@ from bayesieve.discretize.codes import read_codes, refuse_empty_tables
 from bayesieve.parts import Allowed, Score, check_allowed, with_shared_docs
 from bayesieve.search import SearchTrace
 from bayesieve.table import as_sample_weight, as_target
-from bayesieve.table.backends import FramesBackend, reader_of
 from bayesieve.table.cautions import issue, warn_caller, weights_caution
-from bayesieve.table.frames import copy_features, new_table, require_table, whole_frame
+from bayesieve.table.frames import copy_features, new_table, require_table, select_columns, whole_frame
 from bayesieve.table.levels import columns_behind
 from bayesieve.table.target import refuse_identifiers, require_classes, require_target
 
@@ -224,10 +223,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         if isinstance(self.encoder_, IndicatorEncoder):
             return self.encoder_.transform(X)[:, self.support_]
         X = whole_frame(X)
-        table, library = new_table(self, X), reader_of(X)
-        if self.encoder is None and not isinstance(library, FramesBackend):
+        table = new_table(self, X)
+        if self.encoder is None and not nw.dependencies.is_into_dataframe(X):
             read_codes(self, X, reset=False)
-        selected = library.select(X, np.flatnonzero(self._get_support_mask()))
+        selected = select_columns(X, np.flatnonzero(self._get_support_mask()))
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if table.named and nw.dependencies.is_into_dataframe(selected):
             # scikit-learn itself makes a pandas frame of anything but a pyarrow table.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain
 from numbers import Number
 from types import NoneType
@@ -13,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.table.values import COUNT, TYPES_OF_MOMENTS, canonical_value, is_missing, unmasked
+from bayesieve.table.encoding import encoded_by_identity, is_text_to_pandas
+from bayesieve.table.values import COUNT, TYPES_OF_MOMENTS, is_missing, unmasked
 
 
 def as_array(X: Any) -> np.ndarray:
@@ -80,9 +79,6 @@ def _refuse_other_shapes(array: np.ndarray) -> None:
         raise ValueError(f"Found array with dim {array.ndim}, while dim <= 2 is required.")
 
 
-_FEW_ROWS = 20_000
-
-
 def missing_objects(column: np.ndarray) -> np.ndarray:
     """Which entries of an object array are None, NaN, NaT or ``pandas.NA``."""
     pandas = sys.modules.get("pandas")
@@ -94,88 +90,13 @@ def missing_objects(column: np.ndarray) -> np.ndarray:
     return np.fromiter((is_missing(value) for value in column), dtype=bool, count=len(column))
 
 
-def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
-    """Codes (-1 = missing) and distinct raw values of an object array."""
-    by_identity = _encoded_by_identity(column)
-    if by_identity is not None:
-        return by_identity
-    by_text = _encoded_text(column)
-    return encoded_one_by_one(column.tolist()) if by_text is None else by_text
-
-
-def _encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
-    """Encode by the addresses of the objects: the same few objects usually stand in all rows. None if there are many.
-
-    The loop neither touches the objects nor needs the GIL. Equal values at different addresses are merged later, as
-    different spellings of one value are.
-    """
-    if len(column) < _FEW_ROWS:
-        return None
-    from bayesieve.table._kernels import code_addresses
-
-    column = np.ascontiguousarray(column)
-    memory = (ctypes.c_char * column.nbytes).from_address(column.ctypes.data)
-    addresses: np.ndarray = np.frombuffer(memory, dtype=np.int64)  # type: ignore[call-overload]
-    codes = np.empty(len(column), dtype=np.int32)
-    rows = code_addresses(addresses, codes)
-    if not len(rows):
-        return None
-    values = column[rows].tolist()
-    known = np.array([not is_missing(value) for value in values])
-    place = np.where(known, np.cumsum(known) - 1, -1).astype(np.int32)
-    return place[codes], [value for value, there in zip(values, known, strict=True) if there]
-
-
-def _encoded_text(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
-    """Encode an array of text and missing values; None if there is anything else in it."""
-    import polars as pl
-
-    from bayesieve.table.backends import encoded_series
-
-    if _is_text_to_pandas(column):
-        codes, raw = sys.modules["pandas"].factorize(column)
-        return codes.astype(np.int32), raw.tolist()
-    values = column.tolist()
-    if all(issubclass(kind, (str, NoneType)) for kind in set(map(type, values))):  # polars panics at some Decimals
-        with suppress(UnicodeEncodeError):  # half characters
-            return encoded_series(pl.Series(values, dtype=pl.String, strict=True))
-    return None
-
-
-def _is_text_to_pandas(column: np.ndarray) -> bool:
-    """Whether an object array is text and missing values only, if pandas is loaded."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and pandas.api.types.infer_dtype(column, skipna=True) == "string"
-
-
-def encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
-    """Encode any Python objects: True, 1 and 1.0 stay apart, what cannot be hashed goes by its text."""
-    index: dict[Any, int] = {}
-    raw: list[Any] = []
-    codes: list[int] = []
-    for value in values:
-        key: Any = (value.__class__, value)
-        try:
-            code = index.get(key)
-        except Exception:  # hashing or comparing any object may fail in any way
-            key = (object, None if is_missing(value) else canonical_value(value))
-            code = index.get(key)
-        if code is None:
-            code = -1 if is_missing(value) else len(raw)
-            if code >= 0:
-                raw.append(value)
-            index[key] = code
-        codes.append(code)
-    return np.array(codes, dtype=np.int32), raw
-
-
 def type_of_objects(column: np.ndarray) -> str:
     """The `Column.type` of an object array: what all its values are, or "mixed"."""
-    by_identity = _encoded_by_identity(column)
+    by_identity = encoded_by_identity(column)
     if by_identity is not None:
         column = np.empty(len(by_identity[1]), dtype=object)
         column[:] = by_identity[1]
-    if _is_text_to_pandas(column):
+    if is_text_to_pandas(column):
         return "text"
     kinds = set(map(type, column))
     if not kinds <= {str, NoneType}:

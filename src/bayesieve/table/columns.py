@@ -5,18 +5,17 @@ from __future__ import annotations
 import decimal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
 
-from bayesieve.table import backends
-from bayesieve.table.arrays import as_csc, column_of_csc, type_of_objects
+from bayesieve.table.arrays import as_csc, column_of_csc
 from bayesieve.table.cautions import warn_caller
+from bayesieve.table.encoding import drop_unused, encode_plain, sort_codes
+from bayesieve.table.raw_columns import RawColumn
 from bayesieve.table.values import (
     HIGHEST_SPECIAL,
     MICROSECONDS_PER_DAY,
@@ -24,9 +23,7 @@ from bayesieve.table.values import (
     Scalar,
     canonical_text,
     canonical_value,
-    drop_unused,
     format_temporal,
-    sort_codes,
     spelt_out,
     unmasked,
 )
@@ -117,7 +114,7 @@ def rows_from(first: int) -> Iterator[None]:
 
 
 class Column:
-    """One column of a `Table`, converted on first use.
+    """One column of a `Table`, converted when its values are used.
 
     Different columns may be converted in different threads; the heavy parts release the GIL, except for columns of
     Python objects.
@@ -125,12 +122,13 @@ class Column:
     Parameters
     ----------
     name : str
-    data : native column
+    data : native column or RawColumn
         A polars or pandas Series, a pyarrow ChunkedArray, or a 1-D NumPy array.
     kind : "numeric", "categorical", SpecialValues or None
         None takes the kind that follows from the column's type.
     row_number : function
         Number of a row of the data in the table that the data are a block of.
+    rows : positions of the rows of the data that the column has, in its order; None for all.
     """
 
     def __init__(
@@ -139,11 +137,11 @@ class Column:
         data: Any,
         kind: Kind | SpecialValues | None = None,
         row_number: Callable[[int], int] = int,
+        rows: np.ndarray | None = None,
     ) -> None:
-        self.name = name
-        self.row_number = row_number
-        self._raw = backends.RawColumn(data)
-        self._rows: np.ndarray | None = None  # those that count, in this order; None for all
+        self.name, self.row_number = name, row_number
+        self._raw = data if isinstance(data, RawColumn) else RawColumn(data)
+        self._rows, self._given_kind = rows, kind
         self._special = kind.special if isinstance(kind, SpecialValues) else ()
         self._kind: Kind | None = "numeric" if isinstance(kind, SpecialValues) else kind
 
@@ -153,11 +151,11 @@ class Column:
     def __repr__(self) -> str:
         return f"Column({self.name!r}, kind={self.kind!r}, type={self.type!r}, n_rows={len(self)})"
 
-    @cached_property
+    @property
     def _natural_type(self) -> str:
+        """The type that all rows of the data have."""
         with self._reading():
-            declared = self._raw.type
-            return type_of_objects(self._raw.values) if declared is None else declared
+            return self._raw.type
 
     @property
     def kind(self) -> Kind:
@@ -169,46 +167,41 @@ class Column:
     @property
     def type(self) -> str:
         """The type of the values: number, boolean, text, category, date, datetime, duration, time or mixed."""
-        if self._kind == "numeric" and self._natural_type not in TEMPORAL:
-            return "number"
-        return self._natural_type
+        natural = self._natural_type
+        return "number" if self._kind == "numeric" and natural not in TEMPORAL else natural
 
     @property
     def declared_type(self) -> str | None:
         """The type that the data declare; None for Python objects, whose type depends on the values."""
-        return self._raw.type
+        return self._raw.declared_type
 
-    def read_as(self, name: str, kind: str | SpecialValues | None) -> Column:
+    def read_as(self, name: str, kind: Kind | SpecialValues | None) -> Column:
         """Return the column under another name or, unless `kind` is None, as another kind."""
-        if name == self.name and kind is None:
-            return self
-        if kind is None:
-            return self._changed(name=name)
-        if isinstance(kind, SpecialValues):
-            return self._changed(name=name, _kind="numeric", _special=kind.special)
-        return self._changed(name=name, _kind=kind, _special=())
+        kind = self._given_kind if kind is None else kind
+        return Column(name, self._raw, kind, self.row_number, self._rows)
 
     def take(self, rows: np.ndarray) -> Column:
         """Return the column of these rows only; the values are gathered when they are converted."""
-        taken = rows if self._rows is None else self._rows[rows]
-        return self._changed(_rows=taken, _natural_type=self._natural_type)  # a subset must not change the type
-
-    def _changed(self, **attributes: Any) -> Column:
-        column = copy(self)
-        vars(column).update(attributes)
-        return column
+        rows = rows if self._rows is None else self._rows[rows]
+        return Column(self.name, self._raw, self._given_kind, self.row_number, rows)
 
     def value(self, row: int) -> Any:
         """The value of one row, as `categories` has it; None if missing."""
         values = self.take(np.array([row])).categories().values
         return values[0] if values else None
 
-    def _in_row(self, before: str, row: int, after: str) -> ValueInRow:
+    def error_in_row(self, before: str, row: int, after: str) -> ValueInRow:
+        """Return the error of a value in this row of the column; ``before`` and ``after`` stand around its number."""
         number = self.row_number(int(row if self._rows is None else self._rows[row]))
         return ValueInRow(before, after, self.name, number, self.value(row))
 
-    def numbers(self) -> np.ndarray:
+    def numbers(self, type_: str | None = None) -> np.ndarray:
         """The column as float64, NaN = missing; without a copy if the memory allows it.
+
+        Parameters
+        ----------
+        type_ : str, optional
+            Type to read the values as, such as dates as datetimes or texts as dates; by default that of the column.
 
         Returns
         -------
@@ -226,11 +219,10 @@ class Column:
         CautionWarning
             If different whole numbers become one float, which has 15 to 17 digits.
         """
-        return self.numbers_as(self.type if self.type in TEMPORAL else "number")
-
-    def numbers_as(self, type_: str) -> np.ndarray:
-        """`numbers` of a given type: dates read as datetimes, text read as dates, and so on."""
-        by_value = self._natural_type in _READ_AS_TEXT or self._special
+        natural = self._natural_type
+        if type_ is None:
+            type_ = natural if natural in TEMPORAL else "number"
+        by_value = natural in _READ_AS_TEXT or self._special
         values = self.read_numbers(type_)[0] if by_value else self._typed_numbers(type_)
         self.refuse_infinite(values)
         return values
@@ -238,7 +230,7 @@ class Column:
     def read_numbers(
         self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`numbers_as` by the value of every row alone, infinite ones included.
+        """Return `numbers` by the value of every row alone, infinite ones included.
 
         Parameters
         ----------
@@ -260,73 +252,116 @@ class Column:
             If values are unreadable and ``complaints`` is None, or if the column is by its data type, not by single
             values, of another type.
         """
-        natural = self._natural_type
-        if natural == type_ and self._of_objects and not self._special:
+        natural, of_objects = self._natural_type, self.declared_type is None
+        if natural == type_ and of_objects and not self._special:
             with suppress(ValueError):  # one value beyond 64 bits: each is read by itself
                 return self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
-        if natural in _READ_AS_TEXT or self._of_objects:
-            numbers, unreadable = self._numbers_of_texts(type_, complaints, day_first)
+        if natural not in _READ_AS_TEXT and not of_objects:
+            numbers, unreadable = self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
             if self._special:
+                numbers = numbers.copy()
                 self._read_special(numbers, unreadable, type_)
-            rows = np.flatnonzero(unreadable)
-            if rows.size and complaints is None:
-                raise _unreadable(self, int(rows[0]), type_)
-            if rows.size and complaints is not None:
-                complaints.append(
-                    f"Column {self.name!r} is read as a {type_} but holds "
-                    f"{quoted_text(canonical_text(self.value(rows[0])))}: {rows.size} of {len(self)} values cannot be "
-                    f"read and count as never seen in training{_FORMS.get(type_, '')}."
-                )
             return numbers, unreadable
-        numbers, unreadable = self._typed_numbers(type_), np.zeros(len(self), dtype=bool)
+        numbers, unreadable = self._numbers_of_texts(type_, complaints, day_first)
         if self._special:
-            numbers = numbers.copy()
             self._read_special(numbers, unreadable, type_)
+        if unreadable.any():
+            row = int(np.argmax(unreadable))
+            text = quoted_text(canonical_text(self.value(row)))
+            if complaints is None:
+                after = f" holds {text}; correct the value or read the column as categorical."
+                raise self.error_in_row(f"Column {self.name!r} is read as a {type_} but ", row, after)
+            complaints.append(
+                f"Column {self.name!r} is read as a {type_} but holds {text}: {np.count_nonzero(unreadable)} of "
+                f"{len(self)} values cannot be read and count as never seen in training{_FORMS.get(type_, '')}."
+            )
         return numbers, unreadable
 
     def _read_special(self, numbers: np.ndarray, unreadable: np.ndarray, type_: str) -> None:
-        """Write the numbers of special values, which are told by their number, or by their text if they are none."""
+        """Write the numbers of special values, which are recognised by their number, or by their text if they are
+        none.
+        """
         import polars as pl
 
         from bayesieve.table.text_types import numbers_of_texts
 
-        code_of_text = {canonical_text(value).strip(): k for k, (_, own) in enumerate(self._special) for value in own}
-        values, _ = numbers_of_texts(pl.Series([*code_of_text], dtype=pl.String), type_)
+        names = {canonical_text(value).strip(): k for k, (_, values) in enumerate(self._special) for value in values}
+        special_numbers, _ = numbers_of_texts(pl.Series([*names], dtype=pl.String), type_)
         codes = np.full(numbers.size, -1)
-        for value, k in zip(values.tolist(), code_of_text.values(), strict=True):
-            codes[numbers == value] = k
-        told_by_text = unreadable | np.isnan(numbers)
-        if np.isnan(values).any() and told_by_text.any():
+        for number, k in zip(special_numbers.tolist(), names.values(), strict=True):
+            codes[numbers == number] = k
+        is_text = unreadable | np.isnan(numbers)
+        if np.isnan(special_numbers).any() and is_text.any():
             categories = self.categories(merged=False)
-            own = [code_of_text.get(canonical_text(value).strip(), -1) for value in categories.values]
-            codes[told_by_text] = np.array([*own, -1])[categories.codes[told_by_text]]
+            code_of_category = [names.get(canonical_text(value).strip(), -1) for value in categories.values]
+            codes[is_text] = np.array([*code_of_category, -1])[categories.codes[is_text]]
+        # Ordinary numbers that are as low as those of special values move just above them.
         numbers[(codes < 0) & (numbers <= HIGHEST_SPECIAL) & np.isfinite(numbers)] = np.nextafter(HIGHEST_SPECIAL, 0)
-        found = np.flatnonzero(codes >= 0)
-        numbers[found] = special_number(codes[found])
-        unreadable[found] = False
+        is_special = codes >= 0
+        numbers[is_special] = special_number(codes[is_special])
+        unreadable[is_special] = False
 
     def _typed_numbers(self, type_: str) -> np.ndarray:
-        values, natural = self._plain_numbers(), self._natural_type
+        """Return the numbers of a column of numbers, booleans, dates or times, read as another type if need be."""
+        natural = self._natural_type
+        values, missing = self.plain()
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+        # Floats hold all whole numbers of 32 bits, and 64-bit floats themselves.
+        may_merge = natural == "number" and values.size and values.dtype.itemsize >= 8
+        if may_merge and (values.dtype.kind in "iu" or self.declared_type is None or self._raw.rounds):
+            self._warn_of_merged(values, numbers)
+        if missing is not None:
+            numbers = numbers if numbers is not values else numbers.copy()
+            numbers[missing] = np.nan
         if natural == type_ or (natural, type_) == ("boolean", "number"):
-            return values
-        return self._converted(values, natural, type_)
+            return numbers
+        if (natural, type_) == ("date", "datetime"):
+            return numbers * MICROSECONDS_PER_DAY
+        if (natural, type_) == ("datetime", "date"):
+            return numbers / MICROSECONDS_PER_DAY
+        if np.isnan(numbers).all():
+            return numbers
+        first = int(np.argmin(np.isnan(numbers)))
+        raise ValueError(
+            f"Column {self.name!r} holds values of type {natural} where values of type {type_} are expected; its first "
+            f"value is {quoted_text(canonical_text(self.value(first)))}. Convert the column to {type_} first."
+        )
+
+    def _warn_of_merged(self, values: np.ndarray, numbers: np.ndarray) -> None:
+        """Warn if different values became one float."""
+        if not (np.fmax.reduce(numbers) >= ALL_WHOLE or np.fmin.reduce(numbers) <= -ALL_WHOLE):
+            return
+        distinct = np.unique(values).size if values.dtype.kind in "iu" else len(self.distinct())
+        if distinct > np.unique(numbers[~np.isnan(numbers)]).size:
+            warn_caller(
+                f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
+                f"floats; if they are identifiers, read it as categorical: kinds={{{self.name!r}: 'categorical'}}."
+            )
 
     def _numbers_of_texts(
         self, type_: str, complaints: list[str] | None, day_first: bool | None
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers that the canonical texts of the values are read as, and which are unreadable."""
         import polars as pl
 
-        from bayesieve.table.text_types import numbers_of_texts
+        from bayesieve.table.text_types import numbers_of_texts, other_order
 
-        data = self._selected()
-        if isinstance(data, pl.Series) and data.dtype == pl.String:
-            self._complain_of_order(data, complaints, day_first)
-            return numbers_of_texts(data, type_, day_first)
-        with self._reading():
-            codes, values = backends.encoded(data)
-        texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
-        self._complain_of_order(texts, complaints, day_first)
+        texts = self.texts()
+        is_text = texts is not None
+        codes, values = (None, []) if is_text else self._encoded()
+        if texts is None:
+            texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
+        other = None if day_first is None or complaints is None else other_order(texts, day_first)
+        if other is not None and complaints is not None:
+            first, second = ("day", "month") if day_first else ("month", "day")
+            complaints.append(
+                f"Column {self.name!r} holds {quoted_text(other)}, but dates of the training table have the {first} "
+                f"before the {second}. Dates such as 03/04/2024 are read in that order; write all dates as 2024-12-31 "
+                "if these rows have another."
+            )
         numbers, unreadable = numbers_of_texts(texts, type_, day_first)
+        if codes is None:
+            return numbers, unreadable
         for i, value in enumerate(values):  # the same numbers as in a column of nothing else
             is_number = isinstance(value, (Real, decimal.Decimal)) and not isinstance(value, (bool, np.timedelta64))
             if is_number and type_ == "number":
@@ -334,60 +369,51 @@ class Column:
                     numbers[i], unreadable[i] = float(value), False
         return numbers[codes], unreadable[codes]
 
-    def _complain_of_order(self, texts: pl.Series, complaints: list[str] | None, day_first: bool | None) -> None:
-        """Add a sentence about a date whose order of day and month is not that of training."""
-        if day_first is None or complaints is None:
-            return
-        from bayesieve.table.text_types import other_order
-
-        other = other_order(texts, day_first)
-        if other is not None:
-            first, second = ("day", "month") if day_first else ("month", "day")
-            complaints.append(
-                f"Column {self.name!r} holds {quoted_text(other)}, but dates of the training table have the {first} "
-                f"before the {second}. Dates such as 03/04/2024 are read in that order; write all dates as 2024-12-31 "
-                "if these rows have another."
-            )
-
     def categories(self, *, merged: bool = True) -> Categories:
         """The column as codes of its distinct values, sorted by their canonical text.
 
         With ``merged=False`` 2 and "2" among other objects stay two values, in any order.
         """
-        plain = ("number", "boolean") if self._of_objects else ("number", "boolean", *TEMPORAL)
-        if self._natural_type not in plain or self.rounds():
+        natural = self._natural_type
+        is_plain = natural in ("number", "boolean") or (natural in TEMPORAL and self.declared_type is not None)
+        if not is_plain or self.rounds:
+            codes, values = self._encoded()
             with self._reading():
-                codes, values = backends.encoded(self._selected())
-                if merged:
-                    return Categories(*sort_codes(codes, values))
-                return Categories(codes, [canonical_value(value) for value in values])
+                if not merged:
+                    return Categories(codes, [canonical_value(value) for value in values])
+                return Categories(*sort_codes(codes, values))
         codes, raw = encode_plain(*self.plain())
-        if self._natural_type in TEMPORAL:
-            return Categories(*sort_codes(codes, [format_temporal(number, self._natural_type) for number in raw]))
+        if natural in TEMPORAL:
+            raw = [format_temporal(number, natural) for number in raw]
         return Categories(*sort_codes(codes, raw))
 
     def texts(self) -> pl.Series | None:
         """The column itself if it is a polars series of texts, which are their own canonical texts; or None."""
         import polars as pl
 
-        values = self._selected()
-        return values if isinstance(values, pl.Series) and values.dtype == pl.String else None
+        with self._reading():
+            values = self._raw.values
+            is_text = isinstance(values, pl.Series) and values.dtype == pl.String
+            return self._raw.of_rows(self._rows) if is_text else None
 
     def distinct(self) -> list[Any]:
         """The distinct values of a column that holds no dates or times as they are: 1 and "1" are two."""
-        with self._reading():
-            return list(backends.encoded(self._selected())[1])
+        return list(self._encoded()[1])
 
+    def _encoded(self) -> tuple[np.ndarray, list[Any]]:
+        with self._reading():
+            return self._raw.encoded(self._rows)
+
+    @property
     def rounds(self) -> bool:
         """Whether `plain` may give two different numbers as one: Decimals, whole numbers beyond 64 bits."""
         with self._reading():
-            return self._natural_type == "number" and backends.rounds(self._raw.values)
+            return self._raw.type == "number" and self._raw.rounds
 
     def plain(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Values and missing mask (None: no mask, but NaN is missing) of a number, boolean or temporal column."""
         with self._reading():
-            values, missing = backends.plain(self._selected(), self._natural_type)
-        return values, missing
+            return self._raw.plain(self._rows)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -396,8 +422,8 @@ class Column:
             yield
         except OverflowError:
             raise ValueError(
-                f"Column {self.name!r} holds values of type {vars(self).get('_natural_type', 'object')} that are too "
-                f"large to read; replace them by a missing value, or convert the column to text."
+                f"Column {self.name!r} holds values of type {vars(self._raw).get('type', 'object')} that are too large "
+                f"to read; replace them by a missing value, or convert the column to text."
             ) from None
         except UnicodeEncodeError:
             raise ValueError(
@@ -414,63 +440,12 @@ class Column:
                 f"Column {self.name!r} cannot be read ({reason}); convert it to numbers, dates or text first."
             ) from error
 
-    def _selected(self) -> Any:
-        with self._reading():
-            values = self._raw.values
-        return values if self._rows is None else backends.taken(values, self._rows)
-
-    def _plain_numbers(self) -> np.ndarray:
-        values, missing = self.plain()
-        numbers = np.ascontiguousarray(values, dtype=np.float64)
-        if self._natural_type == "number":
-            self._warn_of_merged(values, numbers)
-        if missing is not None:
-            numbers = numbers if numbers is not values else numbers.copy()
-            numbers[missing] = np.nan
-        return numbers
-
-    def _warn_of_merged(self, values: np.ndarray, numbers: np.ndarray) -> None:
-        whole = values.dtype.kind in "iu"
-        if not values.size or values.dtype.itemsize < 8:
-            return
-        if not (whole or self._of_objects or backends.rounds(self._raw.values)):
-            return
-        if not (np.fmax.reduce(numbers) >= ALL_WHOLE or np.fmin.reduce(numbers) <= -ALL_WHOLE):
-            return
-        distinct = np.unique(values).size if whole else len(self.distinct())
-        if distinct > np.unique(numbers[~np.isnan(numbers)]).size:
-            warn_caller(
-                f"Column {self.name!r} is read as numbers, but some of its different values are equal as 64-bit "
-                f"floats; if they are identifiers, read it as categorical: kinds={{{self.name!r}: 'categorical'}}."
-            )
-
-    @property
-    def _of_objects(self) -> bool:
-        """Whether the values alone tell what the column is, so that its type depends on which rows are here."""
-        return self._raw.type is None
-
-    def _converted(self, values: np.ndarray, natural: str, type_: str) -> np.ndarray:
-        if (natural, type_) == ("date", "datetime"):
-            return values * MICROSECONDS_PER_DAY
-        if (natural, type_) == ("datetime", "date"):
-            return values / MICROSECONDS_PER_DAY
-        if np.isnan(values).all():
-            return values
-        first = int(np.argmin(np.isnan(values)))
-        raise ValueError(
-            f"Column {self.name!r} holds values of type {natural} where values of type {type_} are expected; its first "
-            f"value is {quoted_text(canonical_text(self.value(first)))}. Convert the column to {type_} first."
-        )
-
     def refuse_infinite(self, values: np.ndarray) -> None:
         """ValueError that names the column and the first row where the numbers of the column are infinite."""
         infinite = np.isinf(values)
         if infinite.any():
-            raise self._in_row(
-                f"Column {self.name!r} contains infinity (first in ",
-                int(np.argmax(infinite)),
-                f"); {INFINITE_REMEDY}",
-            )
+            before = f"Column {self.name!r} contains infinity (first in "
+            raise self.error_in_row(before, int(np.argmax(infinite)), f"); {INFINITE_REMEDY}")
 
 
 def column_of_series(name: str, values: Any) -> Column:
@@ -498,43 +473,11 @@ def column_of(values: Any, name: str, n_rows: int) -> Column:
     return column
 
 
-def _unreadable(column: Column, row: int, type_: str) -> ValueError:
-    text = quoted_text(canonical_text(column.value(row)))
-    return column._in_row(
-        f"Column {column.name!r} is read as a {type_} but ",
-        row,
-        f" holds {text}; correct the value or read the column as categorical.",
-    )
-
-
-def encode_plain(values: np.ndarray, missing: np.ndarray | None) -> tuple[np.ndarray, Sequence[Any]]:
-    """Distinct values of a number or boolean array; NaN counts as missing."""
-    raw: Sequence[Any]
-    if values.dtype.kind == "b":
-        codes, raw = values.astype(np.int32), [False, True]
-    elif (offsets := _whole_offsets(values)) is not None:
-        codes, raw = offsets
-    else:
-        distinct, inverse = np.unique(values, return_inverse=True)
-        codes = inverse.astype(np.int32)
-        raw = list(distinct) if distinct.dtype.kind == "f" and distinct.itemsize < 8 else distinct.tolist()
-    if missing is not None:
-        codes[missing] = -1
-    return drop_unused(codes, raw)
-
-
-def _whole_offsets(values: np.ndarray) -> tuple[np.ndarray, range] | None:
-    """Integers that span no more numbers than there are rows: distances to the lowest (int32), and the range.
-
-    None for other arrays; this spares the others' sort.
-    """
-    if values.dtype.kind not in "iu" or not len(values):
-        return None
-    lowest, highest = int(values.min()), int(values.max())
-    if highest - lowest > max(1024, len(values)):
-        return None
-    wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64, copy=False)
-    return (wide - wide.dtype.type(lowest)).astype(np.int32), range(lowest, highest + 1)
+def refuse_duplicates(names: Sequence[str]) -> None:
+    """ValueError for a name that appears more than once."""
+    if len(set(names)) < len(names):
+        name = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"Column name {name!r} appears more than once; give every column its own name.")
 
 
 class Table:
@@ -554,21 +497,15 @@ class Table:
     names: tuple[str, ...]
     named: bool
     n_rows: int
+    n_columns: int
     library: str = "polars"
     reads_rows: ClassVar[bool] = False
     """Whether taking rows reads them from a source."""
 
     def __init__(self, columns: Sequence[Column], n_rows: int, named: bool, library: str = "polars") -> None:
         self._columns = tuple(columns)
-        self.names = tuple(column.name for column in self._columns)
-        self.named = named
-        self.n_rows = n_rows
-        self.library = library
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return len(self._columns)
+        self.names = tuple([column.name for column in self._columns])
+        self.named, self.n_rows, self.n_columns, self.library = named, n_rows, len(self._columns), library
 
     def __len__(self) -> int:
         return self.n_rows
@@ -615,7 +552,8 @@ class Table:
 
     def read_once(self) -> Table:
         """Return a copy for taking many subsets of its rows: the values of a column are converted at most once."""
-        return Table([_ReadColumn(self.column(i)) for i in range(self.n_columns)], self.n_rows, self.named)
+        columns = [_ReadColumn(self.column(i), None, {}) for i in range(self.n_columns)]
+        return Table(columns, self.n_rows, self.named)
 
 
 class MatrixTable(Table):
@@ -640,13 +578,8 @@ class MatrixTable(Table):
         self._is_dense = isinstance(matrix, np.ndarray)
         self._kinds = dict(kinds or {})
         self._natural_kind: Kind = "categorical" if matrix.dtype.kind == "b" else "numeric"
-        self.names = tuple(names)
-        self.named = named
-        self.n_rows = int(matrix.shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        return int(self._matrix.shape[1])
+        self.names, self.named = tuple(names), named
+        self.n_rows, self.n_columns = int(matrix.shape[0]), int(matrix.shape[1])
 
     def column(self, i: int) -> Column:
         i = range(self.n_columns)[i]
@@ -706,31 +639,39 @@ class MatrixTable(Table):
 
 
 class _ReadColumn(Column):
-    """Some rows of a column whose conversions are remembered, for these and for other parts of its rows."""
+    """Some rows of a column whose conversions are remembered, for these and for other parts of its rows.
 
-    def __init__(self, whole: Column, taken: np.ndarray | None = None, read: dict[Any, Any] | None = None) -> None:
-        part = whole if taken is None else whole.take(taken)
-        vars(self).update(vars(part), _natural_type=part._natural_type)
-        self._whole, self._taken = whole, slice(None) if taken is None else taken
-        self._read: dict[Any, Any] = {} if read is None else read
+    Parameters
+    ----------
+    whole : all rows.
+    taken : positions of some of them; None for all.
+    read : conversions of the whole column so far, by type; it grows.
+    """
+
+    def __init__(self, whole: Column, taken: np.ndarray | None, read: dict[str, Any]) -> None:
+        rows = whole if taken is None else whole.take(taken)
+        super().__init__(whole.name, whole._raw, whole._given_kind, whole.row_number, rows._rows)
+        self._whole, self._taken, self._read = whole, taken, read
 
     def take(self, rows: np.ndarray) -> Column:
-        return _ReadColumn(self._whole, rows if isinstance(self._taken, slice) else self._taken[rows], self._read)
+        return _ReadColumn(self._whole, rows if self._taken is None else self._taken[rows], self._read)
 
-    def numbers_as(self, type_: str) -> np.ndarray:
-        return self._once(type_, lambda: self._whole.numbers_as(type_))[self._taken]
+    def numbers(self, type_: str | None = None) -> np.ndarray:
+        type_ = (self.type if self.type in TEMPORAL else "number") if type_ is None else type_
+        if type_ not in self._read:
+            self._read[type_] = self._whole.numbers(type_)
+        whole: np.ndarray = self._read[type_]
+        return whole if self._taken is None else whole[self._taken]
 
     def read_numbers(
         self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        values = self.numbers_as(type_)  # that all values are numbers is known since the levels were first learnt
+        values = self.numbers(type_)  # that all values are numbers is known since the levels were first fitted
         return values, np.zeros(values.size, dtype=bool)
 
     def categories(self, *, merged: bool = True) -> Categories:
-        whole = self._once("categories", self._whole.categories)
-        return Categories(*drop_unused(whole.codes[self._taken], whole.values))
-
-    def _once(self, what: str, convert: Callable[[], Any]) -> Any:
-        if what not in self._read:
-            self._read[what] = convert()
-        return self._read[what]
+        if "categories" not in self._read:
+            self._read["categories"] = self._whole.categories()
+        whole: Categories = self._read["categories"]
+        codes = whole.codes if self._taken is None else whole.codes[self._taken]
+        return Categories(*drop_unused(codes, whole.values))

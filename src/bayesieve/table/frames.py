@@ -10,16 +10,20 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from sklearn.utils.validation import _get_feature_names
 
 from bayesieve.forking import refuse_fork
-from bayesieve.table.backends import reader_of, refuse_duplicates
-from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table
+from bayesieve.table.arrays import as_array, as_csc
+from bayesieve.table.columns import KINDS, Column, MatrixTable, SpecialValues, Table, refuse_duplicates
+from bayesieve.table.raw_columns import to_arrow
 from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.scans import Scan
 from bayesieve.table.target import Target, as_sample_weight, as_target
 from bayesieve.table.values import spelt_out
 from bayesieve.words import did_you_mean
 
+WIDE = 256
+"""Columns of one type from which a frame is read as one matrix."""
 _LAZY = ("polars_lazyframe", "duckdb_relation", "dask_dataframe", "pyspark_dataframe", "pyspark_connect_dataframe")
 
 
@@ -145,25 +149,107 @@ def apart_by_name(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Rows of a dataframe, array or sparse matrix, as the same kind of table."""
+    """Return rows of a dataframe, array or sparse matrix, as the same kind of table."""
     X = whole_frame(X)
-    return reader_of(X).take_rows(X, rows)
+    if nw.dependencies.is_into_dataframe(X):
+        try:
+            return nw.from_native(X, eager_only=True)[rows].to_native()
+        except NotImplementedError:  # Arrow takes no rows of some layouts
+            return nw.from_native(_in_arrow_layout(X), eager_only=True)[rows].to_native()
+    if _is_sparse(X):
+        return (X if X.format in ("csr", "csc") else X.tocsr())[rows]
+    return (X if isinstance(X, np.ndarray) else as_array(X))[rows]
+
+
+def _in_arrow_layout(X: Any) -> Any:
+    """Return a frame of pyarrow or pandas whose Arrow columns have layouts that all of Arrow's functions accept."""
+    import pyarrow as pa
+
+    if isinstance(X, pa.Table):
+        return pa.table([to_arrow(column) for column in X.columns], names=X.column_names)
+    import pandas as pd
+
+    frame = X.copy(deep=False)
+    for i, dtype in enumerate(frame.dtypes):
+        if isinstance(dtype, pd.ArrowDtype):
+            column = to_arrow(frame.iloc[:, i])
+            frame.isetitem(i, pd.Series(column, dtype=pd.ArrowDtype(column.type), index=frame.index))
+    return frame
+
+
+def select_columns(X: Any, positions: np.ndarray) -> Any:
+    """Return columns of a dataframe, array or sparse matrix, as the same kind of table."""
+    if nw.dependencies.is_into_dataframe(X):
+        return nw.from_native(X, eager_only=True)[:, positions.tolist()].to_native()
+    if _is_sparse(X):
+        return X.tocsc()[:, positions].asformat(X.format)
+    return as_array(X)[:, positions]
+
+
+def _is_sparse(X: Any) -> bool:
+    sparse = sys.modules.get("scipy.sparse")  # SciPy is not loaded to find out
+    return sparse is not None and bool(sparse.issparse(X))
 
 
 def _read(X: Any) -> Table:
+    """Split a dataframe or array into columns; very many columns of numbers of one type stay a matrix."""
     if nw.dependencies.is_into_series(X):
         raise ValueError(
             f"Expected a 2-dimensional container but got {type(X)} instead. Pass a DataFrame containing a single row "
             "(i.e. single sample) or a single column (i.e. single feature) instead. Reshape your data."
         )
     library, X = library_of(X), whole_frame(X)
-    names, columns = reader_of(X).columns(X)
-    width = len(columns) if isinstance(columns, list) else int(columns.shape[1])
+    names: list[str] | None = None
+    if not nw.dependencies.is_into_dataframe(X):
+        matrix = as_csc(X) if _is_sparse(X) else as_array(X)
+        columns = []
+        if matrix.dtype.kind not in "biuf":
+            columns, matrix = list(matrix.T), None
+    elif nw.dependencies.is_polars_dataframe(X):
+        names, columns = X.columns, X.get_columns()
+        matrix = _matrix_of_polars(X) if _is_wide(X.dtypes) else None
+    elif nw.dependencies.is_pyarrow_table(X):
+        names, columns, matrix = X.column_names, X.columns, None
+    else:
+        frame = X if library == "pandas" else nw.from_native(X, eager_only=True).to_pandas()
+        names, columns = list(frame.columns), []
+        if len(set(names)) < len(names):
+            refuse_duplicates([str(name) for name in names])
+        names = None if _get_feature_names(frame) is None else names  # an error if only some are strings
+        matrix = _matrix_of_pandas(frame) if _is_wide(list(frame.dtypes)) else None
+        if matrix is None:
+            columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    width = len(columns) if matrix is None else int(matrix.shape[1])
     labels = [f"x{i}" for i in range(width)] if names is None else names
-    if not isinstance(columns, list):
-        return MatrixTable(columns, labels, names is not None)
+    if matrix is not None:
+        return MatrixTable(matrix, labels, names is not None)
     read = [Column(name, column) for name, column in zip(labels, columns, strict=True)]
     return Table(read, len(columns[0]) if columns else 0, names is not None, library)
+
+
+def _is_wide(dtypes: Sequence[Any]) -> bool:
+    """Return whether there are very many columns of one type: one matrix spares an object for each of them."""
+    return len(dtypes) >= WIDE and all(dtype == dtypes[0] for dtype in dtypes)
+
+
+def _matrix_of_polars(frame: Any) -> np.ndarray | None:
+    """Return a frame of one data type as an array; None unless it holds numbers, and no null among whole ones."""
+    dtype = frame.dtypes[0]
+    if not (dtype.is_float() or dtype.is_integer()) or dtype.to_python() not in (int, float):
+        return None
+    array = frame.to_numpy(order="fortran")
+    is_exact = dtype.is_float() or array.dtype.kind in "iu"  # nulls make floats of whole numbers
+    return array if is_exact and array.dtype.kind in "iuf" else None
+
+
+def _matrix_of_pandas(frame: Any) -> Any:
+    """Return a frame of one data type as an array or a sparse matrix, or None unless it holds plain numbers."""
+    import pandas as pd
+
+    dtype = frame.dtypes.iloc[0]
+    if isinstance(dtype, pd.SparseDtype) and dtype.subtype.kind in "biuf" and dtype.fill_value == 0:
+        return as_csc(frame.sparse.to_coo())
+    return frame.to_numpy() if isinstance(dtype, np.dtype) and dtype.kind in "biuf" else None
 
 
 def _refuse_empty(table: Table, X: Any) -> None:

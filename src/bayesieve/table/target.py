@@ -14,7 +14,8 @@ import numpy as np
 
 from bayesieve.table.arrays import holds_exactly
 from bayesieve.table.cautions import warn_caller
-from bayesieve.table.columns import Column, column_of_series, encode_plain
+from bayesieve.table.columns import Column, column_of_series
+from bayesieve.table.encoding import encode_plain
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import unmasked
 from bayesieve.words import ShortRepr
@@ -95,7 +96,7 @@ def as_target(y: Any) -> Target:
     if len(column) == 0:
         raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
     if column.type == "number":
-        numbers = column.categories().values if column.rounds() else []
+        numbers = column.categories().values if column.rounds else []
         exact = any(abs(value) >= 2**53 for value in numbers if not isinstance(value, str))  # beyond floats
         labels, codes = _category_labels(column, as_unicode) if exact else _numeric_labels(column)
     elif column.type in ("text", "category", "mixed", "boolean"):

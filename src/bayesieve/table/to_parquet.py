@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import polars as pl
 
-from bayesieve.table.backends import refuse_duplicates
+from bayesieve.table.columns import refuse_duplicates
 from bayesieve.table.parquet_files import lazy_file, look_at, unified, with_partitions
 from bayesieve.table.reading import checked_path, read_table
 from bayesieve.table.scans import BLOCK_ROWS, CopyProgress, DataFile, FileState, Scan

@@ -7,7 +7,7 @@ import decimal
 import fractions
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\
     map(chr, range(0x2000, 0x200B))
 )
 """What `str.strip` removes."""
-_MERGE_ORDER = {bool: 0, int: 1, float: 2, str: 3}
 
 
 def is_missing(value: object) -> bool:
@@ -135,60 +134,6 @@ def _text_of_decimal(value: decimal.Decimal) -> str:
         return str(float(value))
     context = decimal.Context(prec=len(value.as_tuple().digits), Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     return str(value.normalize(context))
-
-
-def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
-    """Merge raw values with the same canonical text and sort them by it.
-
-    Parameters
-    ----------
-    raw : iterable of scalars
-        Distinct raw values; missing ones (None, NaN ...) are allowed.
-
-    Returns
-    -------
-    values : list of bool, int, float or str
-        One representative per canonical text, in ascending order of that text.
-    position : int32 array, one entry more than `raw`
-        Where each raw value went, -1 for missing ones. The extra last entry is -1, so that indexing this array with
-        codes maps the missing code -1 to itself.
-    """
-    scalars = [None if is_missing(value) else canonical_value(value) for value in raw]
-    texts = [value if isinstance(value, str) or value is None else str(value) for value in scalars]
-    best: dict[str, Scalar] = {}
-    for text, value in zip(texts, scalars, strict=True):
-        if text is None or value is None:
-            continue
-        known = best.get(text)
-        if known is None or _MERGE_ORDER[type(value)] < _MERGE_ORDER[type(known)]:
-            best[text] = value
-    order = sorted(best)
-    index: dict[str | None, int] = {text: i for i, text in enumerate(order)}
-    index[None] = -1
-    position = np.empty(len(texts) + 1, dtype=np.int32)
-    position[:-1] = [index[text] for text in texts]
-    position[-1] = -1
-    return [best[text] for text in order], position
-
-
-def sort_codes(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Scalar]]:
-    """Recode a dictionary encoding (-1 = missing) of values that all occur: merged and sorted by canonical text."""
-    values, position = merge_values(raw)
-    if np.array_equal(position[:-1], np.arange(len(raw))):
-        return codes, values
-    return position[codes], values
-
-
-def drop_unused(codes: np.ndarray, raw: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
-    """A dictionary encoding (-1 = missing) without the values that do not occur."""
-    used = np.zeros(len(raw) + 1, dtype=bool)
-    used[codes] = True
-    rows = np.flatnonzero(used[:-1])  # the last entry stands for the missing code
-    if len(rows) == len(raw):
-        return codes, list(raw)
-    position = np.full(len(raw) + 1, -1, dtype=np.int32)
-    position[rows] = np.arange(len(rows))
-    return position[codes], [raw[int(i)] for i in rows]
 
 
 def spelt_out(data: Any) -> Any:

@@ -141,7 +141,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         """A numeric column, read as in training; NaN = missing."""
         type_ = self.types_[position]
         assert type_ is not None
-        return table.column(position).numbers_as(type_)
+        return table.column(position).numbers(type_)
 
     def _frame(self, table: Table, *, missing: str | None, unknown: str | None = _UNKNOWN) -> Any:
         """Numbers as floats, NaN = missing, and categories as text in a pandas frame, for packages that need one.
