@@ -63,7 +63,7 @@ from .table import (
 from .table.cautions import (
     CautionWarning as CautionWarning,
 )
-from .table.scans import (
+from .table.scanning import (
     scan as scan,
 )
 from .version import __version__ as __version__

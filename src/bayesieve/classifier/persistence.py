@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.classifier.model_json import model_from_json, model_to_json
 from bayesieve.classifier.selective import SelectiveNB
 from bayesieve.plain_values import Damaged
-from bayesieve.table.reading import checked_path
+from bayesieve.table.paths import checked_path
 from bayesieve.table.writing import refuse_other_format, write_atomically
 from bayesieve.words import format_count, utc_now
 

@@ -34,7 +34,8 @@ from bayesieve.table.columns import rows_from
 from bayesieve.table.frames import LabelledRows, in_library_of, is_scan, new_table, whole_frame
 from bayesieve.table.levels import columns_of
 from bayesieve.table.scanned import scanned_rows
-from bayesieve.table.scans import CopyProgress, Scan, scan, scan_to_score
+from bayesieve.table.scanning import scan, scan_to_score
+from bayesieve.table.scans import CopyProgress, Scan
 from bayesieve.table.writing import write_atomically
 
 if TYPE_CHECKING:

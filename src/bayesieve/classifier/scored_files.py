@@ -21,7 +21,7 @@ from bayesieve.scorecard.unseen import unseen_said_once
 from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import rows_from
 from bayesieve.table.parquet_files import files_of
-from bayesieve.table.reading import database_in
+from bayesieve.table.paths import database_in
 from bayesieve.table.scans import FileRows, FileState, Scan, read_rows
 from bayesieve.table.writing import FrameFile, is_folder, mark_of
 

@@ -69,7 +69,7 @@ def locating(path: Path, target: str | None = None, rows: Sequence[int] | None =
 
 def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
     from bayesieve.table.parquet_files import files_of
-    from bayesieve.table.reading import format_of, is_stream
+    from bayesieve.table.paths import format_of, is_stream
     from bayesieve.table.text_files import line_of
 
     files = [] if is_stream(path) else [Path(file) for file in files_of([path])] if is_several(path) else [path]
@@ -95,7 +95,7 @@ def _is_the_value(value: object, text: str) -> bool:
 
 def is_several(path: Path) -> bool:
     """Whether a path is a folder or a pattern, not one file."""
-    from bayesieve.table.reading import database_in
+    from bayesieve.table.paths import database_in
 
     is_pattern = any(mark in str(path) for mark in "*?[")
     return not database_in(path) and (path.is_dir() or (is_pattern and not path.exists()))
@@ -104,7 +104,7 @@ def is_several(path: Path) -> bool:
 def header_of(path: Path) -> list[str]:
     """The names of the columns of a file, or of the files of a folder or pattern."""
     from bayesieve.table.reading import read_header
-    from bayesieve.table.scans import scan
+    from bayesieve.table.scanning import scan
 
     return list(scan(path).names) if is_several(path) else read_header(path)
 
@@ -112,7 +112,7 @@ def header_of(path: Path) -> list[str]:
 def open_source(path: Path, screen: Screen, model: Any = None) -> Scan:
     """The rows of a file, folder or pattern, to be read block by block; with a model, text by the model's levels."""
     from bayesieve.classifier.predicting import scan_for
-    from bayesieve.table.scans import scan
+    from bayesieve.table.scanning import scan
 
     with screen.working(f"Looking at {shown(path)} ...") as rename:
 
@@ -127,8 +127,8 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
     that the model needs, or would be overwritten.
     """
     from bayesieve.classifier.scored_files import refuse_own_file
-    from bayesieve.table.reading import ARROW, PARQUET, database_in, is_stream
-    from bayesieve.table.scans import scan
+    from bayesieve.table.paths import ARROW, PARQUET, database_in, is_stream
+    from bayesieve.table.scanning import scan
 
     in_blocks = is_several(path) or database_in(path) or path.suffix.lower() in (*PARQUET, *ARROW)
     source = open_source(path, screen, model) if in_blocks else scan(read_table(path, screen, model))
@@ -262,7 +262,7 @@ def shown(path: Path) -> str:
 
 def with_hash(path: Path) -> str:
     """The name of a table, and of a single file its SHA-256, for the first page of a report."""
-    from bayesieve.table.reading import database_in
+    from bayesieve.table.paths import database_in
 
     own, inside = database_in(path) or (path, "")
     name = f"{own.name}::{inside}" if inside else own.name

@@ -26,7 +26,8 @@ from bayesieve.engine.files import bytes_of
 from bayesieve.scorecard.wording import read_labels, unknown_levels
 from bayesieve.selection import SELECTORS
 from bayesieve.table.cautions import silenced
-from bayesieve.table.scans import Scan, scan
+from bayesieve.table.scanning import scan
+from bayesieve.table.scans import Scan
 from bayesieve.words import format_count, format_seconds, named, plural, quoted
 
 _SIGNS = "a column and +1 or -1, such as income=+1"

@@ -31,9 +31,9 @@ from bayesieve.parts import with_shared_docs
 from bayesieve.plain_values import Damaged, converted
 from bayesieve.table import as_table
 from bayesieve.table.frames import LabelledRows, apart_by_name, is_scan, refuse_scan, require_table, take_rows
-from bayesieve.table.reading import checked_path
+from bayesieve.table.paths import checked_path
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.scans import scan
+from bayesieve.table.scanning import scan
 from bayesieve.table.target import require_target
 
 _EXAMPLE = '"benefit": [[0, 0], [-1, 5]], "classes": ["no", "yes"], "decisions": ["leave", "call"]'

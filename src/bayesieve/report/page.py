@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from bayesieve import words
 from bayesieve.report.charts import FOLDER, SCHEMA, Spec, drawable, text, theme
 from bayesieve.table.frames import results_frame
-from bayesieve.table.reading import checked_path
+from bayesieve.table.paths import checked_path
 from bayesieve.table.writing import HTML, check_html, write_atomically
 
 if TYPE_CHECKING:

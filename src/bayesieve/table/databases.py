@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from bayesieve.table.reading import checked_path
+from bayesieve.table.paths import checked_path
 from bayesieve.table.scans import BLOCK_ROWS, Scan
 from bayesieve.table.text_types import TextType
 from bayesieve.table.to_parquet import Copies, copy_object, quoted_name

@@ -230,7 +230,7 @@ def scanned_rows(X: Any, target: Any, weight: Any = None, groups: Any = None) ->
     ValueError
         If a column does not exist, or the target holds no classes.
     """
-    from bayesieve.table.scans import scan
+    from bayesieve.table.scanning import scan
 
     source = X if isinstance(X, Scan) else scan(X)
     roles = {"y": target, "sample_weight": weight, "groups": groups}

@@ -11,16 +11,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
-
 from bayesieve.forking import refuse_fork
-from bayesieve.table.reading import checked_path, database_in
 from bayesieve.words import did_you_mean, listed
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from bayesieve.table.levels import FeatureLevels
 
 BLOCK_ROWS = 1 << 18
 """Rows of a block, and of a row group of a copy."""
@@ -30,12 +26,6 @@ _LOOKED_AT = 1 << 10
 
 CopyProgress = Callable[[int, int], Any]
 """Called with the rows and bytes of a copy after each block."""
-
-_REMOVED = {
-    "dask_dataframe": ("A Dask dataframe", 'frame.to_parquet("folder")'),
-    "pyspark_dataframe": ("A Spark dataframe", 'frame.write.parquet("folder")'),
-    "pyspark_connect_dataframe": ("A Spark dataframe", 'frame.write.parquet("folder")'),
-}
 
 
 @dataclass(frozen=True)
@@ -250,7 +240,7 @@ def _read_file_rows(rows: FileRows, schema: Mapping[str, pl.DataType]) -> pl.Dat
     import polars as pl
     from polars import selectors
 
-    from bayesieve.table.parquet_files import lazy_file, read_errors
+    from bayesieve.table.arrow_files import lazy_file, read_errors
 
     file, constants = rows.file, dict(rows.file.constants)
     file.check_unchanged()
@@ -273,151 +263,3 @@ def _read_file_rows(rows: FileRows, schema: Mapping[str, pl.DataType]) -> pl.Dat
             for name, dtype in schema.items()
         ]
     )
-
-
-def scan(
-    source: Any,
-    *,
-    columns: Sequence[str] | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    progress: CopyProgress | None = None,
-) -> Scan:
-    """Scan a table that need not fit in memory.
-
-    Parquet files are read in place. All other sources are copied to Parquet once, before this function returns.
-
-    Parameters
-    ----------
-    source : path, list of paths, query or dataframe
-        - Files (Parquet, Arrow, CSV or TSV, the last two also compressed with gzip): one file, a pattern such as
-          ``claims/*.parquet``, or a folder with all files in it. Folders named ``column=value`` make a column. A list
-          of these may not mix formats. Of a workbook (.xlsx, .xls, .ods) the first sheet is read.
-        - A table or view of a SQLite or DuckDB file (.db, .sqlite, .duckdb): ``shop.db::customers``, the file alone if
-          it holds only one, or ``shop.db::SELECT ...``.
-        - A polars LazyFrame or a DuckDB relation.
-        - A dataframe in memory.
-    columns : sequence of str, optional
-        The columns to keep, in this order; all by default.
-    folder : path, optional
-        A folder for the copy; by default the system's one for temporary files. The copy is made in a new folder inside
-        it, which is deleted with the scan, and after an error.
-    progress : callable, optional
-        Called with the number of rows and of bytes copied so far, after each block.
-
-    Returns
-    -------
-    Scan
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If a file cannot be read or does not fit the others, if there are no rows, a column does not exist, or the disk
-        has no room for the copy.
-    TypeError
-        If ``source`` is none of these.
-
-    Examples
-    --------
-    >>> import tempfile, polars as pl
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for year in (2024, 2025):
-    ...         pl.DataFrame({"age": [31, 54], "paid": ["no", "yes"]}).write_parquet(f"{folder}/{year}.parquet")
-    ...     claims = scan(f"{folder}/*.parquet")
-    ...     [block.height for block in claims.blocks(["age"], block_rows=3)]
-    [3, 1]
-
-    A query of polars:
-
-    >>> scan(pl.LazyFrame({"age": [31, 54, 31], "paid": ["no", "yes", "no"]}))
-    Scan(3 rows, 2 columns)
-    """
-    if columns is not None and not len(columns):
-        raise ValueError("columns is empty; name at least one column, or leave it out for all of them.")
-    table = source if isinstance(source, Scan) else _scanned(source, columns, folder, progress, None)
-    return table if columns is None else table.select(columns)
-
-
-def scan_to_score(source: Any, levels: Mapping[str, FeatureLevels], progress: CopyProgress | None = None) -> Scan:
-    """Scan rows whose values are read by the levels of a model: no types are inferred from the rows.
-
-    A scan of files whose types were inferred reads the files again if texts of the model were taken for something else:
-    the number 7 does not say whether it was written as 007.
-    """
-    if not isinstance(source, Scan):
-        return _scanned(source, None, None, progress, levels)
-    import polars as pl
-
-    is_text = (
-        dtype == pl.String or name not in levels or levels[name].type not in ("text", "mixed")
-        for name, dtype in source.schema.items()
-    )
-    if not source.untyped or all(is_text):
-        return source
-    for file in source.files:
-        if file.origin is not None:
-            file.origin.check_unchanged()
-    return _scanned(list(source.untyped), None, None, progress, levels).select(source.names)
-
-
-def _scanned(
-    source: Any,
-    columns: Sequence[str] | None,
-    folder: str | os.PathLike[str] | None,
-    progress: CopyProgress | None,
-    levels: Mapping[str, FeatureLevels] | None,
-) -> Scan:
-    """Open or copy the files of a source that is no scan."""
-    from bayesieve.table import to_parquet
-
-    refuse_fork()
-    parent = None if folder is None else checked_path(folder)
-    paths = [source] if isinstance(source, (str, os.PathLike)) else source
-    if isinstance(paths, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in paths):
-        if not paths:
-            raise ValueError("There are no files to scan; name at least one.")
-        name = str(paths[0])
-        table = _scanned_paths(paths, to_parquet.Copies(parent, progress), levels)
-    else:
-        native = nw.to_native(source, pass_through=True)
-        refuse_removed(native)
-        name = f"The {type(source).__name__}"
-        table = to_parquet.copy_object(native, columns, to_parquet.Copies(parent, progress))
-    if not table.schema:
-        raise ValueError(f"{name} has no columns; a table needs at least one.")
-    if table.n_rows == 0:
-        raise ValueError(f"{name} has columns but no rows; a table needs at least one row.")
-    return table
-
-
-def _scanned_paths(
-    paths: Sequence[str | os.PathLike[str]], copies: Any, levels: Mapping[str, FeatureLevels] | None
-) -> Scan:
-    from bayesieve.table import to_parquet
-    from bayesieve.table.parquet_files import files_of, scan_parquet_files, scannable_format
-
-    if len(paths) == 1 and (database := database_in(paths[0])):
-        from bayesieve.table.databases import scan_database
-
-        table = scan_database(*database, copies, levels)
-        return replace(table, untyped=tuple(paths))
-    files: list[Path] = files_of(paths)
-    formats = [scannable_format(path) for path in files]
-    for path, name in zip(files, formats, strict=True):
-        if name != formats[0]:
-            raise ValueError(f"{files[0]} is {formats[0]} and {path} is {name}; scan files of one format.")
-    if formats[0] == "Parquet":
-        return scan_parquet_files(files, levels)
-    table = to_parquet.copy_files(files, str(formats[0]), copies, levels)
-    return table if formats[0] == "Arrow" else replace(table, untyped=tuple(paths))
-
-
-def refuse_removed(source: Any) -> None:
-    """Raise TypeError, with the line that writes Parquet, for frames and datasets of other engines."""
-    for kind, (name, line) in _REMOVED.items():
-        if getattr(nw.dependencies, f"is_{kind}")(source):
-            raise TypeError(f"{name} cannot be scanned; write it as Parquet, {line}, and scan that folder.")
-    if type(source).__module__.startswith("pyarrow._dataset"):
-        line = 'pyarrow.dataset.write_dataset(dataset, "folder", format="parquet")'
-        raise TypeError(f"A dataset of pyarrow cannot be scanned; write it as Parquet, {line}, and scan that folder.")

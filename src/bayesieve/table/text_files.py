@@ -21,7 +21,7 @@ import polars as pl
 
 from bayesieve.table.levels import FeatureLevels
 from bayesieve.table.parquet_files import unified
-from bayesieve.table.reading import is_utf8
+from bayesieve.table.paths import is_utf8
 from bayesieve.table.text_types import ScoredText, TextType
 from bayesieve.table.to_parquet import batches_of
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import polars as pl
 
+from bayesieve.table.arrow_files import look_at
 from bayesieve.table.columns import refuse_duplicates
-from bayesieve.table.parquet_files import lazy_file, look_at, unified, with_partitions
-from bayesieve.table.reading import checked_path, read_table
+from bayesieve.table.paths import checked_path
 from bayesieve.table.scans import BLOCK_ROWS, CopyProgress, DataFile, FileState, Scan
 from bayesieve.table.values import canonical_text
 from bayesieve.table.writing import ColumnWriter
 
 if TYPE_CHECKING:
-    from bayesieve.table.levels import FeatureLevels
+    pass
 
 _BYTES_LEFT = 1 << 28
 """Bytes that a copy leaves free on the disk."""
@@ -181,56 +181,6 @@ def batches_of(query: pl.LazyFrame) -> Iterator[pl.DataFrame]:
                 yield batch
     finally:
         del batches
-
-
-def copy_files(paths: Sequence[Path], format: str, copies: Copies, levels: Mapping[str, FeatureLevels] | None) -> Scan:
-    """Copy text files, Arrow files or workbooks, one Parquet file for each.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-    format : "text", "Arrow" or "Excel"
-    copies : where to write
-    levels : mapping from the names of a model's columns to their levels, optional
-        Values of text are then read by levels one by one: no types are inferred.
-
-    Raises
-    ------
-    ValueError
-        If a file is no table or does not fit the others; the message names it and its defect.
-    """
-    from bayesieve.table.text_files import DECODED, common_orders, text_blocks
-
-    states = [FileState.of(path) for path in paths]
-    with copies.deleted_after_errors():
-        frames: Sequence[Iterable[pl.DataFrame]]
-        orders: dict[str, bool] = {}
-        if format == "Arrow":
-            inside = unified([look_at(path)[0] for path in paths], paths)
-            frames = [batches_of(_cast(lazy_file(path), inside)) for path in paths]
-        elif format == "Excel":
-            of_sheets: list[dict[str, bool]] = [{} for _ in paths]
-            sheets = [read_table(path, levels, own) for path, own in zip(paths, of_sheets, strict=True)]
-            orders = common_orders(of_sheets)
-            inside = unified([sheet.schema for sheet in sheets], paths)
-            frames = [[sheet[:, inside.names()].cast(inside)] for sheet in sheets]
-        else:
-            inside, frames, orders = text_blocks(paths, copies.folder.path, levels)
-        schema, constants = with_partitions(inside, paths, levels)
-        files = []
-        for rows, state, values in zip(frames, states, constants, strict=True):
-            file = copies.write(rows, inside, state)
-            state.check_unchanged()
-            files.append(DataFile(file.path, file.size, file.changed, file.n_rows, values, state))
-        for decoded in copies.folder.path.glob(f"*{DECODED}"):
-            decoded.unlink()
-        return copies.scan(files, schema, orders)
-
-
-def _cast(query: pl.LazyFrame, schema: pl.Schema) -> pl.LazyFrame:
-    from polars import selectors
-
-    return query.select(selectors.by_name(name).cast(dtype) for name, dtype in schema.items())
 
 
 def copy_object(source: Any, columns: Sequence[str] | None, copies: Copies) -> Scan:

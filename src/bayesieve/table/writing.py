@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from bayesieve.table.reading import ARROW, PARQUET, checked_path, ending_of, is_zipped
+from bayesieve.table.paths import ARROW, PARQUET, checked_path, ending_of, is_zipped
 
 if TYPE_CHECKING:
     import polars as pl

@@ -27,7 +27,8 @@ from bayesieve.report.search import Measure
 from bayesieve.selection import SELECTORS
 from bayesieve.statistics.metrics import MEASURES
 from bayesieve.table import normalized_weights
-from bayesieve.table.reading import is_stream, read_table
+from bayesieve.table.paths import is_stream
+from bayesieve.table.reading import read_table
 from bayesieve.words import format_count, named, p_text, plural, quoted, visible
 from bayesieve_lab.comparison.comparing import compare_many
 from bayesieve_lab.comparison.differences import average_ranks, critical_difference, friedman, wilcoxon_holm

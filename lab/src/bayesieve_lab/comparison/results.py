@@ -20,7 +20,7 @@ import numpy as np
 
 from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 from bayesieve.table.frames import results_frame
-from bayesieve.table.reading import checked_path
+from bayesieve.table.paths import checked_path
 from bayesieve.table.writing import check_html, csv_text, refuse_other_format, write_atomically
 from bayesieve.words import ShortRepr
 from bayesieve_lab.comparison.differences import PairedTest, average_ranks, corrected_resampled_t
