@@ -410,6 +410,12 @@ def german() -> tuple[pl.DataFrame, pl.Series]:
     return frame.drop("class"), frame["class"]
 
 
+def test_the_default_model_does_not_depend_on_the_seed(german: tuple[pl.DataFrame, pl.Series]) -> None:
+    models = [SelectiveNB(pairs=0, random_state=seed).fit(*german) for seed in (0, 1)]
+    np.testing.assert_array_equal(*(model.predict_proba(german[0]) for model in models))
+    assert not np.array_equal(*(CompressionAveraging(random_state=seed).fit(*german).weights_ for seed in (0, 1)))
+
+
 WRAPPER = WrapperSelector(direction="forward", evaluation="holdout")
 CASES = [("all", False), ("map", True), ("compression", True), ("auc", False)]
 

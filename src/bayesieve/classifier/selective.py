@@ -87,6 +87,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         The search, and the calibration after it, keep the best so far after this many seconds; filters have no limit.
         If they are over before the rows of a scan are read, ``fit`` raises TimeoutError. Like the options below it
         also holds for a selector object that leaves it at its default.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the searches of other selectors, and of the default one if ``calibrate`` is "weights", True or False.
+        Otherwise the model follows from the rows alone.
     normalize : bool, default=False
         True: ``sample_weight`` is divided by its mean over the rows of positive weight. For weights that are no numbers
         of repeated rows, such as shares or survey weights.

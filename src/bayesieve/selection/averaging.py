@@ -78,7 +78,9 @@ class SubsetSearchSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable, *, thorough: bool = False, task: FitTask | None = None) -> np.ndarray:
-        """Return the weights; ``thorough``: with more starts than the paper's, for better predictions."""
+        """Return the weights; ``thorough``: with more starts than the paper's, for better predictions, and one seed, so
+        that the model depends on the rows alone.
+        """
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if isinstance(coded.levels, TableLevels):
             problem = replace(problem, candidates=np.setdiff1d(problem.candidates, coded.levels.by_chance))
@@ -89,7 +91,7 @@ class SubsetSearchSelector(CodedSelector):
             if is_small if self.exhaustive == "auto" else self.exhaustive:
                 trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
             else:
-                seed = seed_of(self.random_state)
+                seed = 0 if thorough else seed_of(self.random_state)
                 options = (self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
                 search = MultiStart(*options, thorough=thorough)
                 trace = search.run(problem, progress)
