@@ -1,4 +1,4 @@
-"""The command line application: every command with its help and its options. What it does is imported when it runs."""
+"""The command line application: every command with its options and help. Commands import their code when they run."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ UPDATE = {
 
 @command(UPDATE, "bayesieve.cli.models")
 def update(given: Any) -> None:
-    """Let MODEL learn from the further rows of TABLE, with the levels that it has."""
+    """Update MODEL with the further rows of TABLE; its levels stay as they are."""
 
 
 @command(
@@ -331,7 +331,7 @@ def update(given: Any) -> None:
     "bayesieve.cli.compiling",
 )
 def compile_kernels(given: Any) -> None:
-    """Compile ahead of the first fit, in one process for each core.
+    """Compile all kernels before the first fit, with one process for each core.
 
     Without it, a fit compiles kernels when it needs them, once after an installation or an update.
     """
@@ -363,7 +363,9 @@ app.command("compile")(compile_kernels)
 
 
 def _add_commands_of_packages() -> None:
-    """Add the commands of installed packages. One that is missing or cannot be imported says so when it is called."""
+    """Add the commands of installed packages. A command that is missing or fails to import reports that when it is
+    called.
+    """
     unavailable = {name: (f"{text} (needs bayesieve-lab).", LAB_MISSING.format(name)) for name, text in _OF_LAB.items()}
     for point in plugins("commands"):
         try:

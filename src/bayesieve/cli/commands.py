@@ -61,7 +61,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C end the block and the command, saying what that leaves behind at that moment."""
+    """Let Ctrl-C end the block and the command, with a sentence about the files that remain."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are none of this thread's business
         return
@@ -78,7 +78,7 @@ def interruptible(consequence: str | Callable[[], str]) -> Iterator[None]:
 
 
 class Commands(TyperGroup):
-    """The commands, which end in one line for every error, and in an exit status."""
+    """Group of commands that turns every error into one line and an exit status."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> Any:
         """Run a command and exit with its status."""
@@ -103,7 +103,7 @@ class Commands(TyperGroup):
 
 
 def _explained(error: BaseException) -> tuple[str, int]:
-    """The message for an exception, empty if there is nothing to say, and the exit status."""
+    """Return the message for an exception, empty if there is nothing to report, and the exit status."""
     if isinstance(error, typer.Exit):
         return "", error.exit_code
     if isinstance(error, _UsageError):
@@ -137,7 +137,7 @@ def _usage(error: Any) -> str:
 
 
 def _interruption(error: BaseException | None) -> BaseException | None:
-    """Ctrl-C, perhaps while compiled code was called, which turns it into a SystemError."""
+    """Return the KeyboardInterrupt behind an error. Compiled code may turn it into a SystemError."""
     while isinstance(error, SystemError):
         error = error.__cause__ or error.__context__
     return error if isinstance(error, (KeyboardInterrupt, Interrupted)) else None
@@ -149,14 +149,14 @@ def _its_option(match: re.Match[str]) -> str:
 
 
 def _raised_by_bayesieve(error: Exception) -> bool:
-    """Whether the library itself raised the error, not code that it calls."""
+    """Return whether the library raised the error itself, rather than code that it calls."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__", "")).startswith(("bayesieve.", "bayesieve_lab."))
 
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Show user warnings as lines on the error stream, and hide warnings for programmers."""
+    """Print warnings for users as lines on the error stream, and hide warnings for programmers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
@@ -165,13 +165,15 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 def _silence_stdout() -> None:
-    """Prevent a second error in the flush at exit after the reader of our output has gone."""
+    """Redirect standard output to the null device after its reader has gone, so that the flush at exit does not fail,
+    too.
+    """
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Option(NamedTuple):
-    """An option as the help shows it, such as ``--jobs -j N``; a flag, such as ``--all``; or an argument: TABLE.
+    """Option as the help shows it, such as ``--jobs -j N``; a flag, such as ``--all``; or an argument, such as TABLE.
 
     Arguments must be given unless they are in brackets, as must options with the default `...`. Values have the type of
     the default, or `type`.
@@ -184,7 +186,7 @@ class Option(NamedTuple):
     default_in_words: str | None = None
 
     def parameter(self, panel: str) -> inspect.Parameter:
-        """The parameter of a function that typer makes this of, in a panel of the help."""
+        """Return the parameter of a function from which typer makes this option, in a panel of the help."""
         names = [word for word in self.usage.split() if word.startswith("-")]
         metavar = self.usage.split()[-1] if names != self.usage.split() else None
         default = False if metavar is None else self.default if names or self.usage.startswith("[") else ...
@@ -205,7 +207,7 @@ class Option(NamedTuple):
 def command(
     options: Mapping[str, Iterable[Option]], module: str = ""
 ) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
-    """Make a command of a function that takes the values of its options, listed by their panel in the help.
+    """Turn a function of option values into a command; the help lists the options by panel.
 
     The docstring is the help. With a ``module``, the function of this name there is run, which is imported only then.
     """
@@ -224,7 +226,7 @@ def command(
 
 
 def plugins(what: str) -> Iterable[Any]:
-    """Entry points of what installed packages add: commands, selectors or peers."""
+    """Return the entry points of installed packages in a group: commands, selectors or peers."""
     return entry_points(group=f"bayesieve.{what}")
 
 
@@ -253,7 +255,7 @@ DEBUG = Option("--debug", "Show the traceback of an error.")
 
 
 def folder(default: str) -> Option:
-    """The folder that a command writes into."""
+    """Option of the folder that a command writes into."""
     return Option("--output -o DIR", "Folder to write into.", Path(default), Path)
 
 
@@ -284,13 +286,15 @@ class Column:
 
 
 def numbers(*titles: str) -> list[Column]:
-    """Columns of numbers with these titles."""
+    """Return numeric columns with these titles."""
     return [Column(title, number=True) for title in titles]
 
 
 @dataclass(frozen=True)
 class Screen:
-    """Standard output and the error stream; `quiet` shows only warnings and errors. Warnings begin with `about`."""
+    """Standard output and the error stream. With `quiet`, only warnings and errors are shown. Warnings begin with
+    `about`.
+    """
 
     quiet: bool = False
     about: str = ""
@@ -309,7 +313,7 @@ class Screen:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether the error stream is a terminal that shows progress."""
+        """Return whether the error stream is a terminal and progress is shown."""
         return not self.quiet and self.err.is_terminal
 
     def line(self, text: str = "", style: str = "") -> None:
@@ -342,13 +346,13 @@ class Screen:
         _show(self.err, ("warning: ", "yellow"), (sentence(self.about + text), ""))
 
     def note(self, text: str) -> None:
-        """Print a line about the progress on the error stream."""
+        """Print a line of progress on the error stream."""
         if not self.quiet:
             _show(self.err, (text, "dim"))
 
     @contextmanager
     def working(self, text: str) -> Iterator[Callable[[str], None]]:
-        """Show a running clock on a terminal while the block runs, which is given a function that changes the text."""
+        """Show a running clock on a terminal during the block. Yields a function that changes the text."""
         from bayesieve.engine.progress import stage
 
         with stage(visible(text), verbose=int(self.shows_progress)) as rename:
@@ -356,7 +360,7 @@ class Screen:
 
 
 def _show(console: Console, *parts: tuple[str, str]) -> None:
-    """Print a line of parts in styles, plain unless on a terminal."""
+    """Print a line of styled segments; styles are dropped outside terminals."""
     from rich.text import Text
 
     line = Text.assemble(*((visible(text), style) for text, style in parts))
@@ -369,8 +373,8 @@ def _show(console: Console, *parts: tuple[str, str]) -> None:
 def table_of(
     columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int] = (), room: int | None = None
 ) -> Table:
-    """A table for a terminal `room` cells wide: bars are dropped if texts have little room, texts are cut. Without
-    `room`, plain lines: no bars, and nothing is cut.
+    """Return a table for a terminal `room` cells wide: texts are cut, and bars are dropped if texts have little room.
+    Without `room` return plain lines, without bars and uncut.
     """
     from rich import box
     from rich.table import Table
@@ -394,7 +398,7 @@ def table_of(
 
 
 def _needed(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> int:
-    """Cells that a table takes if its texts are cut as far as they stay readable."""
+    """Return the width of a table, in cells, if its texts are cut as far as they stay readable."""
     widths = [_width(column, rows, i) for i, column in enumerate(columns)]
     is_text = [not column.number and not column.bar for column in columns]
     needed = sum(min(width, _READABLE_TEXT) if text else width for width, text in zip(widths, is_text, strict=True))
@@ -414,7 +418,7 @@ def _text(content: object) -> Text:
 
 
 def _bar(value: float | None, others: Sequence[float | None]) -> Text:
-    """A bar as long as a number is large among others, in eighths of a cell; empty for None."""
+    """Return a bar whose length is proportional to a number, in eighths of a cell; empty for None."""
     from rich.text import Text
 
     largest = max(abs(other or 0) for other in others)

@@ -1,4 +1,6 @@
-"""`bayesieve compile`, which compiles kernels ahead of the first fit, and the announcement that others do so."""
+"""`bayesieve compile`, which compiles kernels before the first fit, and the notice that other commands show while they
+compile.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def _compiled(family: str) -> None:
 
 
 def _columns() -> None:
-    """Coding of numbers, words and their pairs, of few and of many rows."""
+    """Code numbers, words and their pairs, in tables of few and of many rows."""
     import numpy as np
     import polars as pl
 
@@ -77,7 +79,7 @@ def _columns() -> None:
 
 
 def _fit() -> None:
-    """The default search among codes of two classes, and all that `SelectiveNB` makes of it."""
+    """Fit the default `SelectiveNB` to codes of two classes."""
     import numpy as np
 
     from bayesieve import DiscreteNB
@@ -94,7 +96,7 @@ def _fit() -> None:
 
 
 def _search(name: str, *n_levels: int) -> None:
-    """The search of a selector among codes of two classes."""
+    """Run the search of a selector on codes of two classes."""
     from bayesieve.selection import make_selector
 
     for n in n_levels:
@@ -102,7 +104,7 @@ def _search(name: str, *n_levels: int) -> None:
 
 
 def _auc(n_levels: int, n_selected: int) -> None:
-    """The order of rows by subsets of up to 8 features. Counting rows belongs to other families."""
+    """Rank rows by subsets of up to 8 features. Counting rows belongs to other families."""
     import numpy as np
 
     from bayesieve.criteria import AUC, ClassBlock, RatioTables
@@ -150,7 +152,7 @@ FAMILIES: dict[str, Callable[[], None]] = {
 
 
 def kernels_are_compiled() -> bool:
-    """Whether Numba's cache, or the wheel, holds kernels of the naive Bayes, which every command runs."""
+    """Return whether Numba's cache, or the wheel, holds the kernels of naive Bayes, which every command runs."""
     from bayesieve.evidence import _kernels
 
     stamp = compiling.stamp("search")
@@ -163,7 +165,7 @@ def kernels_are_compiled() -> bool:
 
 @contextmanager
 def announced(screen: Screen) -> Iterator[None]:
-    """Announce the compilation, if it is needed and the block takes more than a moment."""
+    """Announce that kernels are being compiled if they are, and if the block takes more than a moment."""
     if screen.quiet or kernels_are_compiled():
         yield
         return
@@ -177,7 +179,7 @@ def announced(screen: Screen) -> Iterator[None]:
 
 
 def warm_up(models: Iterable[Any], weighted: bool = False) -> None:
-    """Fit a copy of each model to small artificial tables with two and three classes, so that kernels are compiled and
+    """Fit a copy of each model to small artificial tables with two and three classes. Kernels are then compiled and
     packages imported before seconds are counted. Errors are ignored here: they appear again on the real table.
     """
     import polars as pl

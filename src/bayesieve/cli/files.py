@@ -1,4 +1,4 @@
-"""Reads tables and models from files, and writes results to files, whole or not at all."""
+"""Read tables and models from files, and write results to files, completely or not at all."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BYTES_OF_VALUE = 16  # in memory, with what is made of it
 def read_table(
     path: Path, screen: Screen, model: Any = None, date_orders: dict[str, bool] | None = None
 ) -> pl.DataFrame:
-    """The table in a file, or in the files of a folder or pattern; with a model, values are read by the model's levels.
+    """Read the table in a file, or in the files of a folder or pattern. With a model, values are read by its levels.
 
     ``date_orders`` receives the orders of day and month that columns of one file prove.
 
@@ -54,7 +54,7 @@ def read_table(
 
 @contextmanager
 def locating(path: Path, target: str | None = None, rows: Sequence[int] | None = None) -> Iterator[None]:
-    """Name the line, or the row, of a value in ``path`` that its column cannot hold.
+    """Add the line or row to errors about a value in ``path`` that its column cannot hold.
 
     Rows without ``target`` do not count; ``rows`` are the numbers of those that are read, None for all.
     """
@@ -83,7 +83,7 @@ def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
 
 
 def _is_the_value(value: object, text: str) -> bool:
-    """Whether a text in a file was read as this value: a text, an infinite number, or None for no number."""
+    """Return whether a text in a file was read as this value: a text, an infinite number, or None for no number."""
     if isinstance(value, str):
         return text == value.strip()
     try:
@@ -94,7 +94,7 @@ def _is_the_value(value: object, text: str) -> bool:
 
 
 def is_several(path: Path) -> bool:
-    """Whether a path is a folder or a pattern, not one file."""
+    """Return whether a path is a folder or a pattern rather than one file."""
     from bayesieve.table.paths import database_in
 
     is_pattern = any(mark in str(path) for mark in "*?[")
@@ -102,7 +102,7 @@ def is_several(path: Path) -> bool:
 
 
 def header_of(path: Path) -> list[str]:
-    """The names of the columns of a file, or of the files of a folder or pattern."""
+    """Return the column names of a file, or of the files of a folder or pattern."""
     from bayesieve.table.reading import read_header
     from bayesieve.table.scanning import scan
 
@@ -110,7 +110,9 @@ def header_of(path: Path) -> list[str]:
 
 
 def open_source(path: Path, screen: Screen, model: Any = None) -> Scan:
-    """The rows of a file, folder or pattern, to be read block by block; with a model, text by the model's levels."""
+    """Open the rows of a file, folder or pattern for reading block by block. With a model, text is read by its
+    levels.
+    """
     from bayesieve.classifier.predicting import scan_for
     from bayesieve.table.scanning import scan
 
@@ -123,8 +125,8 @@ def open_source(path: Path, screen: Screen, model: Any = None) -> Scan:
 
 
 def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen) -> Scan:
-    """Scan the rows to be scored, or read them if they are in a single text file. CommandError if they lack a column
-    that the model needs, or would be overwritten.
+    """Open the rows to be scored: as a table if they are in a single text file, otherwise as a scan. Raise CommandError
+    if a column of the model is missing, or the output would overwrite the rows.
     """
     from bayesieve.classifier.scored_files import refuse_own_file
     from bayesieve.table.paths import ARROW, PARQUET, database_in, is_stream
@@ -139,7 +141,7 @@ def source_to_score(model: Any, path: Path, output: Path | None, screen: Screen)
 
 
 def require_needed(path: Path, names: Sequence[str], model: Any) -> None:
-    """CommandError for columns that a model needs and a table lacks, with similar names unknown to the model."""
+    """Raise CommandError if a table lacks columns of a model, and suggest columns with similar names."""
     lacking = [name for name in model.scorecard_.reader.needed if name not in names]
     if lacking:
         column = "a column" if len(lacking) == 1 else "columns"
@@ -148,7 +150,7 @@ def require_needed(path: Path, names: Sequence[str], model: Any) -> None:
 
 
 def _memory() -> int:
-    """Memory of the machine in bytes; no limit if it is unknown."""
+    """Return the memory of the machine in bytes, or infinity if it is unknown."""
     if not hasattr(os, "sysconf"):
         return sys.maxsize
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -162,13 +164,13 @@ def read_model(path: Path, screen: Screen) -> Any:
 
 
 def written_by(path: Path) -> str | None:
-    """The version that wrote a model file; a loaded model does not keep it."""
+    """Return the version that wrote a model file; a loaded model does not keep it."""
     version = json.loads(path.read_bytes()).get("written_by")
     return version if isinstance(version, str) else None
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a folder that could not be made in the end before any work is done; nothing is made yet."""
+    """Raise an error for a folder that cannot be created, before any work is done. Nothing is created yet."""
     if path.exists() and not path.is_dir():
         raise CommandError(f"{path} is a file, not a folder; choose another --output")
     there = next(part for part in (path, *path.absolute().parents) if part.exists())
@@ -180,7 +182,7 @@ def check_folder(path: Path) -> None:
 
 @contextmanager
 def opened_folder(path: Path) -> Iterator[None]:
-    """Make a folder for the block to write into, and delete it if nothing was written."""
+    """Create a folder for the block to write into, and delete it if nothing was written."""
     new = [part for part in (path, *path.parents) if not part.exists()]
     try:
         try:
@@ -195,7 +197,7 @@ def opened_folder(path: Path) -> Iterator[None]:
 
 
 def finished_in(results: Path | None) -> str:
-    """A sentence about the folds that an interrupted run has finished."""
+    """Return a sentence about the folds that an interrupted run has finished."""
     if results is not None and results.exists():
         return f"finished folds are in {results}; run the same command to continue from there"
     return "no fold was finished" if results is not None else "nothing was saved"
@@ -206,7 +208,7 @@ def to_stdout(path: Path | None) -> bool:
 
 
 def check_output(path: Path | None) -> None:
-    """Refuse a file of a table that could not be written in the end, before any work is done."""
+    """Raise an error for an output file that cannot be written, before any work is done."""
     from bayesieve.table.writing import FrameFile
 
     if path is not None and not to_stdout(path):
@@ -215,7 +217,7 @@ def check_output(path: Path | None) -> None:
 
 @contextmanager
 def written(path: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Yield a function that writes frames one after another, to a file that appears whole or not at all, or as CSV to
+    """Yield a function that writes frames one after another. Their file appears complete or not at all; CSV may go to
     standard output.
     """
     from bayesieve.table.writing import FrameFile, csv_text
@@ -240,7 +242,9 @@ def write_frame(frame: pl.DataFrame, path: Path | None) -> None:
 
 
 def target_of(model: Any, asked: str | None) -> str:
-    """The column of the true classes: the one asked for, else that of the model; CommandError without either."""
+    """Return the column of the true classes: the given one, otherwise that of the model. Raise CommandError without
+    either.
+    """
     target: str | None = asked or model.target_name_
     if target is None:
         raise CommandError("The model does not know the name of its target; give it with --target")
@@ -248,7 +252,7 @@ def target_of(model: Any, asked: str | None) -> str:
 
 
 def require_columns(path: Path, frame: pl.DataFrame, **columns: str | None) -> None:
-    """CommandError for a column that an option names, by the option, and that the table lacks."""
+    """Raise CommandError for a column that an option names and the table lacks."""
     for option, name in columns.items():
         if name is not None and name not in frame.columns:
             hint = did_you_mean(name, frame.columns) or f"it has {named(frame.columns)}"
@@ -256,12 +260,12 @@ def require_columns(path: Path, frame: pl.DataFrame, **columns: str | None) -> N
 
 
 def shown(path: Path) -> str:
-    """The name of a file in messages."""
+    """Return the name of a file as messages show it."""
     return "standard input" if str(path) == "-" else str(path)
 
 
 def with_hash(path: Path) -> str:
-    """The name of a table, and of a single file its SHA-256, for the first page of a report."""
+    """Return the name of a table and, if it is a single file, its SHA-256, for the first page of a report."""
     from bayesieve.table.paths import database_in
 
     own, inside = database_in(path) or (path, "")
@@ -273,8 +277,8 @@ def with_hash(path: Path) -> str:
 
 
 def amounts_of(rule: BenefitRule, frame: pl.DataFrame, path: Path, first: int = 0) -> Any:
-    """The amounts of the rows, or None if the rule has none; CommandError unless every row has one. ``first`` is the
-    number of the first of these rows in the table.
+    """Return the amount of each row, or None if the rule needs none. Raise CommandError for a row without amount.
+    ``first`` is the number of the first row in the table.
     """
     if rule.amount is None:
         return None

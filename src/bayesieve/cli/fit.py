@@ -1,4 +1,4 @@
-"""`bayesieve fit`: the rows of a table, in memory or in files, become a model, a list of features and a report."""
+"""`bayesieve fit`: fit a model to a table in memory or in files, and write it with a list of features and a report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 
 
 def fit(given: Any) -> None:
-    """Learn a model, and write it with its features and a report."""
+    """Fit a model, and write it with its features and a report."""
     require_choice(given.selector, SELECTORS, "selector")
     published = None if given.as_published is None else _published(given)
     if given.folds < 0 or given.folds == 1:
@@ -93,7 +93,9 @@ def fit(given: Any) -> None:
 
 
 def _apart(given: Any, data: TrainingTable) -> tuple[TrainingTable, TrainingTable | None]:
-    """The rows to learn from and, with --test-from, those to measure; CommandError if --test is not such a table."""
+    """Return the training rows and, with --test-from, the test rows. Raise CommandError if the table of --test does not
+    match.
+    """
     if (given.test or given.test_from) and (given.no_report or (given.test and given.test_from)):
         raise CommandError("--test and --test-from are measured in the report; give one of them, without --no-report")
     if given.test is not None:
@@ -111,7 +113,9 @@ def _apart(given: Any, data: TrainingTable) -> tuple[TrainingTable, TrainingTabl
 
 
 def _training(given: Any, columns: Columns, screen: Screen) -> TrainingTable:
-    """Open the rows: in memory or, for folders, patterns, memory limits, plans and other engines, as a scan."""
+    """Open the training rows: as a scan for folders, patterns, memory limits, plans and other engines, otherwise in
+    memory.
+    """
     in_blocks = given.memory_limit is not None or given.dry_run or given.engine != "memory"
     if in_blocks or files.is_several(given.table):
         return TrainingTable.of(files.open_source(given.table, screen), columns, given.table, screen)
@@ -121,7 +125,7 @@ def _training(given: Any, columns: Columns, screen: Screen) -> TrainingTable:
 
 
 def _check_ids(data: TrainingTable, decisions: Sequence[str], screen: Screen) -> None:
-    """CommandError for identifiers that results could not hold; a warning if rows in memory share theirs."""
+    """Raise CommandError for identifiers that cannot be written with results; warn if rows in memory share them."""
     ids = data.columns.ids
     written = ["prediction", *(f"P({label})" for label in data.target.classes.tolist()), *decisions]
     if taken := [name for name in ids if name in written]:
@@ -138,7 +142,7 @@ def _check_ids(data: TrainingTable, decisions: Sequence[str], screen: Screen) ->
 
 
 def _model(given: Any, data: TrainingTable) -> Any:
-    """The classifier, not fitted yet."""
+    """Return the classifier with the options of the command line, not fitted yet."""
     selector, encoder = SELECTORS[given.selector], {"kinds": data.columns.kinds or None, "n_quantiles": given.quantiles}
     changed = _changed_options(selector, given)
     monotone = _assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
@@ -160,7 +164,7 @@ def _model(given: Any, data: TrainingTable) -> Any:
 
 
 def _published(given: Any) -> Any:
-    """Return the method of a paper; CommandError if there is none, or if other options contradict it."""
+    """Return the method of a paper. Raise CommandError for an unknown name or contradicting options."""
     for option, default in _SET_BY_PAPERS.items():
         if getattr(given, option) != default:
             raise CommandError(f"--as-published sets --{option}; give one of them only")
@@ -188,7 +192,7 @@ def _computing(given: Any) -> dict[str, Any]:
 
 
 def _positive(text: str | None, data: TrainingTable) -> Any:
-    """The class of this text; CommandError unless there is one."""
+    """Return the class with this text. Raise CommandError if there is none."""
     if text is None:
         return None
     classes = {str(label): label for label in data.target.classes.tolist()}
@@ -197,7 +201,9 @@ def _positive(text: str | None, data: TrainingTable) -> Any:
 
 
 def _changed_options(selector: type, given: Any) -> dict[str, Any]:
-    """Options of a selector that --constraint and --refit change; CommandError unless it has them."""
+    """Return the selector options that --constraint and --refit change. Raise CommandError if the selector lacks
+    them.
+    """
     known = inspect.signature(selector).parameters
     if given.constraint and "constraints" not in known:
         raise CommandError(f"--constraint needs --selector clusters or wrapper, got {quoted(given.selector)}")
@@ -208,7 +214,7 @@ def _changed_options(selector: type, given: Any) -> dict[str, Any]:
 
 
 def _assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
-    """Values by name from texts such as NAME=VALUE; CommandError, beginning with the rule, for anything else."""
+    """Parse texts such as NAME=VALUE into a dict. Raise CommandError, which begins with the rule, for anything else."""
     values = {}
     for text in texts:
         name, _, value = (part.strip() for part in text.rpartition("="))
@@ -222,7 +228,7 @@ def _assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
 
 
 def _pairs_in(text: str) -> Any:
-    """The value of --pairs: "auto", a number, or lists of two names of columns; CommandError for anything else."""
+    """Parse --pairs: "auto", a number, or lists of two column names. Raise CommandError for anything else."""
     if text == "auto":
         return text
     if text.isdecimal() and len(text) < 10:
@@ -234,7 +240,7 @@ def _pairs_in(text: str) -> Any:
 
 
 def _learn(model: Any, data: TrainingTable, screen: Screen) -> None:
-    """Fit the model, with a warning if the search was interrupted."""
+    """Fit the model; warn if the search was interrupted."""
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
     # The library's own warning of an interrupted search is about Python objects.
@@ -251,7 +257,7 @@ def _learn(model: Any, data: TrainingTable, screen: Screen) -> None:
 def _write_report(
     model: Any, data: TrainingTable, test: TrainingTable | None, path: Path, given: Any, screen: Screen
 ) -> Any:
-    """Write the report, with measures where possible; Ctrl-C ends it, searches included."""
+    """Write the report, with measures where possible. Ctrl-C ends it and the searches of its folds."""
     held_out, folds = bool(given.test or given.test_from), given.folds
     if folds and not held_out and (lacking := data.too_few_classes()):
         screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
@@ -275,7 +281,7 @@ def _write_report(
 
 
 def _plan(model: Any, data: TrainingTable) -> list[tuple[str, str]]:
-    """Describe what a fit of rows in files reads, writes and takes."""
+    """Describe the files that a fit of a scan reads and writes, and its memory and time."""
     source = data.to_learn
     assert isinstance(source, Scan)
     n_columns, n_classes = len(data.names), data.target.n_classes
@@ -298,7 +304,7 @@ def _plan(model: Any, data: TrainingTable) -> list[tuple[str, str]]:
 
 
 def _seconds(model: Any, data: TrainingTable, source: Scan) -> float:
-    """Estimate how long a fit takes, from fits of some of the first rows."""
+    """Estimate the seconds of a fit from fits of some of the first rows."""
     began = time.perf_counter()
     frame = next(source.blocks())
     reading = (time.perf_counter() - began) / frame.height
@@ -323,7 +329,9 @@ def _size(n_bytes: float) -> str:
 
 
 def deciding(model: Any, X: pl.DataFrame, frame: pl.DataFrame, path: Path) -> Any:
-    """A classifier that decides in these rows by the rule of a fitted model; ``frame`` has all their columns."""
+    """Return a classifier that applies the benefit rule of a fitted model to these rows; ``frame`` has all their
+    columns.
+    """
     rule = model.benefit_rule_
     classifier = rule.around(model, model.scorecard_.class_counts)
     values = classifier.benefits_of(X, amounts_of(rule, frame, path), len(X)).values

@@ -1,4 +1,4 @@
-"""Commands on a fitted model: `bayesieve info`, `predict` and `explain`."""
+"""Commands on a fitted model: `bayesieve info`, `predict`, `explain`, `levels`, `export`, `merge` and `update`."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ def predict(given: Any) -> None:
 
 
 def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:
-    """The identifiers of a model that a table has, with a warning about those that it lacks."""
+    """Return the identifier columns of a model that a table has; warn about missing ones."""
     if lacking := [name for name in model.id_columns_ if name not in source.names]:
         screen.warn(f"{files.shown(table)} lacks {named(lacking)}, by which the model identifies rows")
     return [name for name in model.id_columns_ if name in source.names]
 
 
 def _asked(texts: Sequence[str], model: Any, own: Sequence[str], results: Sequence[str]) -> dict[str, str]:
-    """The columns to write, in their order, and the names by which predictions or the table hold them."""
+    """Return the columns to write, in order, and their names in the predictions or the table."""
     known: dict[str, str] = {name: name for name in (*own, *results)}
     if model.scorecard_.positive is not None:
         known["probability"] = f"P({model.classes_.tolist()[model.scorecard_.positive]})"
@@ -152,7 +152,7 @@ def explain(given: Any) -> None:
 
 
 def _class_named(text: str, model: Any) -> Any:
-    """Return the class with this text; CommandError unless there is one."""
+    """Return the class with this text. Raise CommandError if there is none."""
     classes = {str(label): label for label in model.classes_.tolist()}
     require_choice(text, classes, "class")
     return classes[text]
@@ -192,7 +192,7 @@ def export(given: Any) -> None:
 
 
 def _plain(text: str) -> Any:
-    """A value of the command line: a number, true or false, else text."""
+    """Parse a value of the command line: a number, true, false, or else a text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -208,7 +208,7 @@ def merge(given: Any) -> None:
 
 
 def update(given: Any) -> None:
-    """Let a model learn from the rows of a table."""
+    """Update a model with the rows of a table."""
     screen, weight = Screen(), given.weight
     model = files.read_model(given.model, screen)
     target = files.target_of(model, given.target)
@@ -225,7 +225,7 @@ def _save(model: Any, output: Path, screen: Screen) -> None:
 
 
 def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.DataFrame:
-    """The lines of an explanation, with the identifiers of its rows after their numbers."""
+    """Add the identifiers of rows to the lines of their explanations, after the row numbers."""
     import polars as pl
 
     frame: pl.DataFrame = explanation.to_frame()
@@ -257,7 +257,7 @@ def _end(n_rows: int, output: Path, screen: Screen) -> None:
 
 
 def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
-    """Return these rows in this order; no block is read after the last of them."""
+    """Return these rows in the given order. Blocks after the last of them are not read."""
     import polars as pl
 
     ordered, begin, parts = sorted(chosen), 0, []
@@ -272,7 +272,7 @@ def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
 
 
 def chosen_rows(text: str, n_rows: int) -> list[int]:
-    """Row numbers in the order given, each once, counted from 0."""
+    """Return row numbers, counted from 0, in the given order and without duplicates."""
     rows: list[int] = []
     for part in text.split(","):
         match = _PART.fullmatch(part)
@@ -327,7 +327,7 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
 
 
 def _value(value: str | None) -> str:
-    """A raw value, numbers to six digits."""
+    """Format a raw value; numbers to six digits."""
     if value is None:
         return "missing"
     try:
@@ -337,7 +337,7 @@ def _value(value: str | None) -> str:
 
 
 def info(given: Any) -> None:
-    """Show what a model is."""
+    """Show the target, classes, features and weights of a model."""
     from bayesieve.classifier.summary import smoothing_in_words, weights_in_words
 
     screen = Screen()
@@ -371,7 +371,7 @@ def info(given: Any) -> None:
 
 
 def _parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """How a model was merged and updated, part by part."""
+    """Describe the merges and updates of a model, one line each."""
     for how in ("merged", "updated"):
         yield from ((how, note) for note in model.scorecard_.provenance.get(how, ()))
 
@@ -401,7 +401,7 @@ def show_summary(screen: Screen, model: Any, performance: Any, written: Sequence
 
 
 def _class_shares(model: Any) -> str:
-    """`2 classes: good 70.0 %, bad 30.0 %`, the most frequent first."""
+    """Return `2 classes: good 70.0 %, bad 30.0 %`, the most frequent class first."""
     counts = model.scorecard_.class_counts
     order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
     shares = [f"{visible(model.classes_[j])} {100 * counts[j] / counts.sum():.1f} %" for j in order]
@@ -409,13 +409,13 @@ def _class_shares(model: Any) -> str:
 
 
 def first_of(texts: Sequence[str]) -> str:
-    """The first few texts, one for each class, and how many more there are."""
+    """Return the first few texts, one for each class, and how many more there are."""
     more = f", {len(texts) - _MOST_CLASSES} more" if len(texts) > _MOST_CLASSES else ""
     return ", ".join(texts[:_MOST_CLASSES]) + more
 
 
 def _kept(model: Any) -> str:
-    """How many features are kept, and by what search: the selector, its evaluations and seconds."""
+    """Describe the search: the number of features kept, the selector, its evaluations and its seconds."""
     from bayesieve.report.search import Measure
 
     n_features, trace = plural(len(model.feature_weights_), "feature"), model.trace_
@@ -460,8 +460,8 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
 def decision_columns(
     rule: BenefitRule, model: Any, path: Path, block: pl.DataFrame, probability: Any, first: int
 ) -> list[pl.Series]:
-    """The decision of each row of a block, the first of which has this number, and the expected benefit of each
-    decision.
+    """Return the decision of each row of a block, and the expected benefit of each decision. ``first`` is the number of
+    the first row.
     """
     import polars as pl
 
@@ -482,7 +482,7 @@ def reason_names(n: int) -> list[str]:
 
 
 def reason_columns(model: Any, n: int, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
-    """Return the columns of another function for a block, and the reasons of its rows, the strongest first."""
+    """Add the reasons of the rows, the strongest first, to the columns that another function returns for a block."""
     import polars as pl
 
     from bayesieve.classifier.predicting import own_columns

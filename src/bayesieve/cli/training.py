@@ -1,4 +1,4 @@
-"""Rows that a command learns from, in memory or in files, and the roles of their columns."""
+"""Training rows of a command, in memory or in files, and the roles of their columns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Columns:
 
     @classmethod
     def given(cls, given: Any, target: str) -> Columns:
-        """The options that name columns, checked against each other."""
+        """Return the options that name columns, after checking them against each other."""
         kinds = {"--numeric": given.numeric, "--categorical": given.categorical}
         roles = {"--target": [target], "--weight": [given.weight], "--time": [given.time]} | kinds
         roles |= {"--id": (ids := list(dict.fromkeys(getattr(given, "id", [])))), "--ignore": given.ignore}
@@ -60,7 +60,7 @@ class Columns:
         return cls(target, given.weight, tuple(given.ignore), of_kind, given.normalize, given.time, tuple(ids))
 
     def within(self, names: Sequence[str]) -> Columns:
-        """Without ignored columns and identifiers that a table lacks."""
+        """Return a copy without ignored columns and identifiers that a table lacks."""
         ignored, ids = (tuple(name for name in role if name in names) for role in (self.ignored, self.ids))
         return replace(self, ignored=ignored, ids=ids)
 
@@ -78,7 +78,7 @@ class Columns:
                 raise CommandError(f"{shown(path)} has no column {quoted(name)} (--{option}); {hint}")
 
     def features(self, path: Path, names: Sequence[str]) -> list[str]:
-        """The columns to learn from; CommandError unless there are some, and all that the options name."""
+        """Return the feature columns. Raise CommandError if there are none, or if an option names a missing one."""
         self.require_in(path, names)
         others = {self.target, self.weight, self.time, *self.ids, *self.ignored}
         left = [name for name in names if name not in others]
@@ -90,7 +90,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Rows whose target is known, in memory or in files.
+    """Training rows with a known target, in memory or in files.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class TrainingTable:
 
     @property
     def n_rows(self) -> int:
-        """The number of rows whose target is known."""
+        """Number of rows with a known target."""
         return self.target.codes.size
 
     @property
@@ -154,33 +154,35 @@ class TrainingTable:
 
     @property
     def X(self) -> pl.DataFrame:
-        """The columns to learn from, of rows in memory."""
+        """Feature columns of rows in memory."""
         return self.frame[self.names]
 
     @property
     def y(self) -> pl.Series:
-        """The labels of rows in memory."""
+        """Labels of rows in memory."""
         return self.frame[self.columns.target].alias("")
 
     @property
     def weights(self) -> pl.Series | None:
-        """The weights of rows in memory, as they are in the table."""
+        """Weights of rows in memory, as given."""
         return None if self.columns.weight is None else self.frame[self.columns.weight].alias("")
 
     @property
     def moments(self) -> Any:
-        """Numbers that order rows in memory, or None; ValueError, which names the column, if it is no time."""
+        """Times or numbers that order the rows in memory, or None. Raise ValueError naming the column for invalid
+        times.
+        """
         time = self.columns.time
         return None if time is None else read_moments(as_table(self.frame[[time]]).column(0))[0]
 
     @property
     def to_learn(self) -> pl.DataFrame | Scan:
-        """The columns to learn from, with the target and the weights."""
+        """Feature columns with the target and the weights."""
         names = list(dict.fromkeys(filter(None, [*self.names, self.columns.target, self.columns.weight])))
         return self.rows.select(names) if isinstance(self.rows, Scan) else self.rows[names]
 
     def blocks(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield columns of the rows whose target is known, a block at a time."""
+        """Yield the given columns of the rows with a known target, one block at a time."""
         if isinstance(self.rows, Scan):
             yield from self._scanned(names).frames()
         else:
@@ -199,7 +201,7 @@ class TrainingTable:
             remember_date_orders(model, self.date_orders)
 
     def parted(self, start: str) -> tuple[TrainingTable, TrainingTable]:
-        """Return the rows before a moment, and those from it on; CommandError if there are none."""
+        """Return the rows before a moment, and those from it on. Raise CommandError if either is empty."""
         name = str(self.columns.time)
         column, given = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
         moments, type_ = read_moments(column)
@@ -216,20 +218,20 @@ class TrainingTable:
         return before, after
 
     def _where(self, mask: np.ndarray) -> TrainingTable:
-        """Return some of the rows in memory."""
+        """Return a subset of the rows in memory."""
         known = np.ones(self.n_rows, dtype=bool) if self.known is None else self.known.copy()
         known[known] = mask
         rows = self.frame.filter(pl.Series(mask))
         return replace(self, rows=rows, target=as_target(rows[self.columns.target].alias("")), known=known)
 
     def check_kinds(self) -> None:
-        """Raise ValueInRow if a column in memory that is to be read as numbers holds something else."""
+        """Raise ValueInRow if a numeric column in memory holds another value."""
         with _numbered(self.known):
             for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
                 as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
 
     def measured(self, model: Any) -> TrainingTable:
-        """Return the rows that a report measures: all rows in memory, or a sample of those in files, with a caution."""
+        """Return the rows that a report evaluates: all rows in memory, or a sample of rows in files, with a caution."""
         if not isinstance(self.rows, Scan):
             return self
         columns = self.columns
@@ -250,7 +252,7 @@ class TrainingTable:
         return TrainingTable(self.path, columns, self.names, frame, target)
 
     def rule_in(self, file: Path | None) -> BenefitRule | None:
-        """Return the benefits in a file; CommandError unless every row has an amount."""
+        """Read the benefits from a file. Raise CommandError for a row without amount."""
         rule = None if file is None else BenefitRule.read(file, self.target.classes)
         if rule is None or rule.amount is None:
             return rule
@@ -263,7 +265,7 @@ class TrainingTable:
         return rule
 
     def too_few_classes(self) -> str:
-        """Say why a fold of rows in memory may have only one class; empty if two classes have several rows."""
+        """Return why a fold of the rows in memory may have only one class; empty if two classes have several rows."""
         rows = self.y.value_counts(sort=True)
         lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
         if not lone or rows.height - len(lone) >= 2:
@@ -274,7 +276,7 @@ class TrainingTable:
 
 @contextmanager
 def _numbered(known: np.ndarray | None) -> Iterator[None]:
-    """Number the rows in errors as in a table of which the ``known`` rows are read."""
+    """Translate row numbers in errors to those of a table of which only the ``known`` rows are read."""
     try:
         yield
     except ValueInRow as error:
@@ -284,7 +286,7 @@ def _numbered(known: np.ndarray | None) -> Iterator[None]:
 
 
 def _known(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
-    """Return which labels are known, or None if all are; a warning counts the others."""
+    """Return which labels are known, or None if all are; warn about the others."""
     known = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_not_null()
     if not known.any():
         raise CommandError(f"The target {name} is missing in all rows")
@@ -303,7 +305,7 @@ def _classes(labels: pl.Series, name: str) -> Target:
 
 
 def refuse_other_than_classes(target: Target, name: str) -> None:
-    """CommandError if there is one class only, or if labels are rather numbers or an identifier."""
+    """Raise CommandError if there is only one class, or if the labels look like numbers or an identifier."""
     classes, n_classes, n_rows = target.classes, target.n_classes, target.codes.size
     wrong = ""
     if n_classes == 1:

@@ -91,7 +91,7 @@ def evaluate(given: Any) -> None:
 
 
 def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
-    """Apply a function of the library to the rows of a table; an empty ``target`` stands for that of the model."""
+    """Apply a library function to the rows of a table. An empty ``target`` means the target of the model."""
     screen = Screen(given.quiet)
     if given.every not in EVERY:
         raise CommandError(f"--every must be one of {named(EVERY)}, got {quoted(given.every)}")
@@ -105,7 +105,7 @@ def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]
 
 
 def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
-    """Name, comparison and number of a condition; CommandError if it cannot be read."""
+    """Parse a condition into name, comparison and number. Raise CommandError if it cannot be parsed."""
     match, known = _CONDITION.fullmatch(text), (*_OF_FEATURES, *_OF_PERIODS)
     if match is None:
         raise CommandError(f"--fail-if must be a name, < or > and a number, such as psi>0.25, got {quoted(text)}")
@@ -116,7 +116,7 @@ def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
 
 
 def _failures(result: Any, name: str, sign: str, bound: float) -> list[str]:
-    """Return a sentence for each period, and feature, in which the condition holds or its measure has no value."""
+    """Return a sentence for each period and feature in which the condition holds, or its measure has no value."""
     frame, sentences = result.to_frame() if name in _OF_FEATURES else result.periods, []
     if not len(frame):
         reason = "no feature is in the model" if len(result.periods) else "there are no rows"

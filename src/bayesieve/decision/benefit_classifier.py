@@ -1,4 +1,4 @@
-"""`BenefitClassifier`, the decision of largest expected benefit by any classifier, and its rule as plain values."""
+"""`BenefitClassifier`, which takes the decision of largest expected benefit, and its rule as plain values."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def keep(self, classifier: Any, class_count: Any) -> BenefitClassifier:
-        """Decide by a fitted classifier as it is, trained on these rows of each class, in place of ``fit``."""
+        """Use a fitted classifier as it is, instead of ``fit``; ``class_count`` are its training rows of each class."""
         self.estimator_, self.amount_estimator_ = classifier, None
         adopt_fitted(self, classifier)
         self.training_prior_ = np.asarray(class_count) / np.sum(class_count)
@@ -160,7 +160,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.corrected(np.asarray(self._fitted().predict_proba(X), dtype=np.float64))
 
     def corrected(self, probability: np.ndarray) -> np.ndarray:
-        """Probabilities by the shares of the classes in training, as they are with the shares of ``class_prior``."""
+        """Convert probabilities from the class shares in training to those of ``class_prior``."""
         ratio = self._prior_ratio()
         if ratio is None:
             return probability
@@ -193,7 +193,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return names[expected.argmax(axis=1)]
 
     def total_benefit(self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None) -> float:
-        """Benefit of the decisions in these rows, summed, when their classes and amounts are known afterwards.
+        """Sum of the benefits of the decisions in these rows, once their classes and amounts are known.
 
         Decisions do not use ``benefit`` if an ``amount_estimator`` is at hand.
 
@@ -211,7 +211,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return float(realised.sum() if weights is None else realised @ weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None) -> float:
-        """`total_benefit` per row: the accuracy if ``benefit`` is None."""
+        """Mean benefit per row; the accuracy if ``benefit`` is None."""
         realised, weights = self._realised(X, y, benefit, sample_weight)
         return float(np.average(realised, weights=weights))
 
@@ -236,7 +236,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return benefits.realised(expected.argmax(axis=1), codes), rows.weights
 
     def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[LabelledRows, np.ndarray, Benefits]:
-        """The rows with a label, the expected benefits before their amounts are known, if these can be estimated, and
+        """Return the labelled rows, their expected benefits before amounts are known (if these can be estimated), and
         the benefits.
         """
         self._refuse_scan(X, y)
@@ -256,7 +256,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self._fitted().classes_)
 
     def class_shares(self) -> np.ndarray | None:
-        """``class_prior`` as an array, shape (n_classes,), checked; None without."""
+        """``class_prior`` as a checked array, shape (n_classes,); None if it is not set."""
         if self.class_prior is None:
             return None
         classes, given = self._classes().tolist(), self.class_prior
@@ -274,7 +274,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return shares
 
     def _prior_ratio(self) -> np.ndarray | None:
-        """Share of each class where decisions are taken over that in training; None without ``class_prior``."""
+        """Ratio of the class shares at decision time to those in training; None without ``class_prior``."""
         shares = self.class_shares()
         if shares is None:
             return None
@@ -287,7 +287,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.divide(shares, trained, out=np.zeros_like(shares), where=trained > 0)
 
     def benefits_of(self, X: Any, benefit: Any, n_rows: int, *, estimate: bool = True) -> Benefits:
-        """Benefits of the decisions in these rows; amounts that are not known are estimated, or NaN."""
+        """Return the benefits of all decisions in these rows. Unknown amounts are estimated, or NaN."""
         n_classes = self._classes().size
         if benefit is not None and not is_column(benefit):
             return read_benefits(benefit, n_classes, n_rows, X=X)
@@ -315,7 +315,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             refuse_scan(X, y, "A function of the rows as benefit", remedy)
 
     def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
-        """Fit the regressor on the rows whose amount is known, and counts in their class."""
+        """Fit the regressor to the rows of which the amount is known and matters in their class."""
         amounts = self._known_amounts(X, benefit, matters.size)
         if amounts is None:
             raise ValueError("amount_estimator needs amounts to learn from; pass them as benefit=, or name a column.")
@@ -337,7 +337,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return fit_params
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Amounts (``benefit``) are for this object; ``fit_params`` and weights are for the classifier."""
+        """Return the routing: amounts (``benefit``) go to this object, ``fit_params`` and weights to the classifier."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 
@@ -360,7 +360,7 @@ Matrix = tuple[tuple[_Number, ...], ...]
 
 
 class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which decisions there are, and what they bring, for the classes of a model named by their text.
+    """Decisions and their benefits, for the classes of a model, which are named by their text.
 
     Attributes
     ----------
@@ -381,7 +381,9 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], classes: Any) -> BenefitRule:
-        """The rule in a JSON file, for a model with these classes; ValueError naming the file otherwise."""
+        """Read the rule from a JSON file for a model with these classes. Raise ValueError naming the file if it is
+        invalid.
+        """
         file = checked_path(path)
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
@@ -396,7 +398,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     @classmethod
     def from_json(cls, data: Any, classes: Any) -> BenefitRule:
-        """The rule that plain values describe; `Damaged` with half a sentence otherwise."""
+        """Build the rule from plain values; raise `Damaged` with half a sentence if they are invalid."""
         known = tuple(str(label) for label in classes)
         rule = converted(data, cls, "rule")
         order = _names(rule.classes, known, "classes")
@@ -418,11 +420,11 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         return msgspec.structs.replace(rule, classes=order, decisions=decisions, class_prior=shares)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` takes."""
+        """Return plain values that `from_json` reads."""
         return json.loads(json.dumps(msgspec.to_builtins(self)))
 
     def around(self, model: Any, class_count: Any) -> BenefitClassifier:
-        """A classifier that decides by this rule, around a model trained on ``class_count`` rows of each class."""
+        """Return a classifier that decides by this rule, for a model trained on ``class_count`` rows of each class."""
         texts = [str(label) for label in model.classes_]
         columns = [self.classes.index(text) for text in texts]
         slope, prior = self.amount_benefit, self.class_prior

@@ -22,7 +22,7 @@ _SHAPES = (
 
 @dataclass(frozen=True)
 class Benefits:
-    """Benefits of decisions, in the same unit for all (money, say).
+    """Benefits of decisions, all in the same unit, such as money.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Benefits:
 
     @cached_property
     def by_row(self) -> bool:
-        """Whether rows differ in their benefits."""
+        """Whether benefits differ between rows."""
         return self.values.ndim == 3
 
     def expected(self, probability: np.ndarray) -> np.ndarray:
@@ -103,14 +103,14 @@ def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def is_column(values: Any) -> bool:
-    """Whether these are numbers of rows, rather than cells or a matrix."""
+    """Return whether these are numbers of rows, rather than cells or a matrix."""
     if isinstance(values, (list, tuple)):
         return len(values) == 0 or not isinstance(values[0], (Sequence, np.ndarray))
     return not callable(values) and np.ndim(values) == 1
 
 
 def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
-    """One number per row as float64, NaN where missing; ValueError naming the column otherwise."""
+    """Return one number per row as float64, NaN if missing. Raise ValueError naming the column for other values."""
     return column_of(values, name, n_rows).numbers()
 
 
@@ -128,7 +128,7 @@ def _values(benefit: Any, n_rows: int) -> np.ndarray:
 
 
 def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Values of a list of rows, whose cells are numbers or columns."""
+    """Return the values of a list of rows whose cells are numbers or columns."""
     rows = [list(row) for row in benefit if isinstance(row, (list, tuple, np.ndarray)) and len(row) > 0]
     if not rows or len(rows) < len(benefit) or {len(row) for row in rows} != {len(rows[0])}:
         raise ValueError(f"benefit must be {_SHAPES}, with as many cells in every row; got {benefit!r:.80}.")
@@ -147,7 +147,7 @@ def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
 
 
 def positions_in(labels: Any, known: np.ndarray, name: str) -> np.ndarray:
-    """Position of each label among the known ones; ValueError naming the first that is not among them."""
+    """Return the position of each label among the known ones. Raise ValueError naming the first unknown label."""
     target = as_target(labels)
     positions = {label: i for i, label in enumerate(np.asarray(known).tolist())}
     unknown = [label for label in target.classes.tolist() if label not in positions]
@@ -223,7 +223,7 @@ def total_benefit(
 
 
 def decision_names(decisions: Any, classes: np.ndarray, n_decisions: int) -> np.ndarray:
-    """The names of the decisions, those of the classes by default; ValueError unless there is one for each."""
+    """Return the names of the decisions, by default those of the classes. Raise ValueError if their number is wrong."""
     names = np.asarray(classes if decisions is None else decisions)
     if names.ndim != 1 or len(names) != n_decisions or len(set(names.tolist())) != n_decisions:
         given = f"there are {len(names)} classes" if decisions is None else f"decisions is {decisions!r:.80}"
@@ -232,7 +232,7 @@ def decision_names(decisions: Any, classes: np.ndarray, n_decisions: int) -> np.
 
 
 def adopt_fitted(owner: Any, classifier: Any) -> None:
-    """Take over the classes, and the names and number of features, if known."""
+    """Copy the classes, and the names and number of features if known, from a fitted classifier."""
     owner.classes_ = np.asarray(classifier.classes_)
     for name in ("n_features_in_", "feature_names_in_"):
         vars(owner).pop(name, None)
@@ -241,6 +241,6 @@ def adopt_fitted(owner: Any, classifier: Any) -> None:
 
 
 def tags_of_wrapped(classifier: Any, tags: Any) -> Any:
-    """The tags of the owner, with the classifier's of what it takes as ``X``."""
+    """Return the tags of a meta-estimator, with the input tags of the classifier inside."""
     tags.input_tags = get_tags(classifier).input_tags
     return tags

@@ -1,4 +1,4 @@
-"""Profit, gains and lift against the share of rows contacted, and whether probabilities can be trusted."""
+"""Curves of profit, gains and lift against the share of rows contacted, and the calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _BAND_POINTS = 1000
 
 @dataclass(frozen=True, repr=False)
 class ProfitCurve(ShortRepr):
-    """Profit against the share of rows contacted, best scores first; an entry per distinct score, and one for nobody.
+    """Profit against the share of rows contacted, highest scores first: one entry per distinct score, and one for
+    nobody.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class ProfitCurve(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class GainsCurve(ShortRepr):
-    """Cumulative gains and lift against the share of rows contacted, as `ProfitCurve`.
+    """Cumulative gains and lift against the share of rows contacted, with entries as in `ProfitCurve`.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class GainsCurve(ShortRepr):
 
 
 def _evenly(curve: ProfitCurve | GainsCurve) -> dict[str, Any]:
-    """Points of a curve near every tenth of the rows."""
+    """Return points of a curve near every tenth of the rows."""
     at = np.unique(np.searchsorted(curve.share, np.arange(1, 11) / 10 - 1e-9))
     return {name: values[at] for name, values in vars(curve).items()}
 
@@ -198,8 +199,8 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
 
 
 def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of positive weight from the highest score to the lowest, the last position of each distinct score, the
-    thresholds, and the weights in this order.
+    """Sort the rows of positive weight from the highest score to the lowest. Returns their order, the last position of
+    each distinct score, the thresholds, and the sorted weights.
     """
     scores = column_of_numbers(score, "score", n_rows)
     if np.isnan(scores).any():
@@ -237,7 +238,7 @@ def _band(
 
 @dataclass(frozen=True, repr=False)
 class Calibration(ShortRepr):
-    """Predicted probabilities of one class against the share of rows that turned out to be of it.
+    """Predicted probabilities of one class against its observed share.
 
     Attributes
     ----------
@@ -353,7 +354,7 @@ def calibration_summary(
 
 
 def positive_rows(y: Any, pos_label: Any) -> np.ndarray:
-    """Whether each row is of the class; ValueError if it is not one of those of ``y``."""
+    """Return whether each row is of the class. Raise ValueError for a class that is not in ``y``."""
     target = as_target(y)
     labels = target.classes.tolist()
     if pos_label is None:

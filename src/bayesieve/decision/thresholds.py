@@ -1,5 +1,5 @@
-"""The best threshold, or the best weights of classes, by any measure of the confusion matrix: every one that can differ
-is tried.
+"""The best threshold, or the best class weights, by any measure of the confusion matrix, found by trying every distinct
+one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _N_FOLDS = 5
 
 
 def accuracy(confusion: np.ndarray) -> np.ndarray:
-    """Rows predicted rightly over all rows."""
+    """Share of rows predicted correctly."""
     return _rightly(confusion).sum(axis=1) / confusion.sum(axis=(1, 2))
 
 
@@ -50,18 +50,18 @@ def f1_macro(confusion: np.ndarray) -> np.ndarray:
 
 
 def f1(confusion: np.ndarray) -> np.ndarray:
-    """2 TP / (2 TP + FP + FN) of the positive class, which comes second."""
+    """2 TP / (2 TP + FP + FN) of the positive class, the second one."""
     return _f1(confusion)[:, 1]
 
 
 def jaccard(confusion: np.ndarray) -> np.ndarray:
-    """TP / (TP + FP + FN) of the positive class."""
+    """TP / (TP + FP + FN) of the positive class, the second one."""
     share = f1(confusion)
     return share / (2 - share)
 
 
 def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
-    """Matthews' correlation, for several classes as Gorodkin (2004); 0 if all rows are predicted as one class."""
+    """Matthews' correlation; for several classes as Gorodkin (2004). 0 if all rows are predicted as one class."""
     true, predicted = confusion.sum(axis=2), confusion.sum(axis=1)
     total = true.sum(axis=1)
     product = _rightly(confusion).sum(axis=1) * total - (true * predicted).sum(axis=1)
@@ -103,7 +103,7 @@ def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
 def best_threshold(
     score: np.ndarray, positive: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """The threshold of the largest measure, where rows of at least this score are positive, and its value.
+    """Return the threshold with the largest measure, and its value. Rows of at least this score are positive.
 
     One sort, then every distinct cut; of cuts of the same value, that whose threshold is closest to 1/2. Thresholds lie
     halfway between neighbouring scores, 0 if all rows are positive, and just above 1 (and every score) if none is.
@@ -140,7 +140,7 @@ def best_threshold(
 def best_class_weights(
     probability: np.ndarray, codes: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """Weights of the classes, with a mean of 1, so that `weighted_class` has a large measure, and its value.
+    """Return class weights of mean 1 with which `weighted_class` has a large measure, and its value.
 
     One weight after the other takes its best value, found in one sort, until none improves the measure: a local
     optimum, the better of those from equal weights and from the inverse shares of the classes.
@@ -154,17 +154,17 @@ def best_class_weights(
 
 
 def above_threshold(score: np.ndarray, threshold: float) -> np.ndarray:
-    """Whether each row is predicted as positive; tuning and predicting decide by this function."""
+    """Return whether each row is predicted as positive. Tuning and predicting both use this function."""
     return np.asarray(score, dtype=np.float64) >= threshold
 
 
 def weighted_class(probability: np.ndarray, class_weights: np.ndarray) -> np.ndarray:
-    """argmax_j weight_j P(j | x), the first on ties; tuning and predicting decide by this function."""
+    """Return argmax_j weight_j P(j | x), the first on ties. Tuning and predicting both use this function."""
     return (np.asarray(probability, dtype=np.float64) * class_weights).argmax(axis=1)
 
 
 def confusion_of(codes: np.ndarray, predicted: np.ndarray, n_classes: int, weights: np.ndarray) -> np.ndarray:
-    """Weight of the rows of each true class and predicted class, (n_classes, n_classes)."""
+    """Return the weight of the rows by true and predicted class, shape (n_classes, n_classes)."""
     cells = np.bincount(codes * n_classes + predicted, weights, minlength=n_classes**2)
     return cells.reshape(n_classes, n_classes).astype(np.float64)  # sums of no rows are integers
 
@@ -199,7 +199,7 @@ def _ascent(
 def _best_weight_of(
     j: int, probability: np.ndarray, class_weights: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure
 ) -> tuple[float, float]:
-    """The best weight of class j given the others, and the measure that it promises."""
+    """Return the best weight of class j given the others, and the measure with it."""
     others = probability * class_weights
     others[:, j] = -1.0
     rival = others.argmax(axis=1)
@@ -245,7 +245,7 @@ def _f1(confusion: np.ndarray) -> np.ndarray:
 
 
 def _checked(values: Any, n: int) -> np.ndarray:
-    """The values of a measure; ValueError unless they are a number for each matrix."""
+    """Return the values of a measure. Raise ValueError unless there is one number for each matrix."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,) or np.isnan(array).any():
         raise ValueError(
@@ -337,7 +337,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @with_shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> ThresholdTuner:
-        """Fit the classifier, and tune.
+        """Fit the classifier, and tune the threshold or the weights of classes.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _tune(self, probability: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, measure: Measure) -> None:
-        """Choose the threshold or the weights of classes, and measure them on the rows that tune."""
+        """Choose the threshold or the class weights, and measure them on the tuning rows."""
         least = self._least_recalls(np.bincount(codes, weights, minlength=self.classes_.size))
         bounded = within_recalls(measure, least) if least.any() else measure
         self.best_threshold_, self.class_weights_, self.pos_label_ = None, None, None
@@ -444,7 +444,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _out_of_fold(
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, groups: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Tested rows, as often as they are tested, and their probabilities by models of other rows."""
+        """Return the tuning rows, once for each time that they are tested, and their out-of-fold probabilities."""
         rows, parts = [], []
         for train, test in row_splits(_N_FOLDS if self.cv is None else self.cv, labels, groups, weights=weights):
             with silenced():  # the model of all rows has warned

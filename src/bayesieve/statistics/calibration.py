@@ -71,7 +71,7 @@ def _derivatives(
 
 
 def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Return what must be added to the log-odds to predict as many hits as there are, and its standard error.
+    """Return the shift of the log-odds with which as many hits are predicted as observed, and its standard error.
 
     Both numbers are NaN if all rows are hits or all are misses, or log-odds are infinite. Parameters are those of
     `calibration_slope`.

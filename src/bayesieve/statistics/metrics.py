@@ -48,14 +48,14 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
 
 
 def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Of all class probabilities of each row; half of them for two classes."""
+    """Squared errors of each row, summed over all classes; halved for two classes."""
     error = np.exp(log_proba)
     error[np.arange(codes.size), codes] -= 1.0
     return np.asarray((error**2).sum(axis=1) * (0.5 if log_proba.shape[1] == 2 else 1.0))
 
 
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """`area` by `class_scores`, which differ even if probabilities saturate."""
+    """Area under the ROC curve by `class_scores`, which differ even if probabilities saturate."""
     return area(class_scores(log_proba), codes, weights)
 
 
@@ -79,7 +79,7 @@ def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = Non
 
 
 def class_scores(log_proba: np.ndarray) -> np.ndarray:
-    """Scores that order rows as the class probabilities do, but do not saturate: log P(j) - log P(not j)."""
+    """Return log P(j) - log P(not j), which orders rows as the probabilities do but does not saturate."""
     scores = np.empty_like(log_proba)
     for j in range(log_proba.shape[1]):
         rest = np.delete(log_proba, j, axis=1)
@@ -108,7 +108,7 @@ def reliability(
     n_bins: int | None = 10,
     confidence: float = 0.95,
 ) -> list[Bin]:
-    """Each non-empty bin of equal width, or each distinct probability (None); weights are positive."""
+    """Return non-empty bins of equal width, or one for each distinct probability (None); weights are positive."""
     if n_bins is None:
         _, bins = np.unique(probability, return_inverse=True)
         n_bins = int(bins.max()) + 1
@@ -157,7 +157,7 @@ def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tu
 
 
 def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
-    """Rows of equal weight that tell as much as rows of these weights (Kish 1965)."""
+    """Number of rows of equal weight with the same information as these weighted rows (Kish 1965)."""
     return float(n_rows if weights is None else weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny))
 
 
@@ -198,8 +198,8 @@ def area_interval(
 def roc_points(
     score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, most: int = 200
 ) -> list[tuple[float, float]]:
-    """(false positive rate, true positive rate) along the curve, thinned to about ``most`` points; empty if all rows
-    are hits or all are misses.
+    """Return points (false positive rate, true positive rate) of the curve, thinned to about ``most``; empty if there
+    is one class only.
     """
     if not 0 < np.count_nonzero(hit) < hit.size:
         return []
@@ -211,5 +211,5 @@ def roc_points(
 
 
 def confusion(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """(n_classes, n_classes) rows by true class and predicted class."""
+    """Return the number of rows by true and predicted class, shape (n_classes, n_classes)."""
     return confusion_matrix(codes, log_proba.argmax(axis=1), labels=np.arange(log_proba.shape[1]))
