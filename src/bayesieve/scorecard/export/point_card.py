@@ -20,14 +20,16 @@ from bayesieve.parts import Allowed
 from bayesieve.scorecard.direction import POINTS
 from bayesieve.scorecard.edits import joined
 from bayesieve.scorecard.export import Export
+from bayesieve.scorecard.export.card_table import card_table
 from bayesieve.scorecard.export.plan import Against, Plan
 from bayesieve.scorecard.reasons import reasons_of
 from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, bounds_of
+from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
-from bayesieve.table.frames import as_table, results_frame
-from bayesieve.table.target import as_target
+from bayesieve.table.frames import apart_by_name, as_table, results_frame
+from bayesieve.table.target import as_sample_weight, as_target
 from bayesieve.table.writing import csv_text
 from bayesieve.words import ShortRepr, format_count, format_number, visible
 
@@ -172,9 +174,7 @@ class Points(ShortRepr):
 
     def loss(self, X: Any, y: Any) -> Any:
         """Loss by rounding: ``auc`` and ``log_loss`` of rows by the exact model and by points (polars)."""
-        target, joint, found = as_target(y), self.card.joint(as_table(X)), []
-        positions = [self.card.position(label) for label in target.classes.tolist()]
-        hits = (np.array(positions) == self.card.positive)[target.codes]
+        hits, joint, found = self._is_positive(y), self.card.joint(as_table(X)), []
         odds_of_points = self.offset + self.slope * self.score(X)
         for model, odds in (("exact", self.card.log_odds(joint)), ("points", odds_of_points)):
             auc = float(roc_auc_score(hits, odds.round(12))) if 0 < hits.sum() < hits.size else np.nan
@@ -198,6 +198,54 @@ class Points(ShortRepr):
             table = (points - share @ points)[:, None] * [-0.5, 0.5] * self.card.side
             features[k] = replace(features[k], contributions=table[:-1], unseen=table[-1])
         return reasons_of(replace(self.card, features=tuple(features)), as_table(X), n, against, None)
+
+    def table(self) -> Any:
+        """Return the whole scorecard as one frame, a line per level: counts, weight of evidence and points.
+
+        Events are rows of the class other than the positive one, such as bad loans if the positive class is "good".
+
+        Returns
+        -------
+        dataframe
+            ``feature``; ``level``, its text; ``kind``, one of "base", "level", "special", "missing", "unseen" (values
+            never seen in training) and "total"; ``low`` (exclusive) and ``high`` (inclusive) of intervals, ``values``
+            of groups; training ``rows``, their ``share``, ``events`` and ``event_rate``; ``woe``, the weight of
+            evidence in nats, positive where events are rare; ``iv``, the information value; and ``points``. The first
+            line holds the base and all rows, and the last line of each feature its totals.
+        """
+        return card_table(self)
+
+    def strategy(self, X: Any, y: Any, sample_weight: Any = None, bands: int | Sequence[float] = 10) -> Any:
+        """Return the strategy table of rows: what approving all rows from a score on brings, band by band.
+
+        Parameters
+        ----------
+        X : dataframe with the training columns
+        y : labels, or the name of their column in ``X``
+        sample_weight : weights of the rows, or the name of their column in ``X``; None: each row counts once.
+        bands : int or sequence of numbers, default=10
+            A number of bands with about equally many rows, or the lowest scores of all bands but the lowest.
+
+        Returns
+        -------
+        dataframe
+            See `bayesieve.scorecard.strategy.strategy_table`. Events are rows of the class other than the positive one.
+
+        Raises
+        ------
+        ValueError
+            If a label is no class of the model, there are no rows, or ``bands`` is no such number or sequence.
+        """
+        X, y, sample_weight = apart_by_name(X, y, sample_weight)
+        score = self.score(X)
+        weights = as_sample_weight(sample_weight, score.size)
+        return strategy_table(score, ~self._is_positive(y), weights, bands, self.card.library)
+
+    def _is_positive(self, y: Any) -> np.ndarray:
+        """(n_rows,) bool; ValueError if a label is no class of the model."""
+        target = as_target(y)
+        positions = [self.card.position(label) for label in target.classes.tolist()]
+        return (np.array(positions) == self.card.positive)[target.codes]
 
     def to_frame(self, counts: bool = False) -> Any:
         """One row per feature and cell, most important first; neighbouring cells of equal points are one, except levels
