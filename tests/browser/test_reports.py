@@ -101,12 +101,19 @@ def test_one_feature_after_the_other(pages: dict[str, Path], visit: Visit) -> No
     second = model.selected_features_[1]
     page.locator("[data-part=features] a", has_text=second).click()
     assert page.locator("#feature-panel h3").inner_text() == second
-    lines = page.locator("#feature-panel tbody tr").all_inner_texts()
+    page.locator("#feature-panel details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+    lines = page.locator("#feature-panel table").last.locator("tbody tr").all_inner_texts()
     feature = model.scorecard_[second]
     assert len(lines) == feature.cells.n_levels + 1
     told = [float(line.split("\t")[5].replace("−", "-")) for line in lines]
     contributions = feature.table[:, 1] - feature.table[:, 0]
-    np.testing.assert_allclose(told, contributions, atol=5e-7)
+    np.testing.assert_allclose(sorted(told), sorted(contributions), atol=5e-7)
+    if feature.cells is not feature.levels:  # a line for each level, with the mean of its cells
+        lines = page.locator("#feature-panel table").first.locator("tbody tr").all_inner_texts()
+        levels = {line.split("\t")[0]: float(line.split("\t")[5].replace("−", "-")) for line in lines}
+        means = np.diff(feature.by_level(), axis=1)[:, 0]
+        assert [levels[label] for label in feature.levels.labels] == pytest.approx(means, abs=5e-7)
+    page.locator("#feature-panel figure").first.scroll_into_view_if_needed()
     page.wait_for_selector("#feature-panel svg")
     labels = page.locator("#feature-panel svg [aria-label]").evaluate_all("all => all.map(one => one.ariaLabel)")
     assert any("contribution, nats" in label for label in labels)
@@ -118,6 +125,7 @@ def test_one_feature_after_the_other(pages: dict[str, Path], visit: Visit) -> No
         "Grey: the training rows",
     ):
         assert part in words
+    page.locator("#feature-panel figure").first.scroll_into_view_if_needed()
     page.wait_for_selector("#feature-panel svg .mark-rect")
     assert page.locator("#feature-panel figure").first.locator(".mark-rect path").count() > 60  # density, then errors
 
@@ -153,6 +161,9 @@ def test_no_cell_of_a_copied_table_starts_a_formula(pages: dict[str, Path], visi
     assert not [cell for cell in cells if re.match(r"[=@]|[+-](?![\d.,]+%?$)", cell)]
 
 
+CUT = ("threshold", "gains", "lift")
+
+
 def test_the_threshold_moves_everything(pages: dict[str, Path], visit: Visit) -> None:
     page = visit(pages["german"])
     page.fill("#gain-false", "-5")
@@ -176,6 +187,9 @@ def test_the_threshold_moves_everything(pages: dict[str, Path], visit: Visit) ->
         assert float(measures["Profit"].replace(",", "").replace("−", "-")) == hit - 5 * false
         assert int(measures["Selected a month"].replace(",", "")) == pytest.approx(2 * (hit + false), abs=1)
         seen.append(hit + false)
+        assert {page.evaluate(f"document.querySelector('[data-chart={name}]').chart.signals.cut") for name in CUT} == {
+            (hit + false) / 1000
+        }
     assert seen == sorted(seen)
     assert seen[0] < seen[-1]
 
@@ -187,9 +201,9 @@ def test_curves_and_features_of_another_class(pages: dict[str, Path], visit: Vis
     before = page.locator("[data-chart=roc] svg").inner_html()
     page.select_option("#curve-class", index=1)
     assert page.locator("[data-chart=roc] svg").inner_html() != before
-    table = page.locator("#feature-panel table").inner_text()
+    table = page.locator("#feature-panel table").first.inner_text()
     page.select_option("#feature-class", index=2)
-    assert page.locator("#feature-panel table").inner_text() != table
+    assert page.locator("#feature-panel table").first.inner_text() != table
 
 
 def test_segments_of_another_column(pages: dict[str, Path], visit: Visit) -> None:
@@ -268,7 +282,7 @@ def test_print_draws_everything_and_narrow_screens_fit(scheme: str, pages: dict[
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
     n_features = len(models()["german"][0].selected_features_)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("#feature h3").count() == n_features
+    assert page.locator("#feature-panel h3, #feature-others h3").count() == n_features
     charts = page.locator("figure.chart").evaluate_all("all => all.filter(one => !one.querySelector('svg')).length")
     assert charts == 0
     assert page.evaluate("document.querySelectorAll('details:not([open])').length") == 0

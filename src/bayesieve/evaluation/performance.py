@@ -177,6 +177,49 @@ class Performance(ShortRepr):
         shown = last[np.unique(np.linspace(0, last.size - 1, min(last.size, _N_STEPS)).astype(int))]
         return list(zip(score[shown].tolist(), hits[shown].tolist(), others[shown].tolist(), strict=True))
 
+    def bands(self) -> list[dict[str, Any]]:
+        """Return up to ten bands of the score of the positive of two classes, of about as many rows each and at least
+        ten, the highest first.
+
+        Each has the ends of its probabilities ``low`` and ``high``, its ``rows`` and ``events`` (rows of the class;
+        sums of weights), their ``rate`` with its interval ``rate_low`` and ``rate_high``, the mean ``predicted``
+        probability, ``share_above`` and ``rate_above`` of this band and all above, ``share_below`` and ``rate_below``
+        of this band and all below, and ``ks``, the difference of the shares of both classes above its lower end.
+        """
+        rows = self.rows
+        if rows.classes.size != 2 or rows.positive is None:
+            return []
+        score, hit = rows.probability[:, rows.positive], self.labels == rows.positive
+        n_bands = min(10, max(1, score.size // 10))
+        values, at = np.unique(-score, return_inverse=True)  # equal scores stay together
+        weight = np.bincount(at, rows.weights, values.size)
+        before = (np.cumsum(weight) - weight / 2) / weight.sum()
+        band = np.minimum((before * n_bands).astype(int), n_bands - 1)[at]
+        found = metrics.by_group(score, hit, band, rows.weights)
+        bins, sizes = [one for _, one in found], np.array([one.weight for _, one in found])
+        events = np.array([one.observed * one.weight for one in bins])
+        above, hits = np.cumsum(sizes), np.cumsum(events)
+        below, missed = sizes.sum() - above + sizes, events.sum() - hits + events
+        with np.errstate(invalid="ignore"):
+            ks = hits / events.sum() - (above - hits) / (sizes.sum() - events.sum())
+        columns = {
+            "low": [float(score[band == k].min()) for k, _ in found],
+            "high": [float(score[band == k].max()) for k, _ in found],
+            "rows": sizes,
+            "events": events,
+            "rate": [one.observed for one in bins],
+            "rate_low": [one.low for one in bins],
+            "rate_high": [one.high for one in bins],
+            "predicted": [one.predicted for one in bins],
+            "share_above": above / sizes.sum(),
+            "rate_above": hits / above,
+            "share_below": below / sizes.sum(),
+            "rate_below": missed / below,
+            "ks": ks,
+        }
+        lines = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, line, strict=True)) for line in lines]
+
 
 def performance_on(rows: JudgedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
     """Performance of predicted rows; those of weight 0 do not count."""

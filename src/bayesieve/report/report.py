@@ -157,13 +157,14 @@ def page_data(data: ReportData) -> dict[str, Any]:
     titles = {"amounts": "log-odds, nats" if len(data.classes) == 2 else "score, nats"}
     titles["shares of"] = "share of the class" if beside is None else f"share of the class (dot: {beside.lower()})"
     templates = {name: draw.template(name, **titles) for name in _OF_PAGE}
+    templates["gains"] = draw.template("two gains")
     templates["reliability"] = draw.template("reliability", several=False, style="main")
     features = [feature for feature in data.features if feature["selected"]]
     own |= {"features": features, "segments": data.segments, "rows": data.explained, "beside": beside}
     return own | {"templates": templates}
 
 
-_OF_PAGE = ("bars", "steps", "pair", "fall", "roc", "threshold", "segments", "shares")
+_OF_PAGE = ("all levels", "bars", "lift", "steps", "pair", "fall", "roc", "threshold", "segments", "shares")
 
 
 def column_lines(data: ReportData) -> list[dict[str, Any]]:

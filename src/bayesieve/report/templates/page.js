@@ -46,6 +46,12 @@ const page = (() => {
     if (drawn.has(host)) draw(host, chart);
     else sight.observe(host);
   };
+  // Sets a value that a chart reads, now or when it is drawn.
+  const signal = (host, name, value) => {
+    const chart = host.chart;
+    if (chart) chart.signals = { ...chart.signals, [name]: value };
+    drawn.get(host)?.view.signal(name, value).run();
+  };
   const redraw = () => { for (const [host, one] of drawn) if (host.isConnected) draw(host, one.chart); };
 
   const text = (cell) => (cell.dataset.v ?? cell.textContent).trim();
@@ -119,8 +125,8 @@ const page = (() => {
       waiting = setTimeout(() => { for (const [host, one] of drawn) if (host.isConnected && host.clientWidth !== one.width) draw(host, one.chart); }, 200);
     });
     addEventListener("beforeprint", () => {
-      document.querySelectorAll("details").forEach((one) => { one.open = true; });
       document.dispatchEvent(new Event("drawall"));
+      document.querySelectorAll("details").forEach((one) => { one.open = true; });
       printing = true;
       if (dark.matches) redraw();
       document.querySelectorAll("figure.chart").forEach((host) => { if (host.chart || host.dataset.chart in data.charts) show(host); });
@@ -129,5 +135,5 @@ const page = (() => {
     document.documentElement.dataset.ready = "yes";
     return data;
   })();
-  return { bars, button, draw, place, ready, tables };
+  return { bars, button, draw, place, ready, signal, tables };
 })();

@@ -44,9 +44,58 @@ page.ready.then(({ more }) => {
     };
     const lines = cells.label.map((label, i) => {
       const c = of(cells.contributions[i], j), e = errorOf(cells.errors[i], j);
-      return { label: shown(label), rows: cells.rows[i], events: cells.counts[i][j], evidence: of(cells.evidence[i], j), contribution: c, error: e, low: c - e, high: c + e, from: cells.low[i], to: cells.high[i], ...beside(i) };
+      return { label: shown(label), level: shown(cells.level?.[i] ?? label), isMissing: cells.is_missing[i], rows: cells.rows[i], events: cells.counts[i][j], evidence: of(cells.evidence[i], j), contribution: c, error: e, low: c - e, high: c + e, from: cells.low[i], to: cells.high[i], ...beside(i) };
     });
-    return [...lines, { label: "(not seen in training)", rows: 0, events: 0, evidence: null, contribution: of(unseen, j), error: null, low: null, high: null, from: null, to: null, unseen: true, ...beside(lines.length) }];
+    return [...lines, { label: "(not seen in training)", level: "(not seen in training)", rows: 0, events: 0, evidence: null, contribution: of(unseen, j), error: null, low: null, high: null, from: null, to: null, unseen: true, ...beside(lines.length) }];
+  };
+  // Numbers ascending, categories by contribution; then special values, missing ones, and those that were never seen.
+  const ordered = (feature, lines) => {
+    const isNumber = feature.kind === "numeric", place = (line) => (line.unseen ? 3 : !isNumber ? 0 : line.from !== null || line.to !== null ? 0 : line.isMissing ? 2 : 1);
+    const value = (line) => (isNumber ? line.from ?? -Infinity : -line.contribution);
+    return feature.grid ? lines : [...lines].sort((a, b) => place(a) - place(b) || (value(a) === value(b) ? 0 : value(a) - value(b)));
+  };
+  // Cells as one line: sums of rows, and the mean contribution of their training rows.
+  const joined = (label, cells) => {
+    const sum = (name) => (cells.some((cell) => cell[name] === null) ? null : cells.reduce((total, cell) => total + cell[name], 0));
+    const rows = sum("rows"), mean = (name) => cells.reduce((total, cell) => total + cell[name] * (rows ? cell.rows : 1), 0) / (rows || cells.length);
+    const all = cells.map((cell) => cell.contribution), [first, last] = [cells[0], cells[cells.length - 1]];
+    const sums = Object.fromEntries(["events", "otherRows", "otherEvents"].map((name) => [name, sum(name)]));
+    return { ...first, ...sums, label, rows, from: first.from, to: last.to, contribution: mean("contribution"), least: Math.min(...all), most: Math.max(...all), nCells: cells.length,
+      ...(cells.length > 1 ? { error: null, low: null, high: null } : {}) };
+  };
+  // One line for each level; of a curve within one level a few stretches of it.
+  const MOST_STRETCHES = 8, MOST_LINES = 220;
+  const isInside = (line) => line.from !== null || line.to !== null;
+  const levelsOf = (feature, lines) => {
+    const groups = new Map();
+    for (const line of lines) groups.set(line.level, [...(groups.get(line.level) ?? []), line]);
+    const levels = ordered(feature, [...groups].map(([label, cells]) => joined(label, cells)));
+    if (!feature.ends || levels.filter(isInside).length > 1) return levels;
+    const cells = ordered(feature, lines), inside = cells.filter(isInside), size = Math.ceil(inside.length / MOST_STRETCHES);
+    const digits = (end) => Number(end.toPrecision(4)).toLocaleString("en");
+    const text = (first, last) => (feature.type !== "number" ? `${first.label} to ${last.label}` : first.from === null ? `up to ${digits(last.to)}` : last.to === null ? `above ${digits(first.from)}` : `${digits(first.from)} to ${digits(last.to)}`);
+    const stretches = Array.from({ length: Math.ceil(inside.length / size) }, (_, k) => inside.slice(k * size, (k + 1) * size));
+    return [...stretches.map((part) => ({ ...joined(part.length > 1 ? text(part[0], part[part.length - 1]) : part[0].label, part), evidence: null })), ...cells.filter((line) => !isInside(line))];
+  };
+  // Lines for the chart of all levels: of many levels the strongest.
+  const glanceOf = (feature, j) => {
+    const levels = levelsOf(feature, cellsOf(feature, j).filter((line) => !line.unseen));
+    if (levels.length <= 2 * MOST_STRETCHES) return levels;
+    const strongest = [...levels].sort((a, b) => b.contribution - a.contribution), rest = strongest.slice(MOST_STRETCHES, -MOST_STRETCHES);
+    return [...strongest.slice(0, MOST_STRETCHES), joined(`${rest.length} others`, rest), ...strongest.slice(-MOST_STRETCHES)];
+  };
+  const drawAll = (j) => {
+    const lines = [];
+    let n = 0;
+    for (const feature of features) {
+      const own = glanceOf(feature, j);
+      if (n && lines.length + own.length > MOST_LINES) break;
+      lines.push({ line: `${n}|${shown(feature.name)}`, feature: feature.name, label: "", contribution: 0, rows: null, share: null });
+      own.forEach((one, k) => lines.push({ line: `${n}.${k}|${one.label}`, feature: feature.name, label: one.label, contribution: one.contribution, rows: one.rows, share: one.rows ? one.events / one.rows : null }));
+      n += 1;
+    }
+    byId("all-levels-about").textContent = `Nats that each level adds to the ${two ? "log-odds" : "score"} of ${shown(classes[j])}${n < features.length ? `, of the ${n} most important features` : ""}; within a level that is divided, the mean over its training rows.`;
+    page.place(byId("all-levels"), { spec: templates["all levels"], frames: { rows: columns(lines) }, main: "rows" });
   };
   // Wilson's 95% interval of a share.
   const wilson = (events, rows) => {
@@ -58,8 +107,8 @@ page.ready.then(({ more }) => {
     return { label: line.label, rows: line.rows, share: line.rows > 0 ? line.events / line.rows : null, other_rows: line.otherRows, other: line.otherRows > 0 ? line.otherEvents / line.otherRows : null, low, high };
   });
   const chartsOf = (feature, j) => {
-    const lines = cellsOf(feature, j).filter((line) => !line.unseen), charts = [];
-    const inside = lines.filter((line) => line.from !== null || line.to !== null);
+    const lines = cellsOf(feature, j).filter((line) => !line.unseen), levels = levelsOf(feature, lines), charts = [];
+    const inside = lines.filter(isInside);
     if (feature.ends && inside.length > 1) {
       const ends = inside.map((line) => ({ ...line, from: line.from ?? feature.ends[0], to: line.to ?? feature.ends[1] }));
       charts.push({ spec: templates.steps, frames: { rows: columns(ends), density: feature.density }, main: "rows" });
@@ -69,17 +118,23 @@ page.ready.then(({ more }) => {
       const places = levels.flatMap((line, a) => line.map((level, b) => ({ first: labels[0][a], second: labels[1][b], contribution: level === null ? null : lines[level].contribution, rows: counts[a][b] })));
       const limit = Math.max(...places.map((place) => Math.abs(place.contribution ?? 0))) || 1;
       charts.push({ spec: templates.pair, frames: { rows: columns(places) }, main: "rows", signals: { limit } });
-    } else if (lines.length <= 60) {
-      charts.push({ spec: templates.bars, frames: { rows: columns(lines) }, main: "rows" });
-      charts.push({ spec: templates.shares, frames: { rows: columns(sharesOf(cellsOf(feature, j))) }, main: "rows" });
+    } else if (levels.length > 1 && levels.length <= 60) {
+      charts.push({ spec: templates.bars, frames: { rows: columns(levels) }, main: "rows" });
+      charts.push({ spec: templates.shares, frames: { rows: columns(sharesOf(levelsOf(feature, cellsOf(feature, j)))) }, main: "rows" });
     }
     return charts;
   };
   const describe = (feature, j) => {
-    const lines = cellsOf(feature, j);
-    const heads = ["Cell", "Rows", `Rows of ${shown(classes[j])}`, "Share of the class", "Weight of evidence", "Contribution", "Standard error"];
+    const lines = ordered(feature, cellsOf(feature, j)), levels = levelsOf(feature, lines), isDivided = levels.length < lines.length;
+    const heads = ["Rows", `Rows of ${shown(classes[j])}`, "Share of the class", "Weight of evidence", "Contribution"];
     const other = feature.others ? [more.beside, "Share of the class there"] : [];
-    const rows = lines.map((line) => [line.label, count(line.rows), count(line.events), percent(line.events / line.rows), line.evidence === null ? "–" : signed(line.evidence), signed(line.contribution, 6), fixed(line.error, 4), ...(feature.others ? [count(line.otherRows), percent(line.otherEvents / line.otherRows)] : [])]);
+    const cellsIn = (line) => (isDivided && line.nCells > 1 ? [`${signed(line.least, 3)} to ${signed(line.most, 3)}`, line.nCells] : ["", ""]);
+    const rowOf = (line, ...more) => [line.label, count(line.rows), count(line.events), percent(line.events / line.rows), line.evidence === null ? "–" : signed(line.evidence), signed(line.contribution, 6), ...more, ...(feature.others ? [count(line.otherRows), percent(line.otherEvents / line.otherRows)] : [])];
+    const table = (name, more, rows) => make("div", { className: "scroll", tabIndex: 0 }, tableOf([name, ...heads, ...more, ...other], rows));
+    const cells = table("Cell", ["Standard error"], lines.map((line) => rowOf(line, fixed(line.error, 4))));
+    const whole = isDivided
+      ? [table("Level", ["Within the level", "Cells"], levels.map((line) => rowOf(line, ...cellsIn(line)))), make("details", { className: "more print-off" }, make("summary", {}, make("span", { className: "name", textContent: "Cells" }), make("span", { className: "facts", textContent: `${lines.length} lines` })), cells)]
+      : [cells];
     const gain = feature.gain === null ? "" : `Without this feature the log loss of rows held out ${feature.gain < 0 ? "falls" : "rises"} by ${fixed(Math.abs(feature.gain), 4)} nats a row.`;
     const chance = { "": "", "under 2": "Columns without effect often score as high." }[feature.by_chance] ?? `A column without effect scores as high in at most 1 of ${feature.by_chance.replace("over ", "")} tables.`;
     const density = feature.density ? "Grey: the training rows along the axis." : "";
@@ -91,8 +146,7 @@ page.ready.then(({ more }) => {
       page.place(host, chart);
       return host;
     });
-    const scroll = make("div", { className: "scroll", tabIndex: 0 }, tableOf([...heads, ...other], rows));
-    return [make("h3", { textContent: shown(feature.name) }), make("p", { className: "soft", textContent: `${[facts, feature.note?.replace(/\.$/, "")].filter(Boolean).join(". ")}. ${[gain, chance, density].filter(Boolean).join(" ")}` }), ...(feature.caution ? [make("p", { className: "note", textContent: feature.caution })] : []), ...hosts, ...sliceOf(feature, lines), scroll];
+    return [make("h3", { textContent: shown(feature.name) }), make("p", { className: "soft", textContent: `${[facts, feature.note?.replace(/\.$/, "")].filter(Boolean).join(". ")}. ${[gain, chance, density].filter(Boolean).join(" ")}` }), ...(feature.caution ? [make("p", { className: "note", textContent: feature.caution })] : []), ...hosts, ...sliceOf(feature, cellsOf(feature, j)), ...whole];
   };
   // A pair at one level of its first column.
   const sliceOf = ({ grid }, lines) => {
@@ -116,7 +170,8 @@ page.ready.then(({ more }) => {
       page.tables(panel);
     };
     fill(choice, features.map((feature) => feature.name), show);
-    if (ofClass) fill(ofClass, classes, show);
+    if (ofClass) fill(ofClass, classes, (j) => { show(); drawAll(j); });
+    drawAll(current());
     byId("only-used")?.addEventListener("input", (event) => { for (const row of byId("feature-table").tBodies[0].rows) row.hidden = event.target.checked && row.className === "off"; });
     document.querySelectorAll("a[data-feature]").forEach((link) => link.addEventListener("click", () => { choice.value = link.dataset.feature; show(); }));
     show();
@@ -180,13 +235,26 @@ page.ready.then(({ more }) => {
         cell.dataset.measure = name;
         return [make("dt", { textContent: name }), cell];
       }));
-      const points = [[null, 0, 0], ...steps].map((one) => ({ share: (one[1] + one[2]) / all, profit: profit(one) }));
-      page.place(host, { spec: templates.threshold, frames: { rows: columns(points) }, main: "rows", signals: { cut: (h + o) / all } });
+      for (const one of [host, gainsHost, liftHost]) page.signal(one, "cut", (h + o) / all);
+    };
+    const points = [[null, 0, 0], ...steps];
+    const drawProfit = () => page.place(host, { spec: templates.threshold, frames: { rows: columns(points.map((one) => ({ share: (one[1] + one[2]) / all, profit: profit(one) }))) }, main: "rows", signals: { cut: 0 } });
+    const [gainsHost, liftHost] = ["gains", "lift"].map((name) => document.querySelector(`[data-chart="${name}"]`));
+    const drawGains = () => {
+      const both = [classes[positive], two ? classes[1 - positive] : "others"].map(shown);
+      const gains = points.map(([, h, o]) => ({ share: (h + o) / all, gain: ratio(o, others), class: both[1] })).concat(points.map(([, h, o]) => ({ share: (h + o) / all, gain: ratio(h, hits), class: both[0] })));
+      const lifts = steps.map(([, h, o]) => ({ share: (h + o) / all, lift: ratio(h, h + o) / (hits / all) }));
+      page.place(gainsHost, { spec: templates.gains, frames: { rows: columns(gains) }, main: "rows", signals: { cut: 0 } });
+      page.place(liftHost, { spec: templates.lift, frames: { rows: columns(lifts) }, main: "rows", signals: { cut: 0 } });
+      const distance = ([, h, o]) => Math.abs(ratio(h, hits) - ratio(o, others)), top = steps.reduce((best, step) => (distance(step) > distance(best) ? step : best), steps[0]);
+      byId("ks-about").textContent = Number.isFinite(distance(top)) ? `They are farthest apart at a threshold of about ${fixed(top[0], 3)}.` : "";
     };
     const best = () => steps.reduce((top, step, k) => (profit(step) > profit(steps[top]) ? k : top), 0);
     slider.value = best();
     slider.addEventListener("input", show);
-    document.querySelectorAll("#threshold .form input").forEach((field) => field.addEventListener("input", show));
+    document.querySelectorAll("#threshold .form input").forEach((field) => field.addEventListener("input", () => { drawProfit(); show(); }));
+    drawProfit();
+    drawGains();
     show();
   }
 
