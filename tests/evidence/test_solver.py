@@ -56,7 +56,7 @@ def mode(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray, steps: i
     """Return the point after some steps from another towards the optimum for these variances."""
     priors = of.prior_variances(variances)
     metric = laplace_metric(curvature(of, point), priors)
-    return find_mode(of, point, priors, metric, steps, 1e-4, settle=True)[0]
+    return find_mode(of, of.evaluate(point), priors, metric, steps, 1e-4, settle=True).point
 
 
 def penalised(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray) -> float:

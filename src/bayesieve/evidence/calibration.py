@@ -112,7 +112,7 @@ def calibrate(
                 if clock.is_up:
                     return best
             weights = np.zeros_like(averaged)
-            weights[free] = fit_weights(loss, averaged[free], factor, prior_deviation(rows), clock)
+            weights[free] = fit_weights(loss, averaged[free], factor, clock)
             return CalibratedWeights(weights, factor, smoothing, loss=loss, every=every)
     except (KeyboardInterrupt, _TimeUp):
         return best
@@ -140,32 +140,20 @@ def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) 
     return np.round(result, _DIGITS)  # the order of rows must not be seen
 
 
-def prior_deviation(rows: CalibrationRows) -> float:
-    """Standard deviation of the prior on the weights of the features of these rows."""
-    return PRIOR_DEVIATION * min(1.0, rows.total / (ROWS_PER_WEIGHT * max(1, rows.features.size)))
+def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, clock: Clock | None = None) -> np.ndarray:
+    """Return the weights in [0, 1] with the highest posterior probability.
 
-
-def fit_weights(
-    loss: LeaveOneOutLoss,
-    averaged: np.ndarray,
-    factor: float,
-    deviation: float = PRIOR_DEVIATION,
-    clock: Clock | None = None,
-) -> np.ndarray:
-    """Weights in [0, 1] with the highest posterior probability.
-
-    Naive Bayes counts evidence that features share several times, even after averaging. A factor g on all averaged
-    weights corrects for this on the whole; then individual weights minimise the log loss plus
-    sum_k (w_k - g a_k)^2 / (2 s^2). Both problems are convex.
+    They minimise the leave-one-out log loss plus sum_k (w_k - g a_k)^2 / (2 s^2), a convex problem.
 
     Parameters
     ----------
-    averaged : (n_features,) weights a_k in [0, 1]; weights of 0 stay 0.
-    factor : g, from `LeaveOneOutLoss.least_by_factor`.
-    deviation : s, the standard deviation of the prior.
+    loss : leave-one-out log loss of the weights.
+    averaged : (n_features,) weights a_k in [0, 1] of the search; weights of 0 stay 0.
+    factor : g, a common factor on these, from `LeaveOneOutLoss.least_by_factor`.
     clock : time limit, which ends the fit with an exception.
     """
-    centre = factor * averaged
+    centre, n_weights = factor * averaged, max(1, loss.rows.features.size)
+    deviation = PRIOR_DEVIATION * min(1.0, loss.rows.total / (ROWS_PER_WEIGHT * n_weights))
 
     def posterior(weights: np.ndarray) -> tuple[float, np.ndarray]:
         if clock is not None and clock.is_up:
@@ -298,7 +286,7 @@ class LeaveOneOutLoss:
         """Weights of all features of the table from these averaged ones, and the common factor on them."""
         free, weights = self.rows.features, np.zeros_like(averaged)
         _, factor = self.least_by_factor(averaged[free])
-        weights[free] = fit_weights(self, averaged[free], factor, prior_deviation(self.rows))
+        weights[free] = fit_weights(self, averaged[free], factor)
         return weights, factor
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
@@ -357,6 +345,7 @@ class CalibrationRows:
     refitted : (n_rows of the table,) codes of features whose levels are refitted for each fold, by position among the
         ``features``: levels of one fold follow those of another.
     counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
+    most_few : number of rows that are enough to choose features by.
     n_jobs : threads.
     """
 
@@ -370,6 +359,7 @@ class CalibrationRows:
     total: float
     refitted: Mapping[int, np.ndarray]
     counts_of_folds: Mapping[int, Sequence[np.ndarray]]
+    most_few: int
     n_jobs: int | None
 
     @classmethod
@@ -384,8 +374,8 @@ class CalibrationRows:
         if coded.class_codes is None:
             raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
         n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
-        most = max(_most_few(features.size, coded.n_classes), most_last_rows(n_columns, coded.n_classes))
-        rows = coded.drawn(most)
+        most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
+        rows = coded.drawn(max(most_few, most_last_rows(n_columns, coded.n_classes)))
         given, of_gaps = coded.rows.columns.get(OFFSET), _offset_of_gaps(coded, features, rows)
         offsets = [offset for offset in (None if given is None else given[rows], of_gaps) if offset is not None]
         refitted, counts_of_folds = _refit_rare_values(coded, features)
@@ -400,6 +390,7 @@ class CalibrationRows:
             total=float(coded.n_rows if coded.weights is None else coded.weights.sum()),
             refitted=refitted,
             counts_of_folds=counts_of_folds,
+            most_few=most_few,
             n_jobs=n_jobs,
         )
 
@@ -418,7 +409,7 @@ class CalibrationRows:
 
     def few(self) -> CalibrationRows:
         """Return a sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
-        drawn = self.drawn(_most_few(self.features.size, self.n_classes))
+        drawn = self.drawn(self.most_few)
         offset = None if self.offset is None else self.offset[drawn]
         some = self.positions[drawn], self.classes[drawn], self.weights[drawn]
         return replace(self, positions=some[0], classes=some[1], weights=some[2], offset=offset)
@@ -454,11 +445,6 @@ class CalibrationRows:
         counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
         refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}
         return replace(self, features=self.features[kept], counts_of_folds=counts, refitted=refitted)
-
-
-def _most_few(n_features: int, n_classes: int) -> int:
-    """Return how many rows are enough to choose features by."""
-    return min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, n_features * n_classes)))
 
 
 def _refit_rare_values(

@@ -70,34 +70,29 @@ def _inverse_root(matrix: np.ndarray) -> np.ndarray:
 
 def find_mode(
     problem: EvidenceProblem,
-    point: np.ndarray,
+    start: Evaluation,
     priors: np.ndarray,
     metric: Metric,
     steps: int,
     slope: float,
     *,
     settle: bool = False,
-    last: Evaluation | None = None,
-) -> tuple[np.ndarray, Evaluation | None]:
+) -> Evaluation:
     """Take at most ``steps`` from a point towards the optimum of the penalised loss, by L-BFGS in the metric of the
     curvature, until no parameter is more than ``slope`` of its standard errors away.
 
     Parameters
     ----------
+    start : the loss at the point.
     priors : (n_parameters,) variances of the priors.
     settle : whether to go on after the line search has ended.
-    last : the last evaluation of the loss, which often is that of ``point``.
-
-    Returns
-    -------
-    tuple
-        The new point, and the last evaluation.
     """
+    point, last = start.point, start
 
     def penalised(flat: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal last
         at = point + metric.move(flat.reshape(point.shape))
-        if last is None or not np.array_equal(last.point, at):
+        if not np.array_equal(last.point, at):  # the first point is that of the start
             last = problem.evaluate(at)
         push = at / priors[:, None]
         gradient = metric.move(last.gradient + push, transposed=True).ravel()
@@ -116,4 +111,5 @@ def find_mode(
             flat, gradient = following, slopes
         else:
             share /= 2.0
-    return point + metric.move(flat.reshape(point.shape)), last
+    end = point + metric.move(flat.reshape(point.shape))
+    return last if np.array_equal(last.point, end) else problem.evaluate(end)

@@ -91,6 +91,9 @@ class Design:
     Parameters
     ----------
     n_logits : 1 for two classes, otherwise the number of classes.
+    n_groups, n_parameters : numbers of groups that share a prior variance, and of parameters.
+    precision : type of curvature matrices: double if that takes hardly any time, so that the order of sums does not
+        show.
     n_cells, first_cell : number and first line in ``basis`` of the cells of each feature; one more cell if rows are in
         none, and the end of the last feature.
     first_function : (n_features + 1,) first parameter of the basis functions of each feature, and their end.
@@ -107,6 +110,9 @@ class Design:
     """
 
     n_logits: int
+    n_groups: int
+    n_parameters: int
+    precision: type[np.floating]
     n_cells: np.ndarray
     first_cell: np.ndarray
     first_function: np.ndarray
@@ -122,14 +128,6 @@ class Design:
     upper: np.ndarray
     counted_rise: np.ndarray
     rises: np.ndarray
-
-    @property
-    def n_groups(self) -> int:
-        return self.feature.size
-
-    @property
-    def n_parameters(self) -> int:
-        return self.group.size
 
     def sum_by_feature(self, of_groups: np.ndarray) -> np.ndarray:
         """Sum over the groups of each feature, (n_features, ...)."""
@@ -152,9 +150,8 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
     for k, shape in enumerate(shapes):
         entries.append((shape.cells + first_cell[k], shape.functions + first[k], shape.values))
         groups.append(shape.groups + len(feature))
-        n_groups = shape.n_groups
-        n_usual = n_groups - shape.n_jumps
-        feature += [k] * n_groups
+        n_usual = shape.n_groups - shape.n_jumps
+        feature += [k] * shape.n_groups
         is_jump += [False] * n_usual + [True] * shape.n_jumps
         expected += [1.0] * n_usual + [_RARE] * shape.n_jumps
         # Rows in no cell read one more line: the mean of the others.
@@ -184,6 +181,9 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
     lower, upper = (np.concatenate([nothing, *(own[part] for own in rising)]) for part in (slice(-1), slice(1, None)))
     return Design(
         n_logits=n_logits,
+        n_groups=len(feature),
+        n_parameters=group.size,
+        precision=np.float64 if n_logits * (intercept + 1) ** 2 <= _MOST_IN_DOUBLE else np.float32,
         n_cells=n_cells,
         first_cell=first_cell,
         first_function=first,
@@ -213,7 +213,7 @@ class EvidenceProblem:
     shapes : one for each feature.
     design : the parameters of these.
     n_classes : number of classes.
-    total : weight of all rows.
+    n_rows, total : number and weight of the rows.
     expected_variance : of deviations, the first that is tried.
     n_jobs : threads that sum over chunks of rows; results do not depend on it.
     """
@@ -222,6 +222,7 @@ class EvidenceProblem:
     shapes: Sequence[Shape]
     design: Design
     n_classes: int
+    n_rows: int
     total: float
     expected_variance: float
     n_jobs: int | None
@@ -258,11 +259,8 @@ class EvidenceProblem:
             RowChunk(np.ascontiguousarray(codes[:, own]), offset[own], classes[own], weights[own])
             for own in row_slices(classes.size, n_logits)
         ]
-        return cls(chunks, shapes, build_design(shapes, n_logits), n_classes, total, expected, n_jobs)
-
-    @property
-    def n_rows(self) -> int:
-        return sum(chunk.classes.size for chunk in self.chunks)
+        design = build_design(shapes, n_logits)
+        return cls(chunks, shapes, design, n_classes, classes.size, total, expected, n_jobs)
 
     def logits(self, table: np.ndarray, intercept: np.ndarray, rows: RowChunk) -> np.ndarray:
         """Return the logits of rows, (n_rows, n_logits), from the deviations of all cells, (n_cells, n_logits)."""
@@ -353,7 +351,7 @@ class EvidenceProblem:
             )
             single = reduce(np.add, of_chunks)[design.single]
         of_rows = self.curvature_of_rows(self.logits(table, intercept, rows), rows)
-        scale, precision = self.total / float(rows.weights.sum()), self.precision
+        scale, precision = self.total / float(rows.weights.sum()), design.precision
         dense = np.empty((design.n_logits, *[design.intercept + 1] * 2), dtype=precision)
 
         def fill(logit: int) -> None:
@@ -367,12 +365,6 @@ class EvidenceProblem:
 
         map_in_threads(fill, range(design.n_logits), self.n_jobs)
         return Curvature(dense, single)
-
-    @property
-    def precision(self) -> type[np.floating]:
-        """Type of curvature matrices: double if that takes hardly any time, so that the order of sums does not show."""
-        n_entries = self.design.n_logits * (self.design.intercept + 1) ** 2
-        return np.float64 if n_entries <= _MOST_IN_DOUBLE else np.float32
 
     def rows_of_cells(self) -> np.ndarray:
         """Return the rows (or weight) of each cell of each feature."""
@@ -410,7 +402,7 @@ class EvidenceProblem:
             *(np.concatenate([chunk[i][own] for chunk, own in pairs]) for i in (1, 2, 3)),
         )
         # A row picks a line of the basis for each feature that has basis functions.
-        matrix = np.ones((rows.size, design.intercept + 1), dtype=self.precision)
+        matrix = np.ones((rows.size, design.intercept + 1), dtype=design.precision)
         features = np.flatnonzero(np.diff(design.first_function))
         codes = some.codes[features].T.astype(np.int64)
         row, at = np.nonzero(codes < design.n_cells[features])

@@ -37,12 +37,14 @@ def worth_keeping(
     prices : (n_features,) nats.
     some : positions of rows; `CURVATURE_ROWS` are enough.
     """
+    from bayesieve.evidence._kernels import residuals
+
     centred = contributions - contributions.mean(axis=2, keepdims=True)
     others = joint - centred.sum(axis=0)
     share = float(weights[some].sum() / max(float(weights.sum()), 1e-300))
     few, prices = centred[:, some], prices.astype(np.float64)
     left, factors = np.arange(len(centred)), np.ones(len(centred))
-    loss, at_once = _loss(joint, classes, weights), max(1, left.size // _AT_ONCE)
+    loss, at_once = residuals(joint.astype(np.float64), classes, weights), max(1, left.size // _AT_ONCE)
     inverse: np.ndarray | None = None
     with one_blas_thread():  # sums come in one order
         while left.size > 1:
@@ -55,7 +57,7 @@ def worth_keeping(
             following = factors.copy()
             following[left] *= changes
             without = others + np.tensordot(following.astype(few.dtype), centred, axes=1)
-            higher = _loss(without, classes, weights)
+            higher = residuals(without.astype(np.float64), classes, weights)
             if higher - loss <= prices[left[dropped]].sum():
                 joint, loss, inverse, factors = without, higher, None, following
                 left = np.delete(left, dropped)
@@ -103,10 +105,3 @@ def _cheapest(inverse: np.ndarray, prices: np.ndarray, most: int) -> tuple[np.nd
         dropped.append(k)
         factors[dropped] = 0.0
     return np.array(dropped, dtype=np.int64), factors
-
-
-def _loss(joint: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> float:
-    """Return the log loss of rows, in nats."""
-    from bayesieve.evidence._kernels import residuals
-
-    return float(residuals(joint.astype(np.float64), classes, weights))

@@ -30,6 +30,7 @@ class Shape:
     cells, functions, values : (n_values,) the values of the functions that differ from 0, cell by cell.
     apart : whether each cell also has a coefficient by itself, all with one more variance. Correlations between these
         are ignored, so that there may be many.
+    n_groups : number of groups.
     n_jumps : number of groups, the last ones, that are jumps of a curve.
     rarely_apart : whether single cells are expected to deviate hardly ever.
     rising : cells over which contributions must not fall in this order, to the second class of two against the first.
@@ -44,6 +45,7 @@ class Shape:
     functions: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     apart: bool = False
+    n_groups: int = 0
     n_jumps: int = 0
     rarely_apart: bool = False
     rising: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -54,13 +56,14 @@ class Shape:
     def of(cls, basis: np.ndarray, groups: np.ndarray, *, apart: bool = False) -> Shape:
         """Return the shape of a matrix of basis functions, (n_cells, n_functions)."""
         cells, functions = np.nonzero(basis)
-        return cls(len(basis), groups, cells, functions, basis[cells, functions], apart)
+        n_groups = int(groups.max(initial=-1)) + 1
+        return cls(len(basis), groups, cells, functions, basis[cells, functions], apart, n_groups)
 
     @classmethod
     def free(cls, n_levels: int) -> Shape:
         """Return the shape of levels that deviate independently: one basis function for each level."""
         every = np.arange(n_levels)
-        return cls(n_levels, np.zeros(n_levels, dtype=np.int64), every, every, np.ones(n_levels))
+        return cls(n_levels, np.zeros(n_levels, dtype=np.int64), every, every, np.ones(n_levels), n_groups=1)
 
     @classmethod
     def of_values(cls, of_group: np.ndarray, *, with_groups: bool) -> Shape:
@@ -73,7 +76,7 @@ class Shape:
         if not with_groups or n_groups == 1:
             return cls(of_group.size, apart=True)
         groups, ones = np.zeros(n_groups, dtype=np.int64), np.ones(of_group.size)
-        return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, apart=True)
+        return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, apart=True, n_groups=1)
 
     @classmethod
     def of_curve(cls, rows: np.ndarray, n_apart: int, jumps: np.ndarray) -> Shape:
@@ -106,11 +109,6 @@ class Shape:
         basis = np.kron(first, second)
         return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), apart=True)
 
-    @property
-    def n_groups(self) -> int:
-        """Number of groups of basis functions."""
-        return int(self.groups.max(initial=-1)) + 1
-
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
         """Return the shape for rows with these codes and weights, (n_rows,), some of which may be in no cell."""
         if not codes.size or int(codes.max()) < self.n_cells:
@@ -142,6 +140,7 @@ class Shape:
             functions=number[self.functions[some]],
             values=self.values[some],
             apart=apart,
+            n_groups=remaining.size,
             n_jumps=n_jumps,
         )
 

@@ -18,7 +18,7 @@ from bayesieve.evidence.inclusion import (
     log_bayes_factors,
 )
 from bayesieve.evidence.posterior import Metric, find_mode, laplace_metric
-from bayesieve.evidence.problem import Curvature, Design, Evaluation, EvidenceProblem, logit_scale
+from bayesieve.evidence.problem import Curvature, Design, EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import most_functions
 from bayesieve.evidence.standard_errors import PosteriorErrors, posterior_errors
 
@@ -135,7 +135,7 @@ def solve(
 
     # Groups that were dropped on the way do not deviate.
     deviations, at = np.zeros(design.n_groups), np.zeros((design.n_parameters, design.n_logits))
-    deviations[search.groups], at[search.parameters] = np.sqrt(search.variances), search.point
+    deviations[search.groups], at[search.parameters] = np.sqrt(search.variances), search.mode.point
     deviations[jumps] = _FIRST_DEVIATION
     return Solution(
         *problem.deviations(at),
@@ -143,7 +143,7 @@ def solve(
         complete,
         design.sum_by_feature(search.effective),
         at,
-        search.loss(),
+        search.mode.loss,
         search.expected_variance,
         errors,
         log_bayes,
@@ -164,18 +164,23 @@ class VarianceSearch:
     ----------
     problem, sample : the problem without the groups whose variance became negligible, and rows for its curvature.
     groups, parameters : positions of its groups and parameters in the whole problem.
-    point, variances, curvature : of the groups and parameters that remain.
+    mode : the loss at the parameters that remain.
+    variances, curvature : of the groups and parameters that remain.
     effective : (n_groups of the whole,) effective numbers of coefficients.
     expected_variance : of deviations, in the prior of variances; 0 for no such prior.
     """
 
     def __init__(self, whole: EvidenceProblem, point: np.ndarray, variances: np.ndarray, nearby: bool) -> None:
         self.whole, self.whole_sample = whole, whole.draw_sample()
-        self.problem, self.sample, self.point, self.variances = whole, self.whole_sample, point, variances
+        self.problem, self.sample, self.mode, self.variances = (
+            whole,
+            self.whole_sample,
+            whole.evaluate(point),
+            variances,
+        )
         self.groups, self.parameters = np.arange(whole.design.n_groups), np.arange(whole.design.n_parameters)
         self.effective, self.expected_variance = np.zeros(whole.design.n_groups), 0.0
         self.curvature: Curvature | None = None
-        self.last: Evaluation | None = None
         self._steps, self._slope = (_STEPS_NEARBY, _SLOPE_NEARBY) if nearby else (_STEPS_OF_ROUND, _LAST_SLOPE)
         self._keep(variances > 0)
 
@@ -190,8 +195,7 @@ class VarianceSearch:
             self.curvature = Curvature(
                 self.curvature.dense[:, dense[:, None], dense], self.curvature.single[kept[n_dense:]]
             )
-        self.last = None
-        self.point, self.parameters = self.point[kept], self.parameters[kept]
+        self.mode, self.parameters = self.problem.evaluate(self.mode.point[kept]), self.parameters[kept]
         self.groups, self.variances = self.groups[worth], self.variances[worth]
 
     def improve(self, n_rounds: int, expected_variance: float, clock: Clock, *, factor: float = 1.0) -> None:
@@ -203,16 +207,14 @@ class VarianceSearch:
         for number in range(n_rounds):
             # Coefficients, for these variances.
             if self.curvature is None or number <= 2 or number % 2 == 0:  # in one later round it changes little
-                self.curvature = self.problem.curvature(self.point, self.sample)
+                self.curvature = self.problem.curvature(self.mode.point, self.sample)
             priors = self.problem.prior_variances(self.variances)
             metric = laplace_metric(self.curvature, priors)
-            self.point, self.last = find_mode(
-                self.problem, self.point, priors, metric, self._steps, self._slope, last=self.last
-            )
+            self.mode = find_mode(self.problem, self.mode, priors, metric, self._steps, self._slope)
             # Variances, for these coefficients.
             design = self.problem.design
             effective = np.bincount(design.group, metric.effective, design.n_groups + 1)[:-1]
-            following = update_variances(design, self.point, self.variances, effective, expected_variance)
+            following = update_variances(design, self.mode.point, self.variances, effective, expected_variance)
             self.effective = np.zeros(self.whole.design.n_groups)
             self.effective[self.groups] = effective
             worth = (following > _NEGLIGIBLE_VARIANCE) | (following > self.variances)
@@ -225,7 +227,7 @@ class VarianceSearch:
     def metric(self) -> Metric:
         """Return the metric of the posterior at the curvature of the last round."""
         if self.curvature is None:
-            self.curvature = self.problem.curvature(self.point, self.sample)
+            self.curvature = self.problem.curvature(self.mode.point, self.sample)
         return laplace_metric(self.curvature, self.problem.prior_variances(self.variances))
 
     def effects(self) -> tuple[np.ndarray, Effects]:
@@ -235,8 +237,8 @@ class VarianceSearch:
         metric, priors = self.metric(), self.problem.prior_variances(self.variances)
         assert self.curvature is not None
         # A Newton step to the optimum, where the posterior of a group less its prior is its likelihood.
-        gradient = self.problem.evaluate(self.point).gradient + self.point / priors[:, None]
-        point = self.point - metric.move(metric.move(gradient, transposed=True))
+        gradient = self.mode.gradient + self.mode.point / priors[:, None]
+        point = self.mode.point - metric.move(metric.move(gradient, transposed=True))
         logs, squares = group_effects(self.problem.design, point, metric, priors)
         squares /= self.curvature.dense[:, -1, -1, None]  # the curvature of the intercept is that of all rows
         by_feature = []
@@ -256,7 +258,7 @@ class VarianceSearch:
         if not design.is_jump.any() or self.curvature is None:
             return pays
         point = np.zeros((design.n_parameters, design.n_logits))
-        point[self.parameters] = self.point
+        point[self.parameters] = self.mode.point
         metric = self.metric()
         jumps = np.flatnonzero(design.is_jump[design.group[: design.intercept]])
         pulls = whole.evaluate(point).gradient[jumps]
@@ -282,16 +284,8 @@ class VarianceSearch:
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric, priors = self.metric(), self.problem.prior_variances(self.variances)
         if settle:
-            self.point, self.last = find_mode(
-                self.problem, self.point, priors, metric, _LAST_STEPS, self._slope, settle=True, last=self.last
-            )
+            self.mode = find_mode(self.problem, self.mode, priors, metric, _LAST_STEPS, self._slope, settle=True)
         return posterior_errors(self.whole, metric, self.parameters, priors, self.sample.matrix)
-
-    def loss(self) -> float:
-        """Return the log loss of the rows, in nats."""
-        if self.last is None or not np.array_equal(self.last.point, self.point):
-            self.last = self.problem.evaluate(self.point)
-        return self.last.loss
 
 
 def update_variances(
@@ -337,8 +331,9 @@ def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
         rows = [(chunk, own == fold) for chunk, own in zip(problem.chunks, folds, strict=True)]
         held_out = replace(problem, chunks=[chunk._replace(weights=chunk.weights * inside) for chunk, inside in rows])
         others = replace(problem, chunks=[chunk._replace(weights=chunk.weights * ~inside) for chunk, inside in rows])
-        point, _ = find_mode(others, search.point, priors, metric, _STEPS_OF_FOLD, _SLOPE_NEARBY)
-        total += held_out.evaluate(point).loss
+        start = others.evaluate(search.mode.point)
+        mode = find_mode(others, start, priors, metric, _STEPS_OF_FOLD, _SLOPE_NEARBY)
+        total += held_out.evaluate(mode.point).loss
     return total
 
 
