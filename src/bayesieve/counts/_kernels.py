@@ -36,8 +36,8 @@ _LEAST = 1e-12  # nats; information below may be rounding only
 
 @jit
 def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
-    """counts[offsets[k] + level, class] += weight for every row of every feature; codes beyond the known levels are
-    passed over.
+    """counts[offsets[k] + level, class] += weight for every row of every feature. Codes beyond the known levels are
+    skipped.
     """
     n_features, n_rows = codes.shape
     weighted = weights.size > 0
@@ -102,9 +102,9 @@ def _count_singly(run, n_levels, counts, j):
 
 @jit
 def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
-    """Add the row weights by code, for known codes of rows that are grouped by segment;
-    ``starts[s]`` is the first row of segment s, ``classes[s]`` its class. Rows are added in turn to four copies of the
-    histogram: each addition to one would have to wait for the one before.
+    """Add row weights by code, for known codes of rows that are grouped by segment; ``starts[s]`` is the first row of
+    segment s, ``classes[s]`` its class. Rows go in turn to four copies of the histogram, since each addition to a
+    single one would wait for the previous one.
     """
     lanes = np.empty((4, n_levels.max() if n_levels.size else 0))
     for s in range(classes.size):
@@ -126,7 +126,7 @@ def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
 
 @jit
 def mix(numbers):
-    """Replace numbers by others that look random (the finaliser of SplitMix64)."""
+    """Hash unsigned 64-bit integers with the SplitMix64 finaliser."""
     for i in range(numbers.size):
         mixed = numbers[i] + np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -136,7 +136,7 @@ def mix(numbers):
 
 @jit
 def mix_floats(values, salt, mixed):
-    """Write what `mix` makes of the bits of floats and a salt; there is one zero, and one NaN."""
+    """Hash floats with a salt by `mix`; both zeros are equal, and so are all NaN."""
     bits = values.view(np.uint64)
     for i in range(values.size):
         number = bits[i] if values[i] == values[i] else np.uint64(0x7FF8000000000000)
@@ -149,7 +149,7 @@ def mix_floats(values, salt, mixed):
 
 @jit
 def hash_texts(data, ends, hashes):
-    """A number for each text, by its bytes (FNV-1a); ``ends`` : where the texts end in ``data``."""
+    """Hash texts by their bytes (FNV-1a); ``ends`` are the ends of the texts in ``data``."""
     begin = 0
     for i in range(ends.size):
         number = np.uint64(0xCBF29CE484222325)
@@ -160,7 +160,7 @@ def hash_texts(data, ends, hashes):
 
 @intrinsic
 def count_bits(typing_context, word):
-    """Number of bits that are 1."""
+    """Return the number of set bits."""
 
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
@@ -207,7 +207,7 @@ def count_common(planes, left, right, first, last, starts, counts):
 
 @jit
 def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes, logs, most_left, most_right, out):
-    """Information of pairs of features of two levels without unseen rows, times the rows.
+    """Information of pairs of features with two levels and no unseen rows, times the number of rows.
 
     counts : (n_segments, n, m) rows where both features have level 1; ones : (n_segments, features) rows of level 1;
     own : the same, sums of n log n over both levels; sizes : (n_segments,) rows; logs : n log n of every whole number;
@@ -234,7 +234,7 @@ def binary_information(counts, ones_left, ones_right, own_left, own_right, sizes
 
 @jit
 def plane_information(counts, left, right, n_levels, complete, margins, at, sizes, logs, out):
-    """Information of pairs of features of few levels, from the counts of their planes.
+    """Information of pairs of features with few levels, from the counts of their bit planes.
 
     counts : (n_segments, planes of left, planes of right) rows; left, right : positions of the features; complete :
     whether all rows of a feature have a known level, of which then the first has no plane; margins : (n_segments,
@@ -289,9 +289,9 @@ def plane_information(counts, left, right, n_levels, complete, margins, at, size
 
 @jit
 def count_cells(first, second, class_codes, weights, counts):
-    """Add rows, or weight, by the codes of two features and the class to one of two equal tables (2, codes of the
-    first, codes of the second, classes): rows in turn to each, so that one need not wait for the other. Codes beyond a
-    table are in no cell.
+    """Add rows, or weights, by the codes of two features and the class to one of two tables (2, codes of the first,
+    codes of the second, classes). Rows alternate between the tables, so that one addition need not wait for the other.
+    Codes beyond a table are skipped.
     """
     n_first, n_second, weighted = counts.shape[1], counts.shape[2], weights.size > 0
     for i in range(first.size):
@@ -302,7 +302,8 @@ def count_cells(first, second, class_codes, weights, counts):
 
 @jit
 def row_information(codes, left, right, n_levels, weights, starts, logs, wide, out):
-    """Information of pairs of features, counted row by row: of many levels, or with weights (else of size 0).
+    """Information of pairs of features, counted row by row, for many levels or row weights (an array of size 0
+    without).
 
     codes : (n_features, n_rows); left, right : positions of the features; starts : (n_segments + 1,) first rows; wide :
     (n, m) pairs that are left to `sparse_information`; out : as of `plane_information`.
@@ -393,7 +394,7 @@ def sparse_information(codes, n_levels, weights, starts, logs, out):
 
 @jit_inner
 def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
-    """Total, information and both entropies, times the total, of a table of counts, which is cleared."""
+    """Return the total of a table of counts, and information and both entropies times this total; clear the table."""
     column_sums[:n_y] = 0.0
     joint = 0.0
     for x in range(n_x):
@@ -429,7 +430,7 @@ def _sums(joint, row_sums, column_sums, logs, weights):
 
 @jit_inner
 def _n_log_n(n, logs, weights):
-    """Looked up for whole numbers, computed for sums of weights."""
+    """Return n log n: looked up for whole numbers, computed for sums of weights."""
     if weights.size == 0:
         return logs[np.uint64(n)]
     return n * np.log(n) if n > 0.0 else 0.0

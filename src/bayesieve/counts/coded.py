@@ -1,4 +1,4 @@
-"""`CodedTable`: the table every count and every search reads, one contiguous run of codes per feature."""
+"""`CodedTable`, which every count and every search reads: one contiguous run of codes per feature."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bayesieve.words import ShortRepr
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class CodedTable(ShortRepr):
-    """Codes of all features over some rows. Nothing is changed in place.
+    """Codes of all features over some rows. Immutable.
 
     Parameters
     ----------
@@ -131,22 +131,22 @@ class CodedTable(ShortRepr):
 
     @property
     def n_classes(self) -> int:
-        """Number of classes; 0 when there is no target."""
+        """Number of classes; 0 without a target."""
         return self.rows.n_classes
 
     @property
     def is_sorted_by_class(self) -> bool:
-        """Whether the rows are listed class after class."""
+        """Whether the rows are grouped by class, in the order of the classes."""
         return self.rows.is_sorted_by_class
 
     @cached_property
     def counts(self) -> ContingencyCounts:
-        """Rows (or weight) of every level of every feature by class, counted once; it must not be changed."""
+        """Rows (or weight) of every level of every feature by class. Computed once; do not modify."""
         return count_features(self)
 
     @property
     def by_class(self) -> CodedTable:
-        """The rows grouped by class, the order that counts and searches read fastest."""
+        """Table with its rows grouped by class, the order that counts and searches read fastest."""
         # A table that kept itself would live, with the files of its rows, until the garbage collector runs.
         return self if self.class_codes is None or self.is_sorted_by_class else self._sorted_by_class
 
@@ -156,7 +156,7 @@ class CodedTable(ShortRepr):
 
     @property
     def blocks(self) -> Iterator[CodedTable]:
-        """The rows of each block of the engine in turn; the table itself if there is one block."""
+        """Yield the rows of each block of the engine; the table itself if there is only one block."""
         whole = np.array([0, self.n_rows])
         for begin, end in self.engine.blocks(whole, len(self.codes) * self.codes.dtype.itemsize):
             block = slice(begin, end)
@@ -164,12 +164,14 @@ class CodedTable(ShortRepr):
             yield self if is_whole else self._with(self.codes[:, block], self.rows.take(block))
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
-        """The codes of these features (positions) in some rows (ascending positions, or a slice), (n, n_rows)."""
+        """Return the codes of these features (positions) in some rows (ascending positions, or a slice), shape (n,
+        n_rows).
+        """
         return np.array([self.codes[k][rows] for k in features])
 
     def drawn(self, most: int) -> np.ndarray:
-        """Positions, ascending, of up to ``most`` rows of positive weight, drawn by what rows contain,
-        never by where they are; a smaller sample is part of a larger one.
+        """Draw up to ``most`` rows of positive weight; return their positions, ascending. The sample does not depend on
+        row order, and is nested in larger samples.
         """
         return self._samples_of_rows.drawn(most)
 
@@ -179,11 +181,11 @@ class CodedTable(ShortRepr):
         return RowSamples(self.fingerprints, self.rows) if known is None else known
 
     def fingerprints(self) -> np.ndarray:
-        """(n_rows,) numbers that tell rows apart by their raw values or, without these, by their codes."""
+        """Hashes of the rows, shape (n_rows,), by their raw values or, without these, by their codes."""
         return self._code_prints() if self.recoder is None else self.recoder.fingerprints()
 
     def _code_prints(self) -> np.ndarray:
-        """(n_rows,) numbers that tell rows apart by their codes."""
+        """Hashes of the rows, shape (n_rows,), by their codes."""
         return keys_of(self.codes, np.zeros(self.n_rows, np.uint8))
 
     def select(self, features: Any) -> CodedTable:
@@ -234,7 +236,7 @@ class CodedTable(ShortRepr):
         return self._changed(("_sorted_by_class",), levels=levels, unseen=unseen)
 
     def _changed(self, derived: Sequence[str], **parts: Any) -> CodedTable:
-        """A copy with other parts, without what was derived from them."""
+        """Return a copy with other fields, without anything derived from the old ones."""
         table = copy(self)
         vars(table).update(parts)
         for name in derived:

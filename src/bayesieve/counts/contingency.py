@@ -1,4 +1,4 @@
-"""Levels x classes counts of every feature of a coded table, and log probabilities: where all smoothing happens."""
+"""Counts of every feature by level and class, and the log probabilities from them: the one place of smoothing."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ContingencyCounts(ShortRepr):
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
-    """Counts, or sums of weights, minus those ``taken``; 0 if the difference is rounding only."""
+    """Subtract counts, or sums of weights; differences within rounding become 0."""
     left: np.ndarray = counts - taken
     left[left < 1e-12 * counts] = 0.0
     return left
@@ -108,7 +108,7 @@ _ROWS_A_CELL = 16  # in small tables, where adding up cells would take longer th
 
 @dataclass(frozen=True)
 class JointCodes:
-    """Features of few levels in groups, whose joint codes number the combinations of their levels.
+    """Features of few levels in groups, with one joint code for each combination of their levels.
 
     codes : (n_groups, n_rows) unsigned, of rows that stand class after class; n_cells : (n_groups,) combinations;
     starts : (n_classes + 1,) first row of each class; margins : (levels of all features, combinations of all groups)
@@ -124,7 +124,7 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """The features of a table whose rows stand class after class."""
+        """Group the features of a table whose rows are grouped by class."""
         from scipy.sparse import csr_array
 
         complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.codes, coded.n_levels, strict=True)]
@@ -153,7 +153,7 @@ class JointCodes:
         return cls(codes, n_cells, starts, margins, offsets, coded.engine)
 
     def weigh(self, weights: np.ndarray, classes: np.ndarray) -> ContingencyCounts:
-        """Weight of every level of every feature by class, to rounding as `CodedTable.counts` has it.
+        """Return the weight of every level of every feature by class, equal to `CodedTable.counts` within rounding.
 
         weights : (n_rows,); classes : (n_classes,) the class to count each class of the table as.
         """
@@ -168,7 +168,9 @@ class JointCodes:
 
 
 def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Positions of features in groups, those of most codes first: as many as keep the combinations within a limit."""
+    """Return positions of features in groups, those with most codes first, such that combinations stay within a
+    limit.
+    """
     groups: list[list[int]] = []
     n_cells = most + 1
     for k in np.argsort(-n_codes, kind="stable").tolist():
@@ -188,7 +190,7 @@ _FADING_ROWS = 20.0  # of a level, of equal classes, at which a fading prior has
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Smoothing of the ratio of observed to expected rows of a level and class, which calibration chooses.
+    """Smoothing of the ratio of observed to expected rows of a level and class; chosen by calibration.
 
     Parameters
     ----------
@@ -204,7 +206,8 @@ class Shrinkage:
     def logs(
         self, counts: np.ndarray, class_counts: np.ndarray, n_rows: np.ndarray, n_levels: Any, total: Any
     ) -> np.ndarray:
-        """log P(level | class), up to a number for each level, from shrunk ratios of observed to expected rows.
+        """Return log P(level | class), up to a constant for each level, from shrunk ratios of observed to expected
+        rows.
 
         A level of N_i rows is expected to have E = N_i N_j / N rows of class j. The ratio (N_ij + c) / (E + c) is the
         posterior mean of N_ij / E under a gamma prior of mean 1 (DuMouchel 1999): it is 1 for a level without rows, and
@@ -230,7 +233,7 @@ Smoothing = Literal["m-estimate"] | float | Shrinkage
 
 
 def check_smoothing(smoothing: object) -> None:
-    """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive number whose logarithm is safe to use."""
+    """Raise ValueError unless ``smoothing`` is ``"m-estimate"`` or a positive number with a safe logarithm."""
     if isinstance(smoothing, str) and smoothing == "m-estimate":
         return
     if (
@@ -246,7 +249,7 @@ def check_smoothing(smoothing: object) -> None:
 
 
 def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
-    """log P(level | class) of one feature.
+    """Return log P(level | class) of one feature.
 
     Parameters
     ----------
@@ -266,7 +269,7 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
 def smoothed_logs(
     counts: np.ndarray, class_counts: np.ndarray, n_levels: Any, n_classes: int, total: float, smoothing: Smoothing
 ) -> np.ndarray:
-    """log P(level | class) from counts of a level and class and the counts of the class over all levels."""
+    """Return log P(level | class) from counts by level and class and the counts of the classes."""
     if smoothing == "m-estimate":
         return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
     alpha = float(smoothing)  # type: ignore[arg-type]
@@ -274,8 +277,8 @@ def smoothed_logs(
 
 
 def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
-    """`log_probabilities` of every feature, one after another: (levels of all features, n_classes) counts, where
-    feature k has the lines ``offsets[k]`` to ``offsets[k + 1] - 1``.
+    """Return `log_probabilities` of every feature, concatenated: feature k has the rows ``offsets[k]`` to ``offsets[k +
+    1] - 1``, shape (levels of all features, n_classes).
     """
     n_levels, n_classes = np.diff(offsets), counts.shape[1]
     feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
@@ -289,14 +292,14 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
 
 
 def log_probabilities_of_tables(tables: Sequence[np.ndarray], total: float, smoothing: Smoothing) -> list[np.ndarray]:
-    """`log_probabilities` of each of the ``tables`` of counts, (n_levels, n_classes); they share one array."""
+    """Return `log_probabilities` of each table of counts, (n_levels, n_classes), as views of one array."""
     offsets = np.cumsum([0, *map(len, tables)])
     logs = log_probabilities_of_all(np.concatenate(tables), offsets, total, smoothing)
     return [logs[start:stop] for start, stop in pairwise(offsets.tolist())]
 
 
 def class_log_prior(class_counts: np.ndarray) -> np.ndarray:
-    """(n_classes,) logarithm of the shares of the classes; -inf for a class without rows."""
+    """Return the logarithms of the class shares, shape (n_classes,); -inf for a class without rows."""
     with np.errstate(divide="ignore"):
         prior: np.ndarray = np.log(class_counts) - np.log(class_counts.sum())
     return prior

@@ -1,4 +1,4 @@
-"""Measures of how much two columns say about each other: by the counts of their levels, by values and ranks."""
+"""Measures of dependence between two columns: by counts of their levels, by values and by ranks."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Dependence(ABC):
 
     @abstractmethod
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
-        """(n_pairs,) dependence of pairs of columns from their (n_pairs, n_levels, n_other_levels) counts.
+        """Return the dependence of pairs of columns, shape (n_pairs,), from counts (n_pairs, n_levels, n_other_levels).
 
         Counts are numbers of rows or sums of weights. Levels without rows occur, and tables without any row.
         """
 
     def with_class(self, counts: ContingencyCounts) -> np.ndarray:
-        """(n_features,) dependence of every feature and the class."""
+        """Return the dependence of every feature on the class, shape (n_features,)."""
         values = np.zeros(counts.n_features)
         n_levels = np.diff(counts.offsets)
         for size in np.unique(n_levels):
@@ -70,7 +70,7 @@ class Dependence(ABC):
         return values
 
     def checked(self, tables: np.ndarray) -> np.ndarray:
-        """``of_tables``, refused unless it is one finite number for each table."""
+        """Call ``of_tables`` and require one finite number for each table."""
         return self._finite(self.of_tables(tables), tables.shape[:1], f"{len(tables)} tables")
 
     def _finite(self, values: Any, shape: tuple[int, ...], of: str) -> np.ndarray:
@@ -90,7 +90,7 @@ _MOST_REPEATED = 10_000_000  # rows that weights stand for, beyond which they ar
 
 
 class ValueDependence(Dependence):
-    """A measure of the values of two columns, where those of `Dependence` see the counts of their levels only.
+    """Measure of the values of two columns; a plain `Dependence` only uses the counts of their levels.
 
     Give it a ``name`` and the method ``of_columns``. Numbers enter as they are, if the raw table is at hand. Levels
     of categories are numbered in the order of the classes: with two classes by the share of the second one, with more
@@ -107,13 +107,14 @@ class ValueDependence(Dependence):
 
     @abstractmethod
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """(n_left, n_right) dependence of every column of ``left`` (n_left, n_rows) with every one of ``right``.
+        """Return the dependence of every column of ``left`` (n_left, n_rows) and every column of ``right``, shape
+        (n_left, n_right).
 
         All numbers are finite. ``weights`` (n_rows,) are positive, or None: every row counts once.
         """
 
     def within(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """``of_columns``, refused unless it is one finite number for each pair; 0 without rows."""
+        """Call ``of_columns`` and require one finite number for each pair; 0 without rows."""
         if not left.shape[1]:
             return np.zeros((len(left), len(right)))
         if weights is not None and not self.weighs_rows:
@@ -150,7 +151,7 @@ class PearsonCorrelation(ValueDependence):
 
 
 class SpearmanCorrelation(ValueDependence):
-    """|rho| of Spearman (1904), the absolute value of the correlation of ranks, means of them for ties."""
+    """|rho| of Spearman (1904), the absolute correlation of ranks; ties share their mean rank."""
 
     name = "spearman"
     title = "absolute rank correlation"
@@ -177,7 +178,9 @@ class PairFunction(ValueDependence):
 
 
 def standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Columns of mean 0 whose squares add up to 1, each row times the root of its share; 0 for constants."""
+    """Scale columns to mean 0 and sum of squares 1, each row multiplied by the root of its share; constants become
+    0.
+    """
     share = np.full(columns.shape[1], 1.0 / columns.shape[1]) if weights is None else weights / weights.sum()
     highest, lowest = columns.max(axis=1, keepdims=True), columns.min(axis=1, keepdims=True)
     half = highest / 2 - lowest / 2
@@ -188,7 +191,7 @@ def standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 
 def mean_ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean ranks from 1 of each column, and the positions of its values among the different ones."""
+    """Return mean ranks, from 1, of each column, and the positions of its values among the distinct ones."""
     ranks, codes = np.empty(columns.shape), np.empty(columns.shape, dtype=np.int64)
     for column, rank, code in zip(columns, ranks, codes, strict=True):
         code[:] = np.unique(column, return_inverse=True)[1]
@@ -198,7 +201,7 @@ def mean_ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndar
 
 
 class EntropyDependence(Dependence):
-    """A measure of the information of two columns and their entropies, which compiled kernels sum."""
+    """Measure computed from the mutual information and the entropies of two columns, which compiled kernels sum."""
 
     @abstractmethod
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
@@ -215,7 +218,7 @@ class EntropyDependence(Dependence):
 
 
 class MutualInformation(EntropyDependence):
-    """I(X; Y) = sum p(x, y) log(p(x, y) / (p(x) p(y))), Shannon's."""
+    """Shannon's mutual information, I(X; Y) = sum p(x, y) log(p(x, y) / (p(x) p(y)))."""
 
     name = "mutual_information"
     title = "mutual information"
@@ -259,8 +262,8 @@ def make_dependence(
     *,
     grows: bool = False,
 ) -> Dependence:
-    """A measure by its name, or the one given, or one of a function of two columns of numbers; ``grows``: larger values
-    must mean more dependence.
+    """Return a measure by name, the given measure, or one that wraps a function of two numeric columns. ``grows``:
+    larger values must mean more dependence.
 
     Raises
     ------
@@ -285,7 +288,7 @@ _AT_ONCE = 16  # columns compared with all others in one call
 
 
 class ColumnValues:
-    """The features of a coded table as numbers, for measures of values.
+    """Features of a coded table as numbers, for measures of values.
 
     Numbers are the raw ones if they are at hand, else codes; levels of categories are numbered as `ValueDependence`
     says. NaN stands for no value.
@@ -320,7 +323,9 @@ class ColumnValues:
         rows: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> np.ndarray:
-        """(left, right) dependence of the features at these positions, or all, on these rows, or all that count."""
+        """Return the dependence (left, right) of the features at these positions, or all, on these rows, or all that
+        count.
+        """
         every = np.arange(len(self.numbers))
         left, right = every if left is None else left, every if right is None else right
         if rows is None:
@@ -343,7 +348,7 @@ class ColumnValues:
     def mean_within_classes(
         self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, *, n_jobs: int | None
     ) -> np.ndarray:
-        """(left, right) mean over the classes, by their rows, of the dependence within each."""
+        """Return the mean over the classes, weighted by rows, of the dependence within each, shape (left, right)."""
         mean, total = np.zeros((left.size, right.size)), 0.0
         for rows in self._rows.by_class():
             size = float(rows.size if self._weights is None else self._weights[rows].sum())
@@ -352,12 +357,12 @@ class ColumnValues:
         return mean / max(total, np.finfo(float).tiny)
 
     def _alike(self, features: np.ndarray, positions: np.ndarray) -> list[np.ndarray]:
-        """Positions whose features have all values, together, and each of the others by itself."""
+        """Return the positions of features without missing values, together, and of each other feature by itself."""
         complete = self._complete[features[positions]]
         return [part for part in (positions[complete], *positions[~complete][:, None]) if part.size]
 
     def _common(self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Dependence on the rows where both have a value."""
+        """Return the dependence on the rows in which both features have a value."""
         if not (self._complete[left].all() and self._complete[right].all()):
             rows = rows[~np.isnan(self.numbers[np.ix_(np.append(left, right), rows)]).any(axis=0)]
         weights = None if self._weights is None else self._weights[rows]
@@ -365,7 +370,9 @@ class ColumnValues:
 
 
 def _of_codes(coded: CodedTable, feature: int) -> np.ndarray:
-    """(n_rows,) levels of a feature as numbers: categories in the order of the classes, others as they are coded."""
+    """Return the levels of a feature as numbers, shape (n_rows,): categories in the order of the classes, others by
+    code.
+    """
     n_levels = int(coded.n_levels[feature])
     numbers = np.append(np.arange(n_levels, dtype=float), np.nan)
     levels = None if coded.levels is None else coded.levels[feature]
@@ -378,8 +385,8 @@ def _of_codes(coded: CodedTable, feature: int) -> np.ndarray:
 
 
 def _class_order(counts: np.ndarray) -> np.ndarray:
-    """(n_levels,) places of the levels along the first axis of their correspondence with the classes (n_levels,
-    n_classes): with two classes, in the order of the share of the second one.
+    """Return the rank of each level along the first axis of the correspondence analysis of its class counts (n_levels,
+    n_classes); with two classes, by the share of the second one.
     """
     shares = counts / max(counts.sum(), np.finfo(float).tiny)
     of_levels, of_classes = shares.sum(axis=1, keepdims=True), shares.sum(axis=0, keepdims=True)

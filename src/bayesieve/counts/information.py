@@ -1,5 +1,5 @@
-"""Entropy, mutual information and symmetrical uncertainty of counts, in nats: plug-in estimates, and those of maximum
-entropy where probabilities are not known exactly.
+"""Entropy, mutual information and symmetrical uncertainty of counts, in nats, and their imprecise counterparts of
+maximum entropy.
 
 Probabilities are the shares of the counts (or of the sums of weights). Whatever the rounding, 0 <= I <= min(H) holds
 exactly, and the information of counts that are independent, in whole numbers, is exactly 0.
@@ -144,7 +144,7 @@ def class_symmetrical_uncertainty(counts: ContingencyCounts) -> np.ndarray:
 
 
 class _Parts:
-    """Information and entropies of every feature of some counts, in a few passes over all levels at once."""
+    """Information and entropies of every feature, computed in a few passes over all levels at once."""
 
     def __init__(self, counts: ContingencyCounts) -> None:
         offsets = counts.offsets
@@ -175,17 +175,17 @@ def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _minus_p_log(shares: np.ndarray, ratios: np.ndarray) -> np.ndarray:
-    """- p log r, 0 if p is 0."""
+    """Return - p log r; 0 if p is 0."""
     return -shares * np.log(np.where(shares > 0.0, ratios, 1.0))
 
 
 def _or_one(sums: np.ndarray) -> np.ndarray:
-    """Divisors: 1 if there is nothing to divide."""
+    """Replace divisors of 0 by 1."""
     return np.where(sums > 0.0, sums, 1.0)
 
 
 def one_feature(counts: Any) -> ContingencyCounts:
-    """A table of counts as that of a single feature."""
+    """Return a table of counts as that of a single feature."""
     counts = np.asarray(counts, dtype=float)
     if counts.ndim != 2:
         raise ValueError(f"counts must be a table of levels by classes, got an array of {counts.ndim} dimensions.")
@@ -198,7 +198,7 @@ _ROUNDING = 1e-12
 
 
 def maximum_entropy_counts(counts: Any, s: float = 1.0) -> np.ndarray:
-    """Counts with the mass ``s`` shared out so that they are as equal as they can be.
+    """Distribute the mass ``s`` over counts such that they become as equal as possible.
 
     For s <= 1 and whole counts the mass goes to the smallest counts in equal parts (Abellan & Moral); in general they
     are raised to the level t with sum max(t - n_j, 0) = s.
@@ -281,7 +281,7 @@ def reachable_intervals(lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]
 
 
 def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
-    """S*, the largest entropy that the imprecise Dirichlet model leaves possible.
+    """S*, the largest entropy possible under the imprecise Dirichlet model.
 
     Parameters
     ----------
@@ -302,7 +302,8 @@ def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
 
 
 def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
-    """S_*, the smallest entropy that the imprecise Dirichlet model leaves possible: all ``s`` rows of the top state.
+    """S_*, the smallest entropy possible under the imprecise Dirichlet model, with all ``s`` rows in the most frequent
+    state.
 
     Parameters, returned values and reference are those of `maximum_entropy`.
 
@@ -319,7 +320,7 @@ def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
 
 
 def non_specificity(counts: Any, s: float = 1.0) -> Any:
-    """S* - S_*, what of the uncertainty stems from rows that are not known yet; the rest, S_*, is conflict.
+    """S* - S_*, the share of the uncertainty that comes from unknown rows; the rest, S_*, is conflict.
 
     Parameters, returned values and reference are those of `maximum_entropy`.
 
@@ -395,7 +396,7 @@ def class_imprecise_information(
 
 
 def _most_even_shares(level_sums: np.ndarray, offsets: np.ndarray, s: float) -> np.ndarray:
-    """The distribution of maximum entropy over the levels of each feature that have rows, 0 for the others."""
+    """Return the distribution of maximum entropy over the levels with rows of each feature; 0 for other levels."""
     shares = np.zeros(level_sums.size)
     for first, last in pairwise(offsets.tolist()):
         seen = first + np.flatnonzero(level_sums[first:last] > 0.0)

@@ -1,4 +1,4 @@
-"""Information of pairs of features of a coded table, any block of them at a time."""
+"""Information of pairs of features of a coded table, computed in rectangular tiles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Task = Callable[[], None]
 
 @dataclass(frozen=True)
 class _Part:
-    """The part of a block that holds the pairs of features of two kinds.
+    """Tile of the result that holds the pairs of two kinds of features.
 
     block : the block; rows, columns : where the part is in it; left, right : (rows,), (columns,) positions of the
     features in the table; mirrored : whether the block is symmetric, and the other half follows from this one; triangle
@@ -55,7 +55,7 @@ class _Part:
     triangle: bool
 
     def put(self, rows: Any, columns: Any, values: np.ndarray) -> None:
-        """Values of the pairs of these rows and columns of the part."""
+        """Store the values of the pairs of these rows and columns."""
         rows, columns = self.rows[rows], self.columns[columns]
         if self.triangle and columns[0] == rows[0]:
             below = np.tril_indices(rows.size, -1)  # of the square in the middle both halves were counted
@@ -66,7 +66,7 @@ class _Part:
 
 
 def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
-    """An index of a rectangle; slices are much faster than positions."""
+    """Return an index of a rectangle; slices are much faster than positions."""
     spans = tuple(slice(p[0], p[-1] + 1) for p in (rows, columns) if p.size and p[-1] - p[0] + 1 == p.size)
     return spans if len(spans) == 2 else np.ix_(rows, columns)
 
@@ -126,7 +126,7 @@ class PairInformation:
         self._set_planes()
 
     def mutual_information(self, features: Any = None, others: Any = None) -> np.ndarray:
-        """Mutual information in nats of every one of ``features`` with every one of ``others``.
+        """Return the mutual information, in nats, of each of ``features`` with each of ``others``.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class PairInformation:
         return self.of(MutualInformation(), features, others)
 
     def symmetrical_uncertainty(self, features: Any = None, others: Any = None) -> np.ndarray:
-        """2 I(X; Y) / (H(X) + H(Y)) of every one of ``features`` with every one of ``others``, from 0 to 1.
+        """Return 2 I(X; Y) / (H(X) + H(Y)) of each of ``features`` with each of ``others``, from 0 to 1.
 
         Parameters
         ----------
@@ -165,7 +165,9 @@ class PairInformation:
         self._kinds[few] = np.where((coded.n_levels[few] == 2) & (self._complete[few] == 1), _BINARY, _FEW)
 
     def _set_planes(self) -> None:
-        """Planes of both kinds; the place of a feature among those of its kind; rows of every level."""
+        """Set the bit planes of both kinds, the position of each feature within its kind, and the rows of every
+        level.
+        """
         coded = self._coded
         self._place, self._margins_at = (np.zeros(coded.n_features, dtype=np.int64) for _ in range(2))
         self._planes: dict[int, BitPlanes] = {}
@@ -198,7 +200,7 @@ class PairInformation:
             raise ValueError(f"Features are positions from 0 to {last}, or a mask, got {features!r}.") from None
 
     def of(self, dependence: Dependence, features: Any = None, others: Any = None) -> np.ndarray:
-        """Any measure of dependence of every one of ``features`` with every one of ``others``.
+        """Return a measure of dependence of each of ``features`` with each of ``others``.
 
         Parameters
         ----------
@@ -235,7 +237,7 @@ class PairInformation:
     def _by_tables(
         self, block: np.ndarray, left: np.ndarray, right: np.ndarray, symmetric: bool, dependence: Dependence
     ) -> None:
-        """Fill the block from tables of counts, many at a time, for measures that need the tables."""
+        """Fill the result from tables of counts, many at a time, for measures that need the tables."""
         n_levels = self._n_levels
 
         def fill(row: int) -> None:
@@ -263,7 +265,9 @@ class PairInformation:
         map_in_threads(fill, range(left.size), self._n_jobs)
 
     def _tables(self, x: int, others: np.ndarray, segment: slice) -> np.ndarray:
-        """(n_others, levels, other levels) counts of a feature with others of as many levels each, in one segment."""
+        """Return counts (n_others, levels, other levels) of a feature with others of equally many levels, in one
+        segment.
+        """
         n_levels, n_others = int(self._n_levels[x]), int(self._n_levels[others[0]])
         one, several = self._in_order()[x, segment].astype(np.int64), self._in_order()[others, segment].astype(np.int64)
         cells = (np.arange(others.size)[:, None] * n_levels + one) * n_others + several
@@ -277,7 +281,7 @@ class PairInformation:
         return ColumnValues(self._coded)
 
     def _in_order(self) -> np.ndarray:
-        """Codes of all features, listed by segment."""
+        """Codes of all features, grouped by segment."""
         if self._codes is None:
             self._codes = np.ascontiguousarray(self._segments.in_order(self._coded.codes))
         return self._codes
@@ -315,7 +319,7 @@ class PairInformation:
         part.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
 
     def _by_planes(self, part: _Part, dependence: EntropyDependence) -> list[Task]:
-        """Tiles so small that their counts stay in the cache."""
+        """Compute pairs in tiles small enough for their counts to stay in the cache."""
         right = self._planes[int(self._kinds[part.right[0]])]
         places = self._place[part.right]
         n_other = right.features.size - places.size
@@ -381,7 +385,7 @@ class PairInformation:
 
 
 def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
-    """Values from (4, n, m) sums of the kernels, within the bounds that rounding may cross."""
+    """Turn sums of the kernels, (4, n, m), into values, clipped to the bounds that rounding may cross."""
     total, information, left, right = sums
     left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
     information = np.clip(information, 0.0, np.minimum(left, right))
@@ -401,7 +405,7 @@ def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
 
 
 def strongest_within_classes(coded: CodedTable, dependence: Dependence, n_jobs: int | None = None) -> np.ndarray:
-    """M(i, j) = the largest of the dependences of two features within each of the classes.
+    """Return M(i, j), the largest of the dependences of two features within each class.
 
     Parameters
     ----------
@@ -443,7 +447,7 @@ def strongest_within_classes(coded: CodedTable, dependence: Dependence, n_jobs: 
 
 @dataclass(frozen=True)
 class Segments:
-    """Rows that are counted apart, such as those of each class, one segment after another.
+    """Rows counted separately, such as those of each class, one segment after another.
 
     order : (n_rows,) positions of the rows in that order, or None if they have it already; row_starts, word_starts :
     (n_segments + 1,) first row, and first word of a bit plane, of each segment.
@@ -455,7 +459,7 @@ class Segments:
 
     @classmethod
     def of(cls, coded: CodedTable, *, by_class: bool) -> Segments:
-        """The rows of each class, or all rows in one segment."""
+        """Return the rows of each class, or all rows in one segment."""
         order, sizes = None, np.array([coded.n_rows])
         if by_class:
             classes = np.asarray(coded.class_codes)
@@ -466,15 +470,15 @@ class Segments:
 
     @property
     def sizes(self) -> np.ndarray:
-        """(n_segments,) rows of each segment."""
+        """Number of rows of each segment, shape (n_segments,)."""
         return np.diff(self.row_starts)
 
     def in_order(self, rows: np.ndarray) -> np.ndarray:
-        """Values per row (last axis), in the order of the segments."""
+        """Return values per row (last axis) in the order of the segments."""
         return rows if self.order is None else rows[..., self.order]
 
     def pack(self, flags: np.ndarray) -> np.ndarray:
-        """(n, n_rows) bool, in the order of the segments, as (n, n_words) bits."""
+        """Pack booleans (n, n_rows), in the order of the segments, into bits (n, n_words)."""
         planes = np.zeros((flags.shape[0], int(self.word_starts[-1])), dtype=np.int64)
         bytes_of = planes.view(np.uint8)
         for begin, end, word in zip(self.row_starts[:-1], self.row_starts[1:], self.word_starts[:-1], strict=True):
@@ -485,7 +489,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class BitPlanes:
-    """Planes of some features, those of a feature next to each other.
+    """Bit planes of some features; those of a feature are adjacent.
 
     features : (n,) positions in the table; words : (n_words, n_planes) int64; starts : (n + 1,) first plane of each
     feature; margins : (n_segments, levels of the features) rows of every level. A feature has a plane for each level;
@@ -499,7 +503,7 @@ class BitPlanes:
 
     @classmethod
     def of(cls, coded: CodedTable, features: np.ndarray, complete: np.ndarray, segments: Segments) -> BitPlanes:
-        """Planes of these features; ``complete`` : of each, whether all rows have a known level."""
+        """Return the planes of these features; ``complete`` states for each whether all rows have a known level."""
         from bayesieve.counts._kernels import count_planes
 
         n_levels, skipped = coded.n_levels[features], complete.astype(np.int64)
@@ -529,13 +533,13 @@ class BitPlanes:
         return int(self.starts[-1])
 
     def of_features(self, places: np.ndarray) -> np.ndarray:
-        """The planes of the features at these places."""
+        """Return the planes of the features at these positions."""
         sizes = self.starts[places + 1] - self.starts[places]
         begins = np.cumsum(sizes) - sizes
         return np.arange(sizes.sum()) + np.repeat(self.starts[places] - begins, sizes)
 
     def take(self, places: np.ndarray) -> BitPlanes:
-        """The planes of the features at these places only, side by side; without their margins."""
+        """Return the planes of the features at these positions only, without their margins."""
         if np.array_equal(places, np.arange(self.features.size)):
             return self
         words = np.take(self.words, self.of_features(places), axis=1)
@@ -543,5 +547,5 @@ class BitPlanes:
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
-    """Offsets of consecutive segments of these sizes, plus the end of the last."""
+    """Return the offsets of consecutive segments of these sizes, and the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes)])

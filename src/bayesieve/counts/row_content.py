@@ -1,4 +1,4 @@
-"""Rows and features told apart by what they contain, whatever their names, units and order."""
+"""Hashes of rows and features by content, independent of names, units and order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUNDS = 3  # of telling rows, values, columns and classes apart by each other
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
-    """Of unsigned 64-bit numbers, others that look random (the finaliser of SplitMix64)."""
+    """Hash unsigned 64-bit integers with the SplitMix64 finaliser."""
     from bayesieve.counts._kernels import mix
 
     result = np.array(numbers, dtype=np.uint64, order="C")
@@ -34,7 +34,7 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndarray:
-    """Features in an order that depends on their counts only, not on that of levels, classes and features."""
+    """Order features by their counts only, independent of the order of levels, classes and features."""
     if features.size == 0:
         return features
     cells = mixed((counts.counts + 0.0).view(np.uint64))
@@ -45,9 +45,9 @@ def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndar
 
 
 def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Positions, ascending, of ``most`` of the rows with these random ``keys``, or of all: those of the lowest keys
-    once equal rows are numbered. Their order has no say, about their share of equal rows is drawn, and a smaller sample
-    is part of a larger one.
+    """Draw ``most`` rows, or all: those with the lowest random ``keys``, after numbering equal rows. The sample does
+    not depend on row order, draws duplicates in proportion, and is nested in larger samples. Returns positions,
+    ascending.
     """
     if keys.size <= most:
         return np.arange(keys.size)
@@ -55,7 +55,7 @@ def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = N
 
 
 def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Keys that tell equal rows apart, too, by their weight or else by their number."""
+    """Return keys that also distinguish equal rows, by weight or else by number."""
     in_order = np.sort(keys)
     if not np.any(in_order[1:] == in_order[:-1]):
         return keys
@@ -69,7 +69,7 @@ def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 
 class RowSamples:
-    """Samples of rows by their class and their `fingerprints`, never by where they are.
+    """Samples of rows by their class and row hash, independent of row order.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class RowSamples:
         self._lowest = np.zeros(0, dtype=np.int64)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Positions, ascending, of ``most`` of the rows of positive weight, or of all; a smaller sample is part of a
-        larger one.
+        """Draw ``most`` rows of positive weight, or all; return their positions, ascending. The sample is nested in
+        larger samples.
         """
         most = most if self._at_most is None else min(most, self._at_most)
         n_rows, weights = len(np.asarray(self._rows.class_codes)), self._rows.weights
@@ -96,7 +96,7 @@ class RowSamples:
         return np.sort(self._lowest[:most])
 
     def _found(self, most: int) -> np.ndarray:
-        """The rows of the lowest keys, the lowest first; of very many rows, some are looked at at a time."""
+        """Return the rows of the lowest keys, lowest first; very many rows are examined in chunks."""
         prints, classes, weights = self._prints(), np.asarray(self._rows.class_codes), self._rows.weights
         n_parts = -(-classes.size // _ROWS_AT_ONCE)
         rows, lowest = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -118,8 +118,8 @@ class RowSamples:
 
 
 def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
-    """(n_rows,) numbers that look random, equal for rows whose values are equal in all columns, whatever the order of
-    the columns and of the rows, the library, and the block that they are read with.
+    """Return row hashes, shape (n_rows,): equal for rows with equal values in all columns, independent of the order of
+    columns and rows, the library, and the block that they are read with.
     """
     from bayesieve.counts._kernels import mix, mix_floats
 
@@ -144,7 +144,7 @@ def fingerprints(table: Table, n_jobs: int | None = None) -> np.ndarray:
 
 
 def _bits_of(column: Column) -> np.ndarray:
-    """(n_rows,) of a column of categories."""
+    """Return hashes of a column of categories, shape (n_rows,)."""
     texts = column.texts()
     if texts is not None:
         hashes = text_hashes(texts)
@@ -155,7 +155,7 @@ def _bits_of(column: Column) -> np.ndarray:
 
 
 def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
-    """A number for each text, or plain value by its text, the same everywhere."""
+    """Return the hash of each text, or of the text of a plain value; the same on every machine."""
     import polars as pl
 
     from bayesieve.counts._kernels import hash_texts
@@ -174,8 +174,8 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
 
 
 def keys_of(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.ndarray | None = None) -> np.ndarray:
-    """(n_rows,) numbers that look random, equal for rows of equal class whose values are equal in all ``columns``, of
-    whole numbers or floats (NaN is one value).
+    """Return row hashes, shape (n_rows,): equal for rows of the same class with equal values in all ``columns``, of
+    whole numbers or floats (all NaN are equal).
 
     ``salts`` : (n_columns,) unsigned, of what each column contains: the order of the columns then makes no difference.
     """
@@ -202,8 +202,8 @@ def _as_bits(column: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Content:
-    """Rows as columns of numbered values, and what is known of rows, values, columns and classes apart from their
-    numbers: two of them get the same colour unless something but a name, a unit or an order tells them apart.
+    """Rows as columns of numbered values, coloured by content: two rows, values, columns or classes get the same colour
+    unless more than a name, a unit or an order distinguishes them (Weisfeiler-Lehman refinement).
 
     As in the refinement of colours of Weisfeiler and Leman (1968), a row is known by its values, and a value, a column
     and a class by the rows that have them, in a few rounds.
@@ -240,7 +240,7 @@ class Content:
 
 
 def _places(column: np.ndarray, n_ordered: int) -> np.ndarray:
-    """For each value of a column its distance from the middle of those in order, the same at both ends."""
+    """Return for each value of a column its distance from the middle value; symmetric, so that both ends are equal."""
     places = np.zeros(int(column.max(initial=0)) + 1, dtype=np.int64)
     places[:n_ordered] = 1 + np.abs(2 * np.arange(n_ordered) - (n_ordered - 1))
     return mixed(places.astype(np.uint64))

@@ -61,14 +61,16 @@ class Engine:
         return np.empty(shape, dtype)
 
     def visited(self, n_bytes: int) -> None:
-        """Take note that ``n_bytes`` of the arrays were read or written; those in files may then leave the memory."""
+        """Record that ``n_bytes`` of the arrays were read or written; arrays in files may then be dropped from
+        memory.
+        """
 
     def is_one_block(self, n_rows: int) -> bool:
-        """Return whether so many rows are worked on in one block."""
+        """Return whether so many rows are processed in one block."""
         return self.block_rows is None or n_rows <= self.block_rows
 
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
-        """Yield segments of rows cut to the rows of each block in turn.
+        """Yield segments of rows, cut at the block boundaries.
 
         A block may end inside a segment; its end is then moved down to a multiple of `GRAIN` from the start of that
         segment.
@@ -87,7 +89,7 @@ class Engine:
         return self._cut(offsets, np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), row_bytes)
 
     def _cut(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
-        """Yield the segments of the blocks that end at these rows, and at the last one."""
+        """Yield the segments of the blocks that end at these rows, and at the last row."""
         first = offsets[np.searchsorted(offsets, ends, side="right") - 1]  # of the segment that each block ends in
         bounds = np.unique(np.append(first + (ends - first) // GRAIN * GRAIN, offsets[[0, -1]]))
         for begin, end in pairwise(bounds.tolist()):
@@ -95,7 +97,7 @@ class Engine:
             self.visited((end - begin) * row_bytes)
 
     def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
-        """Return some rows of an array, (n, n_rows): positions, in any order."""
+        """Return rows of an array, (n, n_rows), by position in any order."""
         return np.take(array, rows, axis=1)
 
 
@@ -104,7 +106,9 @@ IN_MEMORY = Engine()
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Number of threads for scikit-learn's ``n_jobs``: None is 1, -1 all cores this process may use, -2 all but one."""
+    """Return the number of threads for scikit-learn's ``n_jobs``: None is 1, -1 all cores this process may use, -2 all
+    but one.
+    """
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return 1
@@ -128,7 +132,7 @@ def _linear_algebra() -> ThreadpoolController:
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
-    """Results of ``function`` for every item, in order, computed by up to ``n_jobs`` threads."""
+    """Return the results of ``function`` for every item, in order, computed by up to ``n_jobs`` threads."""
     items = list(items)
     workers = min(effective_jobs(n_jobs), len(items))
     if workers <= 1:
@@ -145,7 +149,9 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
 
 
 def row_slices(n_rows: int, n_numbers: int) -> list[slice]:
-    """Slices of rows, for sums that do not depend on the number of threads; ``n_numbers`` : of each row."""
+    """Return slices of rows for sums that do not depend on the number of threads. ``n_numbers`` is the count of numbers
+    per row.
+    """
     size = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_NUMBERS_AT_ONCE // n_numbers))
     return [slice(at, min(at + size, n_rows)) for at in range(0, max(1, n_rows), size)]
 
@@ -185,7 +191,9 @@ def map_in_abandonable_threads(
 
 
 def _polled(results: IMapIterator[Result]) -> Result:
-    """The next result; an endless wait misses Ctrl-C once a library (polars) has installed its own signal handler."""
+    """Wait for the next result in short steps, since an endless wait misses Ctrl-C once a library (polars) has
+    installed its own signal handler.
+    """
     while True:
         try:
             return results.next(_POLL)

@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn (version 1.9 and later) during a fit: its tasks, and the moves of its search."""
+"""Callbacks of scikit-learn (version 1.9 and later) during a fit: its stages, and the moves of its search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ try:
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands for the mixin of later versions."""
+        """Empty stand-in for the mixin of scikit-learn 1.9."""
 
     def with_callbacks(method: Any) -> Any:
         return method
@@ -23,7 +23,7 @@ __all__ = ["CallbackSupportMixin", "FitTask", "fit_task", "with_callbacks"]
 
 
 class FitTask:
-    """A task of a fit that callbacks are told about; an estimator without callbacks has tasks that do nothing.
+    """Task of a fit that is reported to callbacks. Without callbacks it does nothing.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class FitTask:
 
     @contextmanager
     def subtask(self, name: str, n_subtasks: int | None = 0) -> Iterator[FitTask]:
-        """Tell callbacks that a task of this task begins and ends; ``n_subtasks`` is None if it is not known yet."""
+        """Report the begin and the end of a subtask to callbacks; ``n_subtasks`` is None if unknown."""
         if self._context is None:
             yield self
             return
@@ -46,7 +46,7 @@ class FitTask:
         context.call_on_fit_task_end(estimator=self._estimator)
 
     def with_moves(self, progress: Progress | None) -> Progress | None:
-        """Return a progress of a search that tells callbacks about each move, too; any of them may end the search."""
+        """Return a progress that also reports each move of a search to callbacks. Any of them may end the search."""
         if self._context is None:
             return progress
 
@@ -62,7 +62,9 @@ class FitTask:
 
 @contextmanager
 def fit_task(estimator: Any, n_subtasks: int | None = None) -> Iterator[FitTask]:
-    """Tell the callbacks of an estimator that its fit begins and ends, in a method that is `with_callbacks`."""
+    """Report the begin and the end of a fit to the callbacks of an estimator; for methods decorated by
+    `with_callbacks`.
+    """
     if not getattr(estimator, "_skl_callbacks", None):  # none were set, or scikit-learn knows no callbacks yet
         yield FitTask(estimator, None)
         return

@@ -1,4 +1,4 @@
-"""`map_chunks`: one function over chunks of rows, computed here or by an executor, the results in order.
+"""`map_chunks`: apply one function to chunks of rows, here or by an executor, with results in order.
 
 An executor is a Dask client or any `concurrent.futures.Executor`: a way to read rows that live elsewhere. Nothing
 outside this file sees a future, and the executor is never shut down.
@@ -31,19 +31,19 @@ _ROOM = 1 << 30
 
 @dataclass
 class Traffic:
-    """Bytes that tasks were sent and that their results took."""
+    """Bytes sent with tasks, and received with results."""
 
     sent: int = 0
     received: int = 0
 
     def add(self, *, sent: int = 0, received: int = 0) -> None:
-        """Count more bytes."""
+        """Add bytes to the totals."""
         self.sent += sent
         self.received += received
 
 
 def executor_of(engine: Any) -> Executor | None:
-    """Return the executor that the option ``engine`` stands for, or None for other values.
+    """Return the executor given as the option ``engine``, or None for other values.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
 
 @contextmanager
 def _lost_workers_in_words() -> Iterator[None]:
-    """Turn the errors of executors whose workers are lost, or cannot begin, into a sentence."""
+    """Turn errors of executors about lost workers into one sentence."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Rows in files, read and written through memory maps, and how much memory this may take."""
+"""Rows in memory-mapped files, and the memory that they may use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEAST_READING = 64 << 20
 
 
 class Mapped(Engine):
-    """Rows in files of a folder, read and written through memory maps, a block at a time.
+    """Engine that keeps rows in memory-mapped files of a folder, and reads and writes them block by block.
 
     Arrays are unnamed files that vanish when they are no longer needed, or when the process ends in any way.
 
@@ -100,7 +100,7 @@ class Mapped(Engine):
             raise self._unwritable(error) from error
 
     def _take_memory(self, n_bytes: int) -> bool:
-        """Take ``n_bytes`` of memory; whether they were left."""
+        """Reserve ``n_bytes`` of memory; return whether enough was left."""
         with self._lock:
             fits = n_bytes <= self._memory_left
             self._memory_left -= n_bytes if fits else 0
@@ -146,8 +146,8 @@ def _allocate(file: IO[bytes], n_bytes: int) -> None:
 
 
 def bytes_of(memory_limit: Any) -> int:
-    """``memory_limit`` in bytes: a number, or text such as ``"4GiB"``; None is 4 GiB, or half the memory of the machine
-    if that is less.
+    """Convert ``memory_limit`` to bytes: a number, text such as ``"4GiB"``, or None for 4 GiB, or half the memory of
+    the machine if that is less.
 
     ValueError for anything else, and for less than 512 MiB.
     """
@@ -170,7 +170,7 @@ def bytes_of(memory_limit: Any) -> int:
 
 
 def mapped_options(memory_limit: Any) -> dict[str, int]:
-    """Options of a `Mapped` engine that keeps a fit within the limit."""
+    """Return the options of a `Mapped` engine that keeps a fit within the memory limit."""
     limit = bytes_of(memory_limit)
     free = max(0, limit - _LEAST)
     reading = max(_LEAST_READING, free // 3)  # for values, blocks, and what is left over

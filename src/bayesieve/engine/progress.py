@@ -1,5 +1,5 @@
-"""Time and progress of long searches: a bar on a terminal, one line that is updated in a notebook, plain lines
-elsewhere, nothing without ``verbose``.
+"""Time and progress of long work: a bar on a terminal, one updated line in a notebook, plain lines elsewhere; nothing
+without ``verbose``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _line_of_cell: tuple[int, Any] = 0, None
 
 @contextmanager
 def stage(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
-    """Show a running clock on the error stream while the block runs, unless it shows a progress itself: on a
-    terminal in one line, elsewhere in a line now and then. The block is given a function that changes the title.
+    """Show a running clock on the error stream during the block, unless the block shows its own progress: one line on a
+    terminal, otherwise a line now and then. Yields a function that changes the title.
     """
     if not verbose:
         yield lambda title: None
@@ -43,7 +43,7 @@ def stage(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
 
 
 class _RunningClock:
-    """A clock in a thread, from the first second on."""
+    """Clock that a thread shows from the first second on."""
 
     def __init__(self, title: str) -> None:
         self._title, self._began = title, time.perf_counter()
@@ -74,7 +74,7 @@ class _RunningClock:
             self._bar.update(task)
 
     def rename(self, title: str) -> None:
-        """Change the title, from the next line on if there is no bar."""
+        """Change the title; without a bar from the next line on."""
         with self._lock:
             self._title = title
             if self._bar is not None:
@@ -104,7 +104,7 @@ _clocks: list[_RunningClock] = []
 
 
 def elapsed(began: float) -> str:
-    """The time since ``began``, of `time.perf_counter`.
+    """Return the time since ``began``, a value of `time.perf_counter`, as text.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def elapsed(began: float) -> str:
 
 
 class Clock:
-    """Seconds since a search began, without those in which kernels were compiled, and whether it is to end early: its
-    time is up, the progress asks for it, or Ctrl-C was pressed in a block ``with clock:``, which ends with it.
+    """Seconds since a search began, without compilation, and whether it must end early: its time is up, the progress
+    asks for it, or Ctrl-C was pressed in a block ``with clock:``, which then ends.
     """
 
     def __init__(self, max_seconds: float | None, progress: Progress | None = None) -> None:
@@ -139,16 +139,16 @@ class Clock:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing has ended the search early."""
+        """Whether the search was not ended early."""
         return not (self._stopped or self.interrupted)
 
     def stops(self) -> bool:
-        """Whether the search is to end here, with something left to do."""
+        """Return whether the search must end here, with work left to do."""
         self._stopped = self._stopped or self.is_up
         return self._stopped
 
     def show(self, done: int, total: int, best: float) -> None:
-        """Show the progress; the search ends if that asks for it."""
+        """Show the progress; end the search if the progress asks for it."""
         if self._progress is not None and self._progress(done, total, best):
             self.interrupted = True
 
@@ -162,7 +162,7 @@ class Clock:
 
     @contextmanager
     def ended_by_interrupt(self) -> Iterator[None]:
-        """Let the first Ctrl-C end the time, rather than what runs at that moment, in the block."""
+        """Let the first Ctrl-C in the block set the time as over, instead of interrupting the running code."""
         default = signal.default_int_handler
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
             yield
@@ -180,7 +180,7 @@ class Clock:
 
 
 class SearchProgress:
-    """Shows the progress of a search on the error stream; use as a context manager that returns a `Progress` or None.
+    """Context manager that shows the progress of a search on the error stream; it returns a `Progress` or None.
 
     ``criterion`` is the name of the criterion or a function that formats its value; None stands for a cost in nats.
     ``noun`` is what is counted.
@@ -219,7 +219,7 @@ class SearchProgress:
             write_line(f"{self._title}: {done:,} of {total:,}{self._noun}, {self._in_words(best)}{since}")
 
     def doing(self, total: int, now: str) -> None:
-        """Show the running task ``now`` next to a running clock; on a terminal only."""
+        """Show the running task ``now`` beside a running clock; on a terminal only."""
         if self._verbose and sys.stderr.isatty():
             self._open(total)
             self._bar.update(self._task, now=now)
@@ -250,7 +250,7 @@ class SearchProgress:
 
 
 class RowProgress:
-    """Shows how many rows, and bytes of them, are done and how long the rest takes, on the error stream.
+    """Progress by rows and bytes, with the time left, on the error stream.
 
     Parameters
     ----------
@@ -271,14 +271,14 @@ class RowProgress:
         self._display.__exit__(*error)
 
     def __call__(self, n_rows: int) -> None:
-        """``n_rows`` more are done."""
+        """Add ``n_rows`` to the rows done."""
         self._done += n_rows
         if self._verbose:
             self._display(self._done, self._n_rows, self._done / max(1, self._n_rows))
 
 
 def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
-    """How to put the share of the bytes that are done into words, from now on."""
+    """Return a function that describes the share of bytes done and the time left, counted from now."""
     began = time.perf_counter()
 
     def words(share: float) -> str:
@@ -289,7 +289,7 @@ def bytes_and_time_left(n_bytes: int) -> Callable[[float], str]:
 
 
 def _rich_bar(*columns: Any) -> Any:
-    """A display of these columns on the error stream, until it is stopped."""
+    """Return a started display of these columns on the error stream."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -299,18 +299,18 @@ def _rich_bar(*columns: Any) -> Any:
 
 
 def _notebook() -> Any:
-    """The shell of the kernel of a notebook that runs this, or None."""
+    """Return the shell of the notebook kernel that runs this code, or None."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell if hasattr(shell, "kernel") else None
 
 
 def _pause() -> float:
-    """Seconds between lines."""
+    """Return the seconds between lines."""
     return _SECONDS_BETWEEN_UPDATES if _notebook() else _SECONDS_BETWEEN_LINES
 
 
 def write_line(line: str) -> None:
-    """Write a line on the error stream, or let the running cell of a notebook show it."""
+    """Write a line on the error stream, or update the line of the running notebook cell."""
     global _line_of_cell
     if shell := _notebook():
         from IPython.display import display

@@ -54,7 +54,7 @@ class Decisions(ShortRepr):
 
 
 class Deciding:
-    """Decisions in rows by a model and benefits, which are a `BenefitClassifier` or what that takes.
+    """Model with benefits, which takes decisions in rows. Benefits are a `BenefitClassifier` or its ``benefit``.
 
     ValueError if benefits do not fit the rows and classes.
     """
@@ -70,7 +70,7 @@ class Deciding:
         self.rows = replace(rows, benefits=np.broadcast_to(values, (rows.n_rows, *values.shape[-2:])))
 
     def decisions(self, performance: Performance) -> Decisions:
-        """Return the benefit of the decisions in the measured rows, and of decisions by other thresholds."""
+        """Return the benefit of the decisions in the measured rows, and that of decisions by other thresholds."""
         rows, codes, weights = performance.rows, performance.labels, self._weights(performance)
         benefits = Benefits(np.asarray(rows.benefits))
         probability = self._classifier.corrected(rows.probability)
@@ -102,7 +102,7 @@ class Deciding:
         return of_class[chosen], of_others[chosen], of_class[1 - chosen], of_others[1 - chosen]
 
     def _weights(self, performance: Performance) -> np.ndarray:
-        """Weights of the rows, which have the shares of the classes where decisions are taken."""
+        """Return the weights of the rows, scaled to the class shares at decision time."""
         codes, weights = performance.labels, performance.rows.weights
         weights = np.ones(codes.size) if weights is None else weights
         shares = self._classifier.class_shares()
@@ -112,8 +112,8 @@ class Deciding:
         return weights * np.divide(shares, there, out=np.zeros_like(there), where=there > 0)[codes]
 
     def _score(self, probability: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, str]:
-        """Return scores that order rows as the expected gain from the second decision does, and their unit: a
-        probability, if benefits allow.
+        """Return scores that rank rows by the expected gain from the second decision, and their unit: a probability if
+        benefits are the same in all rows.
         """
         classes = self._classifier.classes_
         if self._constant is not None and len(classes) == 2:

@@ -1,4 +1,4 @@
-"""How rows of today differ from those of the training: levels, scores and, with labels, performance."""
+"""Drift of rows since training: stability of levels, shift of the score and, with labels, performance."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Drift(ShortRepr):
 
     def to_frame(self) -> Any:
         """One row per group and feature, the most important feature first: ``by``, ``feature``, ``rows``, ``psi`` with
-        the bounds ``psi_low`` and ``psi_high``, ``psi_chance``, ``unseen``, ``missing`` and ``shift``; a dataframe of
-        pandas or pyarrow if the rows were one, else of polars.
+        the bounds ``psi_low`` and ``psi_high``, ``psi_chance``, ``unseen``, ``missing`` and ``shift``; a pandas or
+        pyarrow dataframe if the rows were one, otherwise polars.
         """
         return in_library(self.features, self.library)
 
@@ -101,7 +101,7 @@ def drift(
     n_resamples: int = 200,
     random_state: Any = 0,
 ) -> Drift:
-    """How rows differ from the training rows of a model, on the levels of the model, period by period.
+    """Compare rows with the training rows of a model, on the levels of the model, period by period.
 
     The population stability index (PSI) of a feature is the sum over its levels of (share now - share in training) x
     ln(share now / share in training), as in optbinning. Values that are in no level, because they were never seen in
@@ -188,7 +188,7 @@ def drift(
 
 
 def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
-    """(n_groups, n) sums of the weights, times values if given, of rows by code; all rows or some."""
+    """Sum the weights of rows, times values if given, by group and code, shape (n_groups, n)."""
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
     at = rows.group[among] * np.int32(n) + codes
     sums = np.bincount(at, None if weights is None else weights[among], minlength=n * len(rows.names))
@@ -196,13 +196,13 @@ def _sums(rows: JudgedRows, codes: Any = 0, n: int = 1, values: Any = None, amon
 
 
 def _over(parts: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Parts over the whole of their group, NaN if that is 0."""
+    """Divide sums by those of their group; NaN if the latter is 0."""
     whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (parts.ndim - whole.ndim)), parts.shape)
     return np.divide(parts, whole, out=np.full(parts.shape, np.nan), where=whole > 0)
 
 
 def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
-    """(n_cells + 1,) training rows of each cell, those in no cell last."""
+    """Return the training rows of each cell, shape (n_cells + 1,); rows in no cell come last."""
     rows, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
     # Counts that are hidden differ from the true ones by up to half a multiple each.
     rounding = max(_ROUNDING * n_rows, card.provenance.get("min_count", 0) / 2 * feature.counts.size)
@@ -211,7 +211,7 @@ def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
 
 
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
-    """Of (n_groups, n_classes) shifts of the log joint."""
+    """Convert shifts of the log joint, (n_groups, n_classes), to shifts of the score."""
     if card.classes.size == 2:
         return {"shift": card.log_odds(shift)}
     largest = np.abs(np.nan_to_num(shift)).argmax(axis=1)[:, None]
@@ -220,7 +220,8 @@ def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """PSI of (..., n_levels) rows by level; a level that has rows on one side only counts as half a row on the other.
+    """Population stability index of rows by level, shape (..., n_levels). A level with rows on one side only counts as
+    half a row on the other.
 
     Examples
     --------
@@ -232,12 +233,14 @@ def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 
 def _level_of_cell(feature: Feature) -> np.ndarray:
-    """(n_cells,) the level of each cell; the cells themselves if there is one level only."""
+    """Return the level of each cell, shape (n_cells,); the cells themselves if there is only one level."""
     return feature.level_of_cell if feature.levels.n_levels > 1 else np.arange(len(feature.labels))
 
 
 def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
-    """(..., n_levels + 1) sums over the cells of each level of (..., n_cells + 1) counts; rows in no cell are last."""
+    """Sum counts by cell, (..., n_cells + 1), over the cells of each level: (..., n_levels + 1), rows in no cell
+    last.
+    """
     level = _level_of_cell(feature)
     level = np.append(level, level.max(initial=-1) + 1)
     return np.asarray(counts @ (level[:, None] == np.arange(level[-1] + 1)))
@@ -246,7 +249,8 @@ def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
 def _stability(
     feature: Feature, trained: np.ndarray, now: np.ndarray, n_resamples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """PSI of each group, its bounds, and what chance gives, from (n_cells + 1,) and (n_groups, n_cells + 1) rows.
+    """Return the stability index of each group, its bounds and its value by chance, from rows by cell: (n_cells + 1,)
+    in training, (n_groups, n_cells + 1) now.
 
     Resampled rows differ from the sample as the sample does from the distribution that it comes from: what they have
     more than the sample is taken off the sample.
@@ -268,8 +272,8 @@ def _stability(
 
 
 def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) -> list[np.ndarray]:
-    """For each table of counts, (n_resamples, n_groups, n_levels) Poisson numbers of these means, whose shares are
-    those of rows drawn again; large ones are normal.
+    """Draw Poisson numbers with these means, (n_resamples, n_groups, n_levels); their shares are those of resampled
+    rows. Large numbers are drawn from a normal distribution.
     """
     deviates, drawn = rng.standard_normal((n_resamples, *tables[0].shape), dtype=np.float32), []
     for counts in tables:
@@ -282,7 +286,7 @@ def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) 
 def _levels(
     card: Scorecard, rows: JudgedRows, feature: Feature, codes: np.ndarray, now: np.ndarray, before: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Shares of each level, from those of cells, and how often each class is predicted and observed in it."""
+    """Return the share of each level, and how often each class is predicted and observed in it."""
     labels = feature.levels.labels if feature.levels.n_levels > 1 else feature.labels
     n_groups, n = len(rows.names), len(labels) + 1
     line: dict[str, Any] = {"by": [name for name in rows.names for _ in range(n)], "feature": feature.name}
@@ -307,7 +311,7 @@ def _levels(
 
 
 def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Two-sided p-values of numbers of events among rows of known probabilities.
+    """Return two-sided p-values of numbers of events among rows with given probabilities.
 
     The number is binomial with the mean and variance of the sum: that of as many rows of equal probability.
 
@@ -329,7 +333,7 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
 
 
 def _measures(rows: JudgedRows) -> dict[str, Any]:
-    """Measures of the labelled rows of each group; of several classes, the value that is farthest from the ideal."""
+    """Return the measures of the labelled rows of each group; of several classes, the value farthest from the ideal."""
     known, lines = labelled(rows), []
     for k in range(len(rows.names)):
         own = known[rows.group[known] == k]
@@ -344,7 +348,7 @@ def _measures(rows: JudgedRows) -> dict[str, Any]:
 
 
 def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
-    """Columns, or numbers for all rows, of lines below one another; NaN is null."""
+    """Concatenate columns, or repeat numbers for all rows; NaN becomes null."""
     import polars as pl
 
     schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
@@ -354,7 +358,7 @@ def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
 
 
 def _with_adjusted(levels: Any) -> Any:
-    """The levels that rows have, or had in training, with p-values corrected for their number."""
+    """Return the levels with rows now or in training, with p-values adjusted for their number."""
     import polars as pl
 
     levels = levels.filter((pl.col("level") != UNSEEN) | (pl.col("now") > 0) | (pl.col("train") > 1e-9))

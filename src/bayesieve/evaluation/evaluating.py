@@ -1,4 +1,4 @@
-"""Measures of a model on rows with labels, all and by segment, with confidence intervals; and two models compared."""
+"""Measures of a model on labelled rows, overall and by segment, with confidence intervals; comparison of two models."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Evaluation(ShortRepr):
 
     def to_frame(self) -> Any:
         """One row per segment and measure, all rows first: ``segment`` (text), ``by``, ``rows``, ``class``,
-        ``measure``, ``value``, ``low`` and ``high``, which are null if the rows are too few to tell; a dataframe of
-        pandas or pyarrow if the rows were one, else of polars.
+        ``measure``, ``value``, ``low`` and ``high``, which are null if there are too few rows; a pandas or pyarrow
+        dataframe if the rows were one, otherwise polars.
         """
         return in_library(self.measures, self.library)
 
@@ -61,7 +61,7 @@ class Evaluation(ShortRepr):
 def evaluate(
     model: Any, X: Any, y: Any, by: Any = None, level: float = 0.95, sample_weight: Any = None, *, every: str = "month"
 ) -> Evaluation:
-    """Measure a model on rows with labels, all of them and segment by segment.
+    """Measure a model on labelled rows, overall and segment by segment.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def evaluate(
 
 
 def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
-    """Lines as a frame, NaN as null."""
+    """Return lines as a frame, with NaN as null."""
     import polars as pl
 
     frame = results_frame(lines, schema=list(names), orient="row", infer_schema_length=None, strict=False)
@@ -128,7 +128,7 @@ def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
 
 
 def labelled(rows: JudgedRows) -> np.ndarray:
-    """The rows that have a label and a weight; ValueError without any."""
+    """Return the rows with a label and a positive weight. Raise ValueError if there are none."""
     if rows.labels is None:
         raise ValueError("y is None; give the labels of the rows.")
     known = np.flatnonzero(rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0))
@@ -139,7 +139,7 @@ def labelled(rows: JudgedRows) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Labelled rows, and their weights, which add up to the rows that they are worth."""
+    """Labelled rows with weights that add up to the effective number of rows."""
 
     log_proba: np.ndarray
     decided: np.ndarray
@@ -167,19 +167,19 @@ class Segment:
         classes: np.ndarray,
         positive: int | None,
     ) -> Segment:
-        """With weights as they are given; None: every row counts once."""
+        """Return a segment with the given weights; None counts every row once."""
         weights = np.ones(codes.size) if weights is None else weights
         weights = weights * (metrics.effective_rows(weights, codes.size) / max(weights.sum(), np.finfo(float).tiny))
         return cls(log_proba, decided, codes, weights, level, classes, positive)
 
     @property
     def shown(self) -> list[int]:
-        """The classes that are measured: the positive of two, or each of more."""
+        """Classes that are measured: the positive one of two, or each of more."""
         n_classes = self.classes.size
         return [self.positive] if n_classes == 2 and self.positive is not None else list(range(n_classes))
 
     def share(self, hit: np.ndarray, among: Any = slice(None)) -> Estimate:
-        """The share of hits, with Wilson's interval."""
+        """Return the share of hits with Wilson's interval."""
         hit, weights = hit[among], self.weights[among]
         if not weights.size:
             return _UNKNOWN
@@ -187,8 +187,8 @@ class Segment:
         return value, *metrics.wilson_interval(value, metrics.effective_rows(weights, weights.size), self.level)
 
     def mean(self, values: np.ndarray, about: float | None = None, least: float | np.ndarray = 0.0) -> Estimate:
-        """The mean of values with Student's interval, or ``about`` with the error of this mean; ``least`` are variances
-        that rows have at least.
+        """Return the mean of values with Student's interval, or ``about`` with the error of this mean. ``least`` are
+        lower bounds on the variances of rows.
         """
         n, mean = metrics.effective_rows(self.weights, values.size), float(np.average(values, weights=self.weights))
         value = mean if about is None else about
@@ -201,12 +201,12 @@ class Segment:
         return value, value - half, value + half
 
     def rates(self, j: int) -> dict[str, Estimate]:
-        """How often the class is decided: among all rows, among those of the class, and among the others."""
+        """Return how often the class is decided: among all rows, among rows of the class, and among the others."""
         hit, decided = self.codes == j, self.decided == j
         return dict(zip(RATES, (self.share(decided), self.share(decided, hit), self.share(decided, ~hit)), strict=True))
 
     def measures(self, wanted: Collection[str] = ()) -> Iterator[tuple[str | None, str, Estimate]]:
-        """Yield class (None for all classes together), measure and estimate, of the measures wanted or of all; nothing
+        """Yield class (None for all classes together), measure and estimate of the given measures, or of all; nothing
         without rows.
         """
         if not self.codes.size:
@@ -254,7 +254,7 @@ class Segment:
         return mean, float(np.maximum(low, 0.0)), high
 
     def _area(self, scores: np.ndarray) -> Estimate:
-        """Return `metrics.area` with an interval by DeLong."""
+        """Return the area under the ROC curve with an interval by DeLong."""
         usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
         if not usable:
             return _UNKNOWN
@@ -276,7 +276,9 @@ class Segment:
         return self.mean((ratio * surprise - loss) / entropy, about=1.0 - ratio)
 
     def _ks(self, score: np.ndarray, hit: np.ndarray) -> Estimate:
-        """Largest difference of the shares of both sides above a score, with the interval at that score."""
+        """Return the largest difference of the shares of both classes above a score (Kolmogorov-Smirnov), with the
+        interval at that score.
+        """
         if hit.all() or not hit.any():
             return _UNKNOWN
         _, at = np.unique(score, return_inverse=True)
@@ -285,13 +287,13 @@ class Segment:
         return _difference(self.share(at > least, hit), self.share(at > least, ~hit))
 
     def _normal(self, value: float, error: float) -> Estimate:
-        """The interval of an estimate whose errors are normal."""
+        """Return the interval of an estimate with normal errors."""
         half = float(ndtri(0.5 + self.level / 2)) * error
         return value, value - half, value + half
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:
-    """The difference of two shares of different rows, with Newcombe's interval (1998)."""
+    """Return the difference of two shares of different rows with Newcombe's interval (1998)."""
     (a, low, high), (b, least, most) = first, second
     return a - b, a - b - float(np.hypot(a - low, most - b)), a - b + float(np.hypot(high - a, b - least))
 
@@ -342,7 +344,7 @@ def challenge(
     sample_weight: Any = None,
     level: float = 0.95,
 ) -> Challenge:
-    """Compare a model in use with one that may take its place, on the same rows.
+    """Compare a model in use with a challenger on the same rows.
 
     Parameters
     ----------
@@ -415,7 +417,7 @@ def challenge(
 
 
 def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> Any:
-    """Paired tests of both models by losses and, if their log odds are given, by the area for class ``j``."""
+    """Return paired tests of both models by losses and, given log odds, by the area for class ``j``."""
     first, lines = segments[0], list[tuple[Any, ...]]()
     n = metrics.effective_rows(first.weights, first.codes.size)
     for name, of_rows in (("log_loss", metrics.losses), ("brier", metrics.squared_errors)):
@@ -446,7 +448,7 @@ def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Seque
 
 
 def _best(score: np.ndarray, other: np.ndarray, weights: np.ndarray, wanted: float) -> np.ndarray:
-    """The rows of the largest scores whose weights add up to what is wanted."""
+    """Return the rows with the largest scores whose weights add up to the target."""
     order, chosen = np.lexsort((-other, -score)), np.zeros(score.size, dtype=bool)
     chosen[order[np.cumsum(weights[order]) <= wanted * (1 + 1e-9)]] = True
     return chosen

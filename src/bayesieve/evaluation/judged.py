@@ -1,4 +1,4 @@
-"""Rows to judge a model by: their probabilities, cells, classes, weights and groups."""
+"""Rows for evaluating a model: probabilities, cells, classes, weights and groups."""
 
 from __future__ import annotations
 

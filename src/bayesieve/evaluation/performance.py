@@ -1,4 +1,4 @@
-"""Performance of a fitted model on rows with known classes: of the model itself, or of models like it on folds."""
+"""Performance of a fitted model on labelled rows: of the model itself, or of models like it in cross-validation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SAME = 1e-9  # relative difference of sums of weights that differ by rounding o
 
 
 class Unmeasured(Exception):
-    """Reason why rows give no figures, although the call is valid."""
+    """Reason why rows give no measures although the call is valid."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,40 +120,42 @@ class Performance(ShortRepr):
 
     @property
     def majority_accuracy(self) -> float:
-        """Accuracy of always answering the most frequent class."""
+        """Accuracy of always predicting the most frequent class."""
         return float(self.class_rows.max() / self.class_rows.sum())
 
     @property
     def class_entropy(self) -> float:
-        """Log loss of always answering the class frequencies, in nats per row."""
+        """Log loss of always predicting the class shares, in nats per row."""
         return metrics.class_entropy(self.labels, self.rows.classes.size, self.rows.weights)
 
     @property
     def confusion(self) -> list[list[int]]:
-        """Numbers of rows by true class and predicted class."""
+        """Number of rows by true class and predicted class."""
         found: list[list[int]] = metrics.confusion(self.rows.log_proba, self.labels).tolist()
         return found
 
     @property
     def never_predicted(self) -> list[str]:
-        """Classes that have rows but are predicted for none."""
+        """Classes that have rows but are never predicted."""
         n_classes = self.rows.classes.size
         decided = np.bincount(self.rows.decided, minlength=n_classes)
         return [str(self.rows.classes[j]) for j in np.flatnonzero((decided == 0) & (self.class_rows > 0))]
 
     @property
     def reliability(self) -> list[tuple[str, list[metrics.Bin]]]:
-        """Label of a class and its bins of similar probability, class after class; of two, the positive one."""
+        """Label and reliability bins of each class; of two classes, of the positive one."""
         return [(label, metrics.reliability(p, hit, self.rows.weights)) for label, p, hit in self._curves(every=False)]
 
     @property
     def roc(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """Label of a class and its points (false positive rate, true positive rate), class after class."""
+        """Label and points (false positive rate, true positive rate) of each class; of two classes, of the positive
+        one.
+        """
         return [(label, metrics.roc_points(p, hit, self.rows.weights)) for label, p, hit in self._curves()]
 
     def _curves(self, *, every: bool = True) -> list[tuple[str, np.ndarray, np.ndarray]]:
-        """Label, probabilities and hits of the classes that have a curve. With two classes the curves of both say the
-        same: that of the positive one is shown. A class without rows, or with all of them, has none.
+        """Label, probabilities and hits of the classes with a curve. Of two classes only the positive one is shown, as
+        both curves say the same. A class with no rows, or with all of them, has no curve.
         """
         rows, n_classes = self.rows, self.rows.classes.size
         shown = [1 if rows.positive is None else rows.positive] if n_classes == 2 else range(n_classes)
@@ -163,8 +165,8 @@ class Performance(ShortRepr):
 
     @cached_property
     def thresholds(self) -> list[tuple[float, float, float]]:
-        """Of two classes, (threshold, rows of the positive class, other rows) with at least this probability, from the
-        highest threshold to 0, of about `_N_STEPS` groups of rows.
+        """Thresholds of two classes, from the highest to 0, with the positive and the other rows of at least this
+        probability, in about `_N_STEPS` steps.
         """
         rows = self.rows
         if rows.classes.size != 2 or rows.positive is None:
@@ -222,7 +224,7 @@ class Performance(ShortRepr):
 
 
 def performance_on(rows: JudgedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
-    """Performance of predicted rows; those of weight 0 do not count."""
+    """Performance of predicted rows; rows of weight 0 are ignored."""
     n_rows = rows.n_rows
     if rows.weights is not None and not rows.weights.all():
         rows = rows.take(np.flatnonzero(rows.weights > 0))
@@ -261,7 +263,7 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
 
 
 def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performance | None:
-    """Measure this model on the rows, or models like it on folds of them; None if ``cv`` is 0.
+    """Measure this model on the rows, or models like it in cross-validation; None if ``cv`` is 0.
 
     ValueError if ``cv`` cannot split the rows; Unmeasured if there are too few rows, or the models of some folds
     cannot be fitted.
@@ -317,7 +319,7 @@ def _by_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
 
 
 def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
-    """Describe how this very model was measured, as a sentence and in a few words."""
+    """Describe how this very model was measured: a sentence and a short label."""
     n_rows = f"{rows.n_rows:,} rows"
     if trained_on:
         return (
@@ -339,7 +341,7 @@ def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
 
 
 def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: bool = False) -> Performance:
-    """Measure models of folds; with ``last`` only that of the last one."""
+    """Measure models of folds; with ``last`` only the model of the last fold."""
     in_time = isinstance(cv, str) and cv == TIME
     if rows.weights is not None and not rows.weights.all() and (cv is None or in_time or is_number_of_folds(cv)):
         rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
@@ -377,7 +379,7 @@ def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: boo
 
 
 def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
-    """Describe how models of folds were measured, as a sentence without full stop and in a few words."""
+    """Describe how models of folds were measured: a sentence without full stop and a short label."""
     n, tests = len(splits), np.concatenate([test for _, test in splits])
     if isinstance(cv, str) and n == 1:
         share = f"the last {100 * tests.size / n_rows:.0f} % of"
@@ -405,9 +407,8 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
 def _predicted_by_others(
     model: Any, rows: JudgedRows, splits: RowSplits
 ) -> tuple[list[np.ndarray], tuple[frozenset[str], ...], dict[str, float]]:
-    """Return log probabilities of the test rows of each split, by a model that is trained as this one on its training
-    rows, the columns that each of these models uses, and the mean gain of each feature in the test rows, by name: 0 in
-    those of models without the feature.
+    """Return out-of-fold log probabilities of the test rows of each split, the columns that each fold's model uses, and
+    the mean gain of each feature on test rows, by name (0 for models without the feature).
     """
     encoder = clone(model.encoder_)
     if isinstance(encoder, TableEncoder):
@@ -434,7 +435,7 @@ def _predicted_by_others(
 
 
 def loss_without_features(model: Any, X: Any, labels: np.ndarray, weights: np.ndarray | None) -> dict[str, float]:
-    """Return the nats by which the log loss of rows rises without each feature of the model, by name.
+    """Return the rise of the log loss, in nats, without each feature of the model, by name.
 
     The other features stay as they are, and the contribution of the feature is replaced by its mean over the training
     rows, 0. Rows of classes that the model does not know are left out.

@@ -1,4 +1,4 @@
-"""Splits of rows by time, predictions of held-out rows, and the fingerprint of a table."""
+"""Splits of rows by time, out-of-fold predictions, and the hash of a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from bayesieve.words import did_you_mean, named
 
 
 def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Each of ``n_blocks`` blocks of rows but the first, after all earlier rows; fewer if many rows are of one time."""
+    """Yield each of ``n_blocks`` blocks of rows but the first as test rows, with all earlier rows for training; fewer
+    blocks if many rows share a time.
+    """
     order = np.argsort(moments, kind="stable")
     ordered = moments[order]
     edges = {0, ordered.size}
@@ -34,8 +36,8 @@ def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray
 
 
 def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.ndarray]:
-    """The rows without the column that ``time`` names, unless it is ``needed``, and the moments of the rows: numbers
-    or dates, as ``time`` holds them or names them. ValueError if they are neither, or one is missing.
+    """Return the rows without the column that ``time`` names, unless it is ``needed``, and the times of the rows as
+    numbers or dates. Raise ValueError if they are neither, or one is missing.
     """
     import polars as pl
 
@@ -52,7 +54,9 @@ def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.n
 
 
 def read_moments(column: Column) -> tuple[np.ndarray, str]:
-    """Moments as numbers, and their type; ValueError, which names the column, if they are none, or one is missing."""
+    """Return times as numbers, and their type. Raise ValueError naming the column if they are no times, or one is
+    missing.
+    """
     type_ = column.type if column.kind == "numeric" else "datetime"
     try:
         moments = column.numbers(type_)
@@ -71,7 +75,8 @@ def log_proba_of_splits(
     weights: Any,
     fitted: Callable[[Any, Any, np.ndarray], None] | None = None,
 ) -> Iterator[np.ndarray]:
-    """Log probabilities (n_test, n_classes) of the test rows of each split in turn, by a clone trained on the others.
+    """Yield log probabilities (n_test, n_classes) of the test rows of each split, from a clone trained on the training
+    rows.
 
     ``fitted`` is called with each model, its test rows and their positions. A class missing from training rows gets the
     probability of half a row.
@@ -96,7 +101,9 @@ def log_proba_of_splits(
 
 
 def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None) -> str:
-    """A table with its classes and row weights as 32 hexadecimal digits; the same whatever library holds the table."""
+    """Return the hash of a table with its classes and row weights, 32 hexadecimal digits; it does not depend on the
+    library that holds the table.
+    """
     table = as_table(X)
     digest = hashlib.sha256(repr((table.n_rows, table.names, classes.tolist())).encode())
     digest.update(codes.astype(np.int64).tobytes())
