@@ -431,14 +431,14 @@ def test_the_report_shows_every_cell_of_a_group() -> None:
 
     X, y = smooth(9, 6000)
     model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X, y)
-    shown = next(f for f in report_data(model).features if f.name == "id").cells
+    shown = next(f for f in report_data(model).features if f["name"] == "id")["cells"]
     feature = model.scorecard_["id"]
     assert feature.cells is not feature.levels
-    assert [cell.label for cell in shown] == list(feature.cells.all_labels)
-    for cell, own in zip(shown, feature.contributions, strict=True):
-        assert cell.rows == (X["id"] == cell.label).sum()
-        assert cell.label in feature.levels.groups[feature.levels.all_labels.index(cell.level)]  # type: ignore[index]
-        np.testing.assert_array_equal(cell.contributions, own)
+    assert shown["label"] == list(feature.cells.all_labels)
+    for label, level, rows in zip(shown["label"], shown["level"], shown["rows"], strict=True):
+        assert rows == (X["id"] == label).sum()
+        assert label in feature.levels.groups[feature.levels.all_labels.index(level)]  # type: ignore[index]
+    np.testing.assert_array_equal(shown["contributions"], feature.contributions)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
