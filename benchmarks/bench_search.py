@@ -87,7 +87,7 @@ def compare(
     features, adding = np.arange(N_CANDIDATES), np.ones(N_CANDIDATES, dtype=bool)
     results: dict[str, np.ndarray] = {}
     tasks: dict[str, Callable[[], Any]] = {
-        "kernel": lambda: results.update(kernel=criterion.sums(state, rows.tables, features, adding)[:, 0]),
+        "kernel": lambda: results.update(kernel=criterion.sums(state, state.moves(features, adding))[:, 0]),
         "numpy": lambda: results.update(numpy=in_numpy(state, rows.tables, formula)),
     }
     alternate(tasks, 1)

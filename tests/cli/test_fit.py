@@ -213,14 +213,14 @@ def test_ctrl_c_during_a_search_keeps_the_best_subset(
 
     from bayesieve.criteria import ErrorProbability
 
-    of_scan, calls = ErrorProbability.of_scan, iter(range(10**9))
+    sums, calls = ErrorProbability.sums, iter(range(10**9))
 
     def interrupted(self: Any, *arguments: Any) -> Any:
         if next(calls) == 1:
             signal.raise_signal(signal.SIGINT)
-        return of_scan(self, *arguments)
+        return sums(self, *arguments)
 
-    monkeypatch.setattr(ErrorProbability, "of_scan", interrupted)
+    monkeypatch.setattr(ErrorProbability, "sums", interrupted)
     result = succeeds("fit", toy, "-t", "ziel", "-s", "wrapper", "--folds", 0)
     assert "warning: The search was interrupted after " in result.stderr
     assert "the best subset so far is written; run the same command again for a whole search." in result.stderr

@@ -8,7 +8,7 @@ import pytest
 
 from bayesieve import TableEncoder
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import scored_rows
+from bayesieve.criteria import row_ratios
 from bayesieve.criteria.losses import RowJoints
 from bayesieve.criteria.row_ratios import RowRatios
 from bayesieve.discretize.coding_options import CodingOptions
@@ -26,7 +26,7 @@ def coded_table(n_classes: int, *, weights: bool = False, block_rows: int | None
 
 
 def costs_of_a_walk(coded: CodedTable, monkeypatch: pytest.MonkeyPatch, many: int) -> np.ndarray:
-    monkeypatch.setattr(scored_rows, "MANY_CLASSES", many)
+    monkeypatch.setattr(row_ratios, "MANY_CLASSES", many)
     problem = SubsetProblem.of(coded)
     state, random = SearchState(problem), np.random.default_rng(0)
     rows = state._guide._state
@@ -58,7 +58,7 @@ def test_tables_of_two_classes_each_are_made_when_they_are_needed(monkeypatch: p
     coded = coded_table(30)
     made = []
     for many in (2, 1000):
-        monkeypatch.setattr(scored_rows, "MANY_CLASSES", many)
+        monkeypatch.setattr(row_ratios, "MANY_CLASSES", many)
         tables = SubsetProblem.of(coded).rows.tables
         features = np.array([0, 2])
         made.append(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bayesieve.counts import CodedTable
-from bayesieve.criteria import ClassBlock, ErrorProbability, scored_rows
+from bayesieve.criteria import ClassBlock, ErrorProbability, row_ratios
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import coded_table, log_joint, slow_cost
 
@@ -60,13 +60,13 @@ def test_random_moves(problem: tuple[CodedTable, list[int]], smoothing: float | 
 def test_tables_built_when_asked_for(problem: tuple[CodedTable, list[int]]) -> None:
     coded, moves = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scored_rows, "_PRECOMPUTED_BYTES", 0)
+        patch.setattr(row_ratios, "_PRECOMPUTED_BYTES", 0)
         assert not SubsetProblem.of(coded).rows.tables.store()
         walk_and_check(coded, moves)
 
 
 def test_many_classes_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scored_rows, "_PRECOMPUTED_BYTES", 0)
+    monkeypatch.setattr(row_ratios, "_PRECOMPUTED_BYTES", 0)
     coded = coded_table(3, n_rows=900, n_features=6, n_classes=40, strength=0.9, n_levels=9)
     walk_and_check(coded, [0, 1, 2, 0, 3])
 

@@ -90,7 +90,7 @@ def test_subsets_that_have_room_in_memory_make_no_difference(
     subsets = np.random.default_rng(4).random((50, 12)) < 0.4
     objective = Objective.of(coded, "log_loss", 1.0)
     expected = evaluate_subsets(objective, subsets).values
-    monkeypatch.setattr(row_ratios, "_MOST_STEPS", room)
+    monkeypatch.setattr(row_ratios, "_MAX_STEPS", room)
     np.testing.assert_array_equal(evaluate_subsets(objective, subsets).values, expected)
 
 

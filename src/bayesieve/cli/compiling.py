@@ -117,7 +117,7 @@ def _auc(n_levels: int, n_selected: int) -> None:
     for feature in range(8):
         scores.multiply([feature], [True])
         if feature >= n_selected:
-            criterion.sums(scores, tables, np.arange(8, 12), np.ones(4, dtype=bool))
+            criterion.sums(scores, scores.moves(np.arange(8, 12), np.ones(4, dtype=bool)))
 
 
 def _coded(n_levels: int) -> Any:

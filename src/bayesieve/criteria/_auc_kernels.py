@@ -22,7 +22,7 @@ import numpy as np
 
 from bayesieve.compiling import jit, jit_inner
 from bayesieve.counts._kernels import count_bits
-from bayesieve.criteria.row_ratios import THREE_WAY
+from bayesieve.criteria.class_blocks import THREE_WAY
 
 BLOCK = 1024  # rows whose work memory stays in the first-level cache
 
@@ -33,9 +33,9 @@ _LOG_2 = 0.6931471805599453
 _WIDEST = 2e4  # nats; odds beyond count as certain
 _BUCKETS_PER_ROW = 32  # of the bit map, at most; half of it at least
 _LOW = (1 << 32) - 1
-_MOST_STEPS = 2  # per row, along chains, before sorting is the faster way
+_MAX_STEPS = 2  # per row, along chains, before sorting is the faster way
 _BEYOND = np.iinfo(np.int64).max // 2
-_MOST_MOVES = 8  # per item, to put the buckets in order, before a sort of all items is
+_MAX_MOVES = 8  # per item, to put the buckets in order, before a sort of all items is
 _MOST_COPIED = 2048  # cells, for which several tables are worth adding up
 
 
@@ -321,7 +321,7 @@ def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     words[:] = 0
     n_extras = _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slots, unsure)
     nodes = np.empty((n_extras, 3), dtype=np.int64)
-    left = _MOST_STEPS * keys.size
+    left = _MAX_STEPS * keys.size
     left = _chain_extras(keys, buckets, words, unsure[:n_extras], tolerance, heads, nodes, left)
     if left < 0:
         return False, 0
@@ -384,9 +384,9 @@ def order_items(keys, weights, n, ordered, ordered_weights, count):
             ordered[j] = key
             ordered_weights[j] = weight
             moves += i - j
-            if moves > _MOST_MOVES * n:
+            if moves > _MAX_MOVES * n:
                 break
-    if moves <= _MOST_MOVES * n:
+    if moves <= _MAX_MOVES * n:
         return
     merged, merged_weights, width = np.empty(n, dtype=np.int64), np.empty(n), 1
     while width < n:  # a merge sort of all

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesieve.criteria.class_blocks import TWO_WAY, ClassBlock
 from bayesieve.criteria.losses import Criterion
-from bayesieve.criteria.row_ratios import TWO_WAY, ClassBlock, RowSteps
-from bayesieve.criteria.scored_rows import RatioTables
+from bayesieve.criteria.row_ratios import LogRatios, RatioTables
 
 if TYPE_CHECKING:
     from bayesieve.criteria._auc_kernels import Moves, Scores
@@ -59,7 +59,6 @@ class AUC(Criterion):
     title = "AUC"
     lower_is_better = False
     best = 1.0
-    of_empty = 0.5
     additive = False
 
     def start(
@@ -67,12 +66,18 @@ class AUC(Criterion):
     ) -> RowScores:
         return RowScores(block, tables, priors)  # every row counts in the order, however certain its class
 
-    def sums(self, rows: RowScores, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        """(n_candidates, 1) weight of pairs in the right order, or (n_candidates, n_classes) against the rest."""
-        return _pair_sums(rows, rows.moves(features, adding))
-
-    def own_sums(self, rows: RowScores, tables: RatioTables) -> np.ndarray:
-        return _pair_sums(rows, rows.no_move())[0]
+    def sums(self, rows: RowScores, moves: Moves) -> np.ndarray:
+        """(n_moves, 1) weight of pairs in the right order, or (n_moves, n_classes) against the rest."""
+        block, n_classes = rows.block, rows.tables.n_classes
+        totals = block.class_totals(n_classes)
+        rest = _others(totals)
+        targets = np.array([1]) if n_classes == 2 else np.arange(n_classes)
+        sums = np.zeros((moves.features.size, targets.size))
+        counted = (totals[targets] > 0.0) & (rest[targets] > 0.0)
+        if counted.any():
+            positive = block.classes == targets[counted][:, None]
+            sums[:, counted] = _count_pairs(rows, moves, targets[counted], positive)
+        return sums
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         totals = np.asarray(class_totals, dtype=float)
@@ -82,22 +87,11 @@ class AUC(Criterion):
         if usable.size == 0:
             return np.full(sums.shape[0], np.nan)
         if totals.size == 2:
-            return sums[:, 0] / (totals[0] * totals[1])
-        areas = sums[:, usable] / (totals[usable] * rest[usable])
-        return np.average(areas, axis=1, weights=totals[usable])
-
-
-def _pair_sums(rows: RowScores, moves: Moves) -> np.ndarray:
-    block, n_classes = rows.block, rows.tables.n_classes
-    totals = block.class_totals(n_classes)
-    rest = _others(totals)
-    targets = np.array([1]) if n_classes == 2 else np.arange(n_classes)
-    sums = np.zeros((moves.features.size, targets.size))
-    counted = (totals[targets] > 0.0) & (rest[targets] > 0.0)
-    if counted.any():
-        positive = block.classes == targets[counted][:, None]
-        sums[:, counted] = _count_pairs(rows, moves, targets[counted], positive)
-    return sums
+            areas = sums[:, 0] / (totals[0] * totals[1])
+        else:
+            by_class = sums[:, usable] / (totals[usable] * rest[usable])
+            areas = np.average(by_class, axis=1, weights=totals[usable])
+        return np.where((n_selected == 0) & ~np.isnan(areas), 0.5, areas)  # the empty subset orders no rows
 
 
 def _count_pairs(rows: RowScores, moves: Moves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
@@ -132,7 +126,7 @@ def _others(totals: np.ndarray) -> np.ndarray:
     return np.array([np.delete(totals, j).sum() for j in range(totals.size)])
 
 
-class RowScores(RowSteps):
+class RowScores(LogRatios):
     """State of one block of rows under the current subset, for criteria that order rows.
 
     The score of a row is the log odds of class 1 if there are two classes, else it follows from the log ratios of the

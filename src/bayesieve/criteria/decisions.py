@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.losses import ScanCriterion
-from bayesieve.criteria.row_ratios import ClassBlock, RowRatios, Saturation, Scan
-from bayesieve.criteria.scored_rows import RatioTables
+from bayesieve.criteria.class_blocks import ClassBlock
+from bayesieve.criteria.losses import Criterion
+from bayesieve.criteria.row_ratios import RatioTables, RowRatios, Saturation
 from bayesieve.words import listed
 
 _SURE = 1e-9  # nats: beyond all ties
 
 
-class Error(ScanCriterion):
+class Error(Criterion):
     """Share of rows whose most probable class is not the true one; the lowest class wins a tie (within 1e-12)."""
 
     name = "error"
@@ -24,17 +24,17 @@ class Error(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=_SURE, wrong=_SURE)
 
-    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import wrong_sums
 
-        block, sums = scan.block, np.zeros((moves[0].size, len(scan.ratios) + 1))
-        return scan.add(wrong_sums, moves, sums, block.classes, block.weights) + scan.wrong_by_class()
+        scan, sums = rows.scan(), np.zeros((moves[0].size, rows.n_others + 1))
+        return scan.add(wrong_sums, moves, sums, scan.block.classes, scan.block.weights) + scan.wrong_by_class()
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums.sum(axis=1) / class_totals.sum()
 
 
-class _Complement(ScanCriterion):
+class _Complement(Criterion):
     """1 minus the criterion that follows among the bases."""
 
     lower_is_better = False
@@ -122,11 +122,12 @@ class Precision(_OneClass):
         # With several other classes a wrong row may still change between them.
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
-    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import chosen_sums
 
-        block, sums = scan.block, super().of_scan(rows, scan, moves)
-        chosen = scan.add(chosen_sums, moves, np.zeros_like(sums), block.classes, block.weights, self._code)
+        sums, scan = super().sums(rows, moves), rows.scan()
+        facts = scan.block.classes, scan.block.weights, self._code
+        chosen = scan.add(chosen_sums, moves, np.zeros_like(sums), *facts)
         if scan.ratios.shape[0] == 1:  # rows left out for being wrong are given the only other class
             chosen += scan.wrong_by_class()
         chosen[:, self._code] = sums[:, self._code]
@@ -140,7 +141,7 @@ class Precision(_OneClass):
         return np.divide(right, given, out=np.zeros_like(right), where=given > 0)
 
 
-class ExpectedCost(ScanCriterion):
+class ExpectedCost(Criterion):
     """Mean cost of giving every row the label of lowest expected cost under the model; the lowest label wins a tie.
 
     Parameters
@@ -170,17 +171,17 @@ class ExpectedCost(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation | None:
         return None  # how sure is sure enough depends on the costs
 
-    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import cost_sums
 
-        block, sums = scan.block, np.zeros(moves[0].size)
-        return scan.add(cost_sums, moves, sums, block.classes, block.weights, self._costs)[:, None]
+        scan, sums = rows.scan(), np.zeros(moves[0].size)
+        return scan.add(cost_sums, moves, sums, scan.block.classes, scan.block.weights, self._costs)[:, None]
 
     def __repr__(self) -> str:
         return f"ExpectedCost({np.asarray(self.costs).tolist()})"
 
 
-class Benefit(ScanCriterion):
+class Benefit(Criterion):
     """Sum over the rows of B(d, true class), d = argmax_i sum_j P(j | x) B(i, j, x); the first decision wins a tie.
 
     Benefits may differ from row to row: pass what the rows have as ``benefit=`` to ``fit`` of `WrapperSelector` or
@@ -241,11 +242,11 @@ class Benefit(ScanCriterion):
         expected, true = self._of_rows(block.row_columns.get("benefit"), tables.n_classes)
         return BenefitRows(block, tables, priors, expected, true)  # how sure is sure enough depends on the benefits
 
-    def of_scan(self, rows: BenefitRows, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: BenefitRows, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._decision_kernels import benefit_sums
 
         sums = np.full(moves[0].size, rows.of_first)
-        return scan.add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
+        return rows.scan().add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         return sums[:, 0]

@@ -14,10 +14,10 @@ import numpy as np
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve.criteria.row_ratios import IMPOSSIBLE, MANY_MOVES, SURE, TWO_WAY, ClassBlock, RowRatios, Saturation, Scan
-from bayesieve.criteria.scored_rows import RatioTables
+from bayesieve.criteria.class_blocks import TWO_WAY, ClassBlock
+from bayesieve.criteria.row_ratios import IMPOSSIBLE, MANY_MOVES, SURE, RatioTables, RowRatios, Saturation, Scan
 
-_MOST_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
+_MAX_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
 _ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cache
 
 
@@ -25,8 +25,9 @@ class Criterion(ABC):
     """Measure of a subset of features on some rows.
 
     A criterion is evaluated for many candidates at once: each candidate is the current subset with one feature added or
-    dropped. ``sums`` passes once over a block of rows; sums of several blocks are added, and ``values`` turns them into
-    the figures. Write a `RowLoss` instead if plain NumPy over the class probabilities is fast enough.
+    dropped. ``start`` makes the state of the rows, whose ``moves(features, adding)`` describe candidates and whose
+    ``no_move()`` is the current subset. ``sums`` passes once over the rows, and ``values`` turns sums into the figures.
+    Write a `RowLoss` instead if plain NumPy over the class probabilities is fast enough.
 
     Attributes
     ----------
@@ -38,8 +39,6 @@ class Criterion(ABC):
     lower_is_better : bool
     best : float or None
         The value that no subset exceeds, if there is one.
-    of_empty : float or None
-        The value of the empty subset, if that does not depend on the rows.
     additive : bool
         Whether sums of several blocks of rows may be added; False: the criterion needs all rows at once.
     exact : bool
@@ -55,7 +54,6 @@ class Criterion(ABC):
     unit: ClassVar[str] = ""
     lower_is_better: bool = True
     best: ClassVar[float | None] = None
-    of_empty: ClassVar[float | None] = None
     additive: ClassVar[bool] = True
     exact: ClassVar[bool] = False
     needs_options: ClassVar[bool] = False
@@ -79,12 +77,8 @@ class Criterion(ABC):
         return RowRatios(block, tables, priors, exact=self.exact, saturation=saturation)
 
     @abstractmethod
-    def sums(self, rows: Any, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        """(n_candidates, n_sums) from one block of rows, one line per feature added, or else dropped."""
-
-    @abstractmethod
-    def own_sums(self, rows: Any, tables: RatioTables) -> np.ndarray:
-        """(n_sums,) of the current subset."""
+    def sums(self, rows: Any, moves: Any) -> np.ndarray:
+        """(n_moves, n_sums) from the rows; ``moves`` as the state of the rows describes them."""
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         """(n_candidates,) figures from the sums over all rows, the sizes of the subsets and the rows (or weight) of
@@ -93,23 +87,7 @@ class Criterion(ABC):
         return sums[:, 0] / class_totals.sum()
 
 
-class ScanCriterion(Criterion):
-    """A criterion that kernels sum over the rows that a move may change."""
-
-    def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        scan = rows.scan()
-        return self.of_scan(rows, scan, scan.moves(tables, features, adding))
-
-    def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
-        scan = rows.scan()
-        return self.of_scan(rows, scan, scan.no_move())[0]
-
-    @abstractmethod
-    def of_scan(self, rows: Any, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
-        """(n_moves, n_sums) from the rows of the scan and those left out of it; ``moves`` as `Scan.moves`."""
-
-
-class LogLoss(ScanCriterion):
+class LogLoss(Criterion):
     """(1/N) sum_i -log P_S(y_i | x_i), in nats per row."""
 
     name = "log_loss"
@@ -124,24 +102,25 @@ class LogLoss(ScanCriterion):
             return RowJoints(block, tables, priors)
         return super().start(block, tables, priors, leave_out=leave_out)
 
-    def path_sums(self, rows: RowRatios | RowJoints, tables: RatioTables, features: np.ndarray) -> np.ndarray:
+    def path_sums(self, rows: RowRatios | RowJoints, features: np.ndarray) -> np.ndarray:
         """(n_features, 1) sums of the subsets that grow by one feature after another; the rows follow."""
         if isinstance(rows, RowRatios) and rows.block.is_whole:
-            return rows.path(tables, features, tables.largest_log_factor > _MOST_MULTIPLIED)
+            return rows.path(features, rows.tables.largest_log_factor > _MAX_MULTIPLIED)
         sums = np.zeros((features.size, 1))
         for at, feature in enumerate(features.tolist()):
-            sums[at] = self.sums(rows, tables, features[at : at + 1], np.array([True]))  # type: ignore[arg-type]
+            sums[at] = self.sums(rows, rows.moves(features[at : at + 1], np.array([True])))
             rows.multiply([feature], [True])
         rows.forget()  # as after a path
         return sums
 
-    def of_scan(self, rows: RowRatios | RowJoints, scan: Any, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios | RowJoints, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._kernels import LANES, log_loss_sums
 
         if isinstance(rows, RowJoints):
             return rows.sums(moves)
+        scan = rows.scan()
         block, losses = scan.block, np.zeros(moves[0].size)
-        by_row = rows.tables.largest_log_factor > _MOST_MULTIPLIED
+        by_row = rows.tables.largest_log_factor > _MAX_MULTIPLIED
         products = np.empty((losses.size, 2, LANES))
         for number, bounds in enumerate(scan.blocks(moves)):
             is_last = bool(bounds[-1] == block.offsets[-1])
@@ -196,7 +175,7 @@ class RowJoints:
     def can_hold(tables: RatioTables, priors: np.ndarray) -> bool:
         """Whether these tables are of classes, and no class is next to impossible."""
         possible = not np.any(priors > IMPOSSIBLE * 1e-20)
-        return tables.by_class is not None and possible and tables.largest_log_factor <= _MOST_MULTIPLIED
+        return tables.by_class is not None and possible and tables.largest_log_factor <= _MAX_MULTIPLIED
 
     def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
         assert tables.by_class is not None
@@ -206,7 +185,7 @@ class RowJoints:
         factors = np.exp(self._logs)
         # Factors of features added, of features dropped, and of no move.
         self._factors = np.concatenate([factors, 1.0 / factors, np.ones((2, n_classes))])
-        self._most_moves = tables.most_moves
+        self._max_moves = tables.max_moves
         self._joint = block.engine.array((block.n_rows, n_classes), np.float64)
         self._own = np.zeros(block.n_features)
         self._sum_own()
@@ -238,7 +217,7 @@ class RowJoints:
             if self._left == 0:
                 return
             self._left -= 1
-            move, own = self.moves(self.tables, np.array([feature]), np.array([add]))
+            *move, own = self.moves(np.array([feature]), np.array([add]))
             place = [values[0] for values in move]
             rows = self._joint, self.block.codes
             for bounds in self._blocks(1):
@@ -257,30 +236,29 @@ class RowJoints:
             self._start()
         return self
 
-    def sums(self, moves: tuple[tuple[np.ndarray, ...], np.ndarray]) -> np.ndarray:
+    def sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
         """(n_moves, 1) sums of log losses."""
         from bayesieve.criteria._kernels import joint_sums
 
-        places, own = moves
+        self.scan()
+        *places, own = moves
         sums = np.zeros(own.size)
         for bounds in self._blocks(sums.size):
             joint_sums(self._joint, self.block.codes, bounds, self.block.weights, *places, self._factors, sums)
         return (sums + self._lead - own)[:, None]
 
-    def moves(
-        self, tables: RatioTables, features: np.ndarray, adding: np.ndarray
-    ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the kernel arguments of each move, and its sum over the true classes of all rows."""
         *places, starts = self._added(features)
         own = np.where(adding, 1.0, -1.0) * self._own[features]
-        return (*places, starts + np.where(adding, 0, self._starts[-1])), own
+        return *places, starts + np.where(adding, 0, self._starts[-1]), own
 
-    def no_move(self) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    def no_move(self) -> tuple[np.ndarray, ...]:
         """Return the kernel arguments of the move that changes nothing."""
         highest = np.iinfo(self.block.codes.dtype).max
         nothing = np.full(1, highest, dtype=self.block.codes.dtype)
         last = np.array([len(self._factors) - 2])  # for level 0, and 1 of the highest code
-        return (np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=np.uint8), last), np.zeros(1)
+        return np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=np.uint8), last, np.zeros(1)
 
     def _start(self) -> None:
         """Probabilities from logarithms."""
@@ -288,7 +266,7 @@ class RowJoints:
 
         block, features = self.block, np.flatnonzero(self._selected)
         places = self._added(features)
-        self._lead, self._left = np.zeros(1), self._most_moves
+        self._lead, self._left = np.zeros(1), self._max_moves
         for bounds in self._blocks(features.size):
             start_joint(
                 *(self._joint, block.codes, bounds, block.weights, block.classes),
@@ -311,7 +289,7 @@ class RowJoints:
         return self.block.blocks(8 * self._joint.shape[1] + n_features * self.block.codes.itemsize)
 
 
-class Brier(ScanCriterion):
+class Brier(Criterion):
     """(1/N) sum_i sum_c (T_ic - P_S(c | x_i))^2, T_ic = 1 for the class of row i, else 0; half of it for two classes.
 
     So it is `sklearn.metrics.brier_score_loss`, and lies between 0 and 1, or 2 for more than two classes. The paper
@@ -329,15 +307,16 @@ class Brier(ScanCriterion):
         # With several other classes it matters among which of them a wrong row is undecided.
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
-    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._kernels import squared_error_sums
 
+        scan = rows.scan()
         squares = scan.add(squared_error_sums, moves, np.zeros(moves[0].size), scan.block.weights)
         n_wrong = 2.0 * scan.wrong.sum()
         return (0.5 if len(scan.ratios) == 1 else 1.0) * (squares + n_wrong)[:, None]
 
 
-class ErrorProbability(ScanCriterion):
+class ErrorProbability(Criterion):
     """(1/N) sum_i [1 - P_S(y_i | x_i)]: smoother than the error, which many features change by the same few rows.
 
     References
@@ -351,10 +330,11 @@ class ErrorProbability(ScanCriterion):
     def saturation(self, n_classes: int) -> Saturation:
         return Saturation(right=SURE, wrong=SURE)
 
-    def of_scan(self, rows: RowRatios, scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
         from bayesieve.criteria._kernels import probability_sums
 
-        block, kinds = scan.block, moves[3]
+        scan, kinds = rows.scan(), moves[3]
+        block = scan.block
         right = np.zeros(kinds.size)
         fused = (kinds == TWO_WAY) & _takes_two_way(scan)
         if fused.any():
@@ -395,19 +375,31 @@ def _two_way_right(scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
 class SubsetCriterion(Criterion):
     """A criterion computed for one subset after another, from the class probabilities of rows, in NumPy."""
 
-    def sums(self, rows: RowRatios, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> np.ndarray:
-        sums = np.zeros((features.size, 1))
-        for c, (feature, add) in enumerate(zip(features.tolist(), adding, strict=True)):
-            factors = tables.log_factors(feature)
-            sums[c] = self.of_subset(rows, feature, np.exp(factors if add else -factors))
-        return sums
+    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+        saturation = self.saturation(tables.n_classes) if leave_out else None
+        return SubsetRows(block, tables, priors, exact=self.exact, saturation=saturation)
 
-    def own_sums(self, rows: RowRatios, tables: RatioTables) -> np.ndarray:
-        return np.array([self.of_subset(rows, -1, None)])
+    def sums(self, rows: SubsetRows, moves: list[tuple[int, bool]]) -> np.ndarray:
+        sums = np.zeros((len(moves), 1))
+        for number, (feature, add) in enumerate(moves):
+            logs = None if feature < 0 else rows.tables.log_factors(feature)
+            factors = None if logs is None else np.exp(logs if add else -logs)
+            sums[number] = self.of_subset(rows, feature, factors)
+        return sums
 
     @abstractmethod
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
         """The sum over rows, their ratios multiplied by the ``factors`` of the levels of a feature unless None."""
+
+
+class SubsetRows(RowRatios):
+    """State of one block of rows for criteria in NumPy, whose moves are pairs of a feature and whether it is added."""
+
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> list[tuple[int, bool]]:  # type: ignore[override]
+        return list(zip(features.tolist(), adding.tolist(), strict=True))
+
+    def no_move(self) -> list[tuple[int, bool]]:  # type: ignore[override]
+        return [(-1, True)]
 
 
 def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> Iterator[tuple[slice, int, np.ndarray]]:

@@ -1,26 +1,22 @@
-"""Coded rows as criteria read them: segment after segment, each of one class and one set of probability tables, and
-per row the ratio of every other class to the true one under the current subset.
+"""Class probabilities of rows under the current subset of a search: the ratio of every other class to the true one, and
+the tables of factors that change it when a feature is added or dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from bayesieve.counts import CodedTable
-from bayesieve.engine import IN_MEMORY, Engine
-from bayesieve.table.target import count_classes
+from bayesieve.criteria.class_blocks import VERY_MANY_CLASSES, ClassBlock
 
-if TYPE_CHECKING:
-    from bayesieve.criteria.scored_rows import RatioTables
-
-VERY_MANY_CLASSES = 500
-"""From how many on work is cut into parts, so that Python hears signals in between."""
+MANY_CLASSES = 24
+"""Number of classes from which rows that share their tables are scored by tables of classes, not of pairs of classes.
+Both take about as long for 20 to 30 classes of 20 rows or more.
+"""
 
 IMPOSSIBLE = 1e300
 """The ratio of a class to the true one if the true one has no rows to learn from; times the share of that class."""
@@ -29,186 +25,189 @@ SURE = 33.0
 """Nats by which a class must lead for its row to be taken as certain: all rows together then change a mean by less than
 1e-14."""
 
-_MOST_RATIOS = 1 << 22  # of one of the parts that work of very many classes is cut into
+# Tables of factors.
+_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are stored up to this size, larger ones built when needed
+_MAX_GIBIBYTES = 4  # of the log factors of one feature
+_MAX_LOG_FACTOR = 700.0  # whose exponential is a double still
+_MAX_MOVES = 64  # between two looks at the logarithms, for the sake of rounding
+_REACH = 500.0  # nats that these moves may cover together
+_PIECE = 1 << 21  # entries of a table worked on at once: Python receives signals in between
+
+# Logarithms and ratios of rows.
+MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
 _NEVER = 2**61  # beyond all limits, in steps
 _HIGHEST_EXACT = 82.0  # nats: eight factors of this size still multiply safely
 _HIGHEST = 165.0  # nats: the reciprocals of four such factors still add up safely
 _CERTAIN = 40.0  # nats: what a true class that far behind is worth is lost in rounding
 _LOWEST = 60.0  # nats below what moves can make up for: smaller ratios are 0 and do not become denormal numbers
-_MOST_STEPS = 1 << 23  # logarithms of many subsets in memory
-_MOST_SUMMED = 1 << 33  # of them, before Python hears signals
-MANY_MOVES = 3  # at once: cheaper in the logarithms than in the ratios, which are needed after the last only
+_MAX_STEPS = 1 << 23  # logarithms of many subsets in memory
+_MAX_SUMMED = 1 << 33  # of them, before Python receives signals
 _KEPT_SHARE = 0.75  # rows are gathered again when fewer than this share of those scanned matter
 _SCANNED_CODES = 1 << 18  # codes below which leaving rows out costs more than it saves
 
-# How a kernel finds the factor of a row's code, fastest first.
-TWO_WAY, THREE_WAY, FOUR_CODES, LOOK_UP = range(4)
+
+def keeps(n_codes: np.ndarray, n_segments: int, n_classes: int) -> bool:
+    """Whether tables of this size are stored for all features at once."""
+    return 16 * int(np.sum(n_codes)) * n_segments * (n_classes - 1) <= _PRECOMPUTED_BYTES
 
 
-@dataclass(frozen=True)
-class ClassBlock:
-    """Coded rows listed segment after segment.
+class RatioTables:
+    """Per feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
 
-    The rows of a segment share their class and the tables that score them: plain training rows have one segment per
-    class, cross-validation has one per fold and class.
+    Tables of all features are stored if they are not too large, else each is made when it is needed.
+
+    Parameters
+    ----------
+    logs : float array, shape (n_learnt, sum of n_codes, n_classes)
+        log P(level | class) as learnt from one set of rows or several, all features one after another; 0 for the last
+        code of each, which stands for unseen values.
+    n_codes : int array, shape (n_features,)
+    source, classes : int arrays, shape (n_segments,)
+        Which of the ``logs`` scores a segment, and the class of the segment.
+    own : as ``logs``, optional
+        The same of the class of a row, if that is learnt without the row.
 
     Attributes
     ----------
-    codes : unsigned array, shape (n_columns, n_rows)
-    offsets : int array, shape (n_segments + 1,)
-        Rows of segment s are ``offsets[s]`` to ``offsets[s + 1]``; a segment may be empty.
-    classes : int array, shape (n_segments,)
-        The class of each segment.
-    weights : float array, shape (n_rows,), or empty
-        Empty: every row counts once.
-    columns, lows, highs : arrays, shape (n_features,)
-        Where a feature stands in ``codes``. A feature of two levels has level 0 up to ``lows``, level 1 below
-        ``highs`` and is unseen (or missing) from there on; the other features take the code as it is.
-    kinds : uint8 array, shape (n_features,)
-        How its factors are looked up.
-    n_codes : int array, shape (n_features,)
-        Levels and one more, for unseen values.
-    engine : Engine
-        Where the rows live.
-    row_columns : mapping of str to array, each of shape (n_rows, ...)
-        Further columns of the rows, as `Rows` has them.
+    by_class : ``logs`` of the only set of rows if there are many classes, or None
+        Many classes that share their tables are scored by them; tables of pairs of classes wait until they are needed.
+    bounds : float array, shape (n_segments,)
+        Largest absolute value of any log factor of the segment's rows, in nats.
+    starts : int array, shape (n_features + 1,)
+        Where each feature starts in flat tables.
+    log_unit : float
+        The step, in nats, in which sums of log factors are counted: a power of two so small that rounding does not
+        matter, and so large that the sum over all features fits a 64-bit integer.
+    log_reach : float
+        What no sum of log factors exceeds, in nats.
+    largest_log_factor : float
+        Largest of the ``bounds``.
+    max_moves : int
+        Moves that ratios may take before they are computed again from their logarithms.
     """
 
-    codes: np.ndarray
-    offsets: np.ndarray
-    classes: np.ndarray
-    weights: np.ndarray
-    columns: np.ndarray
-    lows: np.ndarray
-    highs: np.ndarray
-    kinds: np.ndarray
-    n_codes: np.ndarray
-    engine: Engine = IN_MEMORY
-    row_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    def __init__(
+        self,
+        logs: np.ndarray,
+        n_codes: np.ndarray,
+        source: np.ndarray,
+        classes: np.ndarray,
+        own: np.ndarray | None = None,
+    ) -> None:
+        self._learnt, self._own, self._own_differs = logs, logs if own is None else own, own is not None
+        self._source, self._classes = source.tolist(), classes.tolist()
+        self.n_codes = np.asarray(n_codes, dtype=np.int64)
+        self.n_segments, self.n_classes = len(classes), logs.shape[2]
+        self._code_starts = np.concatenate([[0], np.cumsum(self.n_codes)])
+        self.starts = self._code_starts * self.n_segments * (self.n_classes - 1)
+        self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and own is None else None
+        self._fits = keeps(self.n_codes, self.n_segments, self.n_classes)
+        self._logs: np.ndarray | None = None
+        self.bounds, reach = self._extremes()
+        self.largest_log_factor = float(self.bounds.max(initial=0.0))
+        self.max_moves = max(1, min(_MAX_MOVES, int(_REACH / max(self.largest_log_factor, 1e-3))))
+        self.log_reach = reach + 1000.0
+        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
+        if self.by_class is None:
+            self._refuse_large()
+            self.store()
 
-    @classmethod
-    def of(cls, coded: CodedTable) -> ClassBlock:
-        """One segment per class; the codes are not copied if the rows are listed by class already."""
-        classes = _classes(coded)
-        offsets = np.concatenate([[0], np.cumsum(count_classes(classes, coded.n_classes))])
-        if not coded.is_sorted_by_class:
-            return cls.gather(coded, np.argsort(classes, kind="stable"), offsets, np.arange(coded.n_classes))
-        block = cls._of(coded, coded.codes, coded.weights, offsets, np.arange(coded.n_classes))
-        return replace(block, row_columns=coded.rows.columns)
+    def _extremes(self) -> tuple[np.ndarray, float]:
+        """Return the largest log factor of each segment, and the sum of every feature's largest one."""
+        bounds, reach = np.zeros(self.n_segments), np.zeros(len(self._learnt[0]))
+        high, low = self._learnt.max(axis=2), self._learnt.min(axis=2)
+        for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
+            own, most, least = self._own[source, :, true_class], high[source], low[source]
+            if self._own_differs:
+                others = np.delete(self._learnt[source], true_class, axis=1)
+                most, least = others.max(axis=1, initial=-np.inf), others.min(axis=1, initial=np.inf)
+            away = np.maximum(most - own, own - least)
+            bounds[segment] = away.max(initial=0.0)
+            np.maximum(reach, away, out=reach)
+        by_feature = np.maximum.reduceat(reach, self._code_starts[:-1]) if reach.size else np.zeros(1)
+        return bounds, float(np.cumsum(by_feature)[-1])
 
-    @classmethod
-    def gather(cls, coded: CodedTable, rows: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> ClassBlock:
-        """The given rows, already in the order of the segments; a row may come several times."""
-        codes = coded.engine.take(coded.codes, rows)
-        weights = None if coded.weights is None else coded.weights[rows]
-        block = cls._of(coded, codes, weights, offsets, classes)
-        return replace(block, row_columns={name: column[rows] for name, column in coded.rows.columns.items()})
+    def _refuse_large(self) -> None:
+        """Refuse log factors of a feature that would fill the memory: they grow with the square of the classes."""
+        most = int(np.max(self.n_codes, initial=0))
+        gibibytes = 8 * self.n_segments * (self.n_classes - 1) * most / 2**30
+        if gibibytes > _MAX_GIBIBYTES:
+            raise ValueError(
+                f"A column of {most - 1:,} levels and {self.n_classes:,} classes take tables of {gibibytes:,.0f} GiB; "
+                "join rare classes, or code the columns in fewer levels."
+            )
 
-    @classmethod
-    def _of(
-        cls, coded: CodedTable, codes: np.ndarray, weights: np.ndarray | None, offsets: Any, classes: Any
-    ) -> ClassBlock:
-        n_levels = coded.n_levels
-        if codes.shape[0] == 0:
-            codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # something to read if there is no feature
-        engine, dtype = coded.engine, codes.dtype
-        highest = np.zeros(len(codes), dtype=np.int64)
-        for bounds in engine.blocks(np.array([0, codes.shape[1]]), len(codes) * dtype.itemsize):
-            np.maximum(highest, codes[:, slice(*bounds)].max(axis=1, initial=0), out=highest)
-        highest = highest[: coded.n_features]
-        if np.any(highest > n_levels):
-            # Every level not seen in training shares one code, which changes no ratio.
-            clipped = engine.array(codes.shape, dtype)
-            for k, highest_code in enumerate(n_levels.tolist()):
-                np.minimum(codes[k], min(highest_code, np.iinfo(dtype).max), out=clipped[k])
-                engine.visited(2 * codes[k].nbytes)
-            codes = clipped
-        lows, highs = np.zeros(coded.n_features, dtype=np.int64), np.full(coded.n_features, 2)
-        cases = (n_levels == 2) & (highest < 2), n_levels == 2, n_levels < 4
-        kinds = np.select(cases, (TWO_WAY, THREE_WAY, FOUR_CODES), LOOK_UP)
-        return cls(
-            codes=codes,
-            offsets=np.asarray(offsets, dtype=np.int64),
-            classes=np.asarray(classes, dtype=np.int64),
-            weights=np.zeros(0) if weights is None else weights,
-            columns=np.arange(coded.n_features),
-            lows=lows.astype(dtype),
-            highs=highs.astype(dtype),
-            kinds=kinds.astype(np.uint8),
-            n_codes=n_levels + 1,
-            engine=engine,
-        )
+    def store(self) -> bool:
+        """Compute the tables of all features, one after another, if they are to be stored; return whether they are."""
+        if self._logs is None and self._fits:
+            logs = np.empty(int(self.starts[-1]))
+            starts, sizes = (np.repeat(facts, self.n_codes) for facts in (self._code_starts[:-1], self.n_codes))
+            at = np.arange(starts.size) + starts * (self.n_segments * (self.n_classes - 1) - 1)
+            for source, true_class in zip(self._source, self._classes, strict=True):
+                for other in range(self.n_classes):
+                    if other != true_class:
+                        logs[at] = self._learnt[source, :, other] - self._own[source, :, true_class]
+                        at = at + sizes
+            factors = _factors_of(logs)
+            self._flat = np.concatenate([factors, 1.0 / factors])
+            self._log_steps = self._steps_of(logs).astype(np.int64)
+            self._logs = logs
+        return self._fits
 
-    @property
-    def n_rows(self) -> int:
-        return int(self.offsets[-1])
+    def log_factors(self, feature: int) -> np.ndarray:
+        """(n_segments, n_classes - 1, n_codes) of one feature."""
+        if self._logs is not None:
+            part = self._logs[self.starts[feature] : self.starts[feature + 1]]
+            return part.reshape(self.n_segments, self.n_classes - 1, -1)
+        self._refuse_large()
+        codes = slice(self._code_starts[feature], self._code_starts[feature + 1])
+        factors = np.empty((self.n_segments, self.n_classes - 1, int(self.n_codes[feature])))
+        for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
+            own = self._own[source, codes, true_class, None]
+            factors[segment] = (np.delete(self._learnt[source, codes], true_class, axis=1) - own).T
+        return factors
 
-    @property
-    def n_features(self) -> int:
-        return self.columns.size
+    def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gather the log factors of added features in whole ``log_unit``s, so that sums over moves never drift."""
+        if self.store():
+            return self._log_steps, self.starts[features]
+        return _end_to_end([_in_pieces(self._steps_of, self.log_factors(int(f)), np.int64) for f in features])
 
-    @property
-    def n_segments(self) -> int:
-        return self.classes.size
-
-    def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
-        """``offsets`` cut to each block of the engine in turn; ``row_bytes`` of each row are read or written.
-
-        Blocks are cut further if ratios to very many other classes are computed for each row and move, so that Python
-        hears signals in between.
+    def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
+        ``start + (segment * n_others + other) * n_codes + code``.
         """
-        blocks = (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
-        if n_others < VERY_MANY_CLASSES:
-            return blocks
-        return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
+        if self._logs is not None or self.store():
+            return self._flat, self.starts[features] + ~adding * self.starts[-1]
+        tables = []
+        for f, add in zip(features, adding, strict=True):
+            factors = _factors_of if add else lambda logs: _factors_of(-logs)
+            tables.append(_in_pieces(factors, self.log_factors(int(f)), np.float64))
+        return _end_to_end(tables)
 
-    @cached_property
-    def is_whole(self) -> bool:
-        """Whether the engine has all rows in one block."""
-        return self.engine.is_one_block(self.n_rows)
-
-    def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
-        """Levels of one feature, from 0 to ``n_codes - 1`` (unseen)."""
-        codes = self.codes[self.columns[feature], rows]
-        if self.kinds[feature] > THREE_WAY:
-            return codes
-        return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
-
-    def segments(self, rows: np.ndarray) -> np.ndarray:
-        """The segment of each of these rows."""
-        return np.searchsorted(self.offsets, rows, side="right") - 1
-
-    def class_totals(self, n_classes: int) -> np.ndarray:
-        """(n_classes,) rows, or weight, of every class."""
-        if self.weights.size:  # segment by segment: light rows count next to heavy ones
-            sizes = np.array([self.weights[a:b].sum() for a, b in pairwise(self.offsets.tolist())])
-        else:
-            sizes = np.diff(self.offsets).astype(float)
-        return np.bincount(self.classes, weights=sizes, minlength=n_classes)
-
-    def take(self, rows: np.ndarray | slice) -> ClassBlock:
-        """Some of the rows, in ascending order."""
-        rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
-        codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
-        weights = self.weights[rows] if self.weights.size else self.weights
-        columns = {name: column[rows] for name, column in self.row_columns.items()}
-        return replace(self, codes=codes, offsets=offsets, weights=weights, row_columns=columns)
+    def _steps_of(self, logs: np.ndarray) -> np.ndarray:
+        return np.rint(logs / self.log_unit)
 
 
-def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
-    """Return the segments in pieces with a few million ratios each; segments are not divided."""
-    n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MOST_RATIOS)
-    ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
-    return (np.clip(offsets, begin, end) for begin, end in pairwise(ends.tolist()) if begin < end)
+def _factors_of(logs: np.ndarray) -> np.ndarray:
+    return np.exp(np.clip(logs, -_MAX_LOG_FACTOR, _MAX_LOG_FACTOR))
 
 
-def _classes(coded: CodedTable) -> np.ndarray:
-    if coded.class_codes is None:
-        raise ValueError("A search needs the classes of the rows; code the table together with its target.")
-    return np.asarray(coded.class_codes)
+def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """One table after another, and where each starts."""
+    starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
+    return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
 
 
-class RowSteps:
+def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
+    """Apply a function to a table, piece by piece, and return the flat result."""
+    flat, made = table.reshape(-1), np.empty(table.size, dtype)
+    for at in range(0, flat.size, _PIECE):
+        made[at : at + _PIECE] = function(flat[at : at + _PIECE])
+    return made
+
+
+class LogRatios:
     """State of one block of rows under the current subset: for each row and other class, the logarithm of its ratio to
     the true class.
 
@@ -266,7 +265,7 @@ class RowSteps:
         start, n_ratios = self._start, max(1, self.n_others * self.block.n_rows)
         at_once = 1
         if self.block.is_whole and self.tables.store():
-            room = min(_MOST_STEPS // n_ratios, _MOST_SUMMED // (n_ratios * max(1, subsets.shape[1])))
+            room = min(_MAX_STEPS // n_ratios, _MAX_SUMMED // (n_ratios * max(1, subsets.shape[1])))
             at_once = max(at_once, room)
         for begin in range(0, len(subsets), at_once):
             part = subsets[begin : begin + at_once]
@@ -348,6 +347,8 @@ class Scan:
         each to those of the blocks before.
         """
         n_others, n_moves = len(self.ratios), moves[0].size
+        if self.block.is_whole and n_others < VERY_MANY_CLASSES:
+            return (self.block.offsets,)
         return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
 
     def add(self, kernel: Callable[..., None], moves: tuple[Any, ...], sums: np.ndarray, *facts: Any) -> np.ndarray:
@@ -360,26 +361,8 @@ class Scan:
         """(n_classes,) rows (or weight) left out for being wrong."""
         return np.bincount(self.block.classes, weights=self.wrong, minlength=len(self.ratios) + 1)
 
-    def moves(self, tables: RatioTables, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
-        """Return the kernel arguments of each move, in their order."""
-        table, starts = tables.gather(features, adding)
-        block = self.block
-        places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
-        return *places, starts, block.n_codes[features], table
 
-    def no_move(self) -> tuple[Any, ...]:
-        """Return the kernel arguments of the move that changes nothing."""
-        return _no_move(self.block.n_segments * self.ratios.shape[0], self.block.codes.dtype)
-
-
-@lru_cache(maxsize=2)
-def _no_move(n_pairs: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    first = np.zeros(1, dtype=np.int64)
-    code = np.full(1, np.iinfo(dtype).max, dtype=dtype)
-    return first, code, code, np.zeros(1, dtype=np.uint8), first, np.full(1, 3), np.ones(3 * n_pairs)
-
-
-class RowRatios(RowSteps):
+class RowRatios(LogRatios):
     """State of one block of rows under the current subset of features, for criteria of the class probabilities.
 
     The ratios are multiplied move by move, and computed again from their logarithms before rounding errors, or ratios
@@ -406,8 +389,8 @@ class RowRatios(RowSteps):
                 "'m-estimate'."
             )
         # A ratio taken as 0 stays 0 until all are computed again: so many moves must not bring it back.
-        self._most_moves = tables.most_moves
-        self._lowest = -min(700.0, _LOWEST + (self._most_moves + 1) * largest)
+        self._max_moves = tables.max_moves
+        self._lowest = -min(700.0, _LOWEST + (self._max_moves + 1) * largest)
         self._ratios: np.ndarray | None = None
         self._n_multiplied = 0
         self._clipped = False
@@ -417,10 +400,27 @@ class RowRatios(RowSteps):
         self._kept_rows: np.ndarray | None = None
         self._kept_block = block
         self._scan: Scan | None = None
+        self._no_move: tuple[Any, ...] | None = None
         super().__init__(block, tables, priors)
 
     def forget(self) -> None:
         self._scan = None
+
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
+        """Return the kernel arguments of each move: features to be added, or else dropped."""
+        table, starts = self.tables.gather(features, adding)
+        block = self.block
+        places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
+        return *places, starts, block.n_codes[features], table
+
+    def no_move(self) -> tuple[Any, ...]:
+        """Return the kernel arguments of the move that changes nothing."""
+        if self._no_move is None:
+            dtype = self.block.codes.dtype
+            first, code = np.zeros(1, dtype=np.int64), np.full(1, np.iinfo(dtype).max, dtype=dtype)
+            ones = np.ones(3 * self.block.n_segments * self.n_others)
+            self._no_move = first, code, code, np.zeros(1, dtype=np.uint8), first, np.full(1, 3), ones
+        return self._no_move
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
         """Add features to the subset, or drop them."""
@@ -431,9 +431,9 @@ class RowRatios(RowSteps):
         from bayesieve.criteria._kernels import multiply_ratios
 
         for feature, add in zip(features, adding, strict=True):
-            if self._clipped or self._n_multiplied >= self._most_moves:
+            if self._clipped or self._n_multiplied >= self._max_moves:
                 return
-            move = scan.moves(self.tables, np.array([feature]), np.array([add]))
+            move = RowRatios.moves(self, np.array([feature]), np.array([add]))
             column, *place = (values[0] for values in move[:-1])
             self._n_multiplied += 1
             beyond = False
@@ -444,7 +444,7 @@ class RowRatios(RowSteps):
                 return
         self._scan = scan
 
-    def path(self, tables: RatioTables, features: np.ndarray, by_row: bool) -> np.ndarray:
+    def path(self, features: np.ndarray, by_row: bool) -> np.ndarray:
         """Add features one after another; (n_features, 1) sums over the rows of log(sum over classes of the ratios)."""
         from bayesieve.criteria._kernels import walk_path
 
@@ -452,11 +452,11 @@ class RowRatios(RowSteps):
         at = 0
         while at < features.size:
             scan, block = self.scan(), self._kept_block
-            most = self._most_moves - self._n_multiplied
+            most = self._max_moves - self._n_multiplied
             part = features[at : at + most + 1]
             done = walk_path(
                 *(scan.ratios, scan.base, block.codes, block.offsets, block.weights),
-                *scan.moves(tables, part, np.ones(part.size, dtype=bool)),
+                *self.moves(part, np.ones(part.size, dtype=bool)),
                 *(by_row, np.exp(self._highest), most, sums[at : at + part.size]),
             )
             sums[at : at + done] += scan.log_scale
@@ -468,21 +468,18 @@ class RowRatios(RowSteps):
     def scan(self) -> Scan:
         """The rows that matter to a move, with their ratios."""
         if self._scan is None:
-            self._scan = self._empty_subset() if self._saturation is None and not self._pending else None
-        if self._scan is None:
-            self.settle()
-            self._scan = self._scale(self._leave_out())
+            start, unit = self._start, self.tables.log_unit
+            is_empty = self._saturation is None and not self._pending and start is not None
+            if is_empty and start is not None and start.max(initial=0) * unit <= self._highest:
+                # A search begins with the empty subset, for which all rows of a segment have the same ratios.
+                ratios = self._memory(self.block.n_rows)
+                self._fill(ratios, np.exp(start * unit))
+                self._n_multiplied, self._clipped = 0, False
+                self._scan = Scan(self.block, ratios, np.zeros(0), 0.0, np.zeros(self.block.n_segments))
+            else:
+                self.settle()
+                self._scan = self._scale(self._leave_out())
         return self._scan
-
-    def _empty_subset(self) -> Scan | None:
-        """The scan that a search begins with, where all rows of a segment have the same ratios."""
-        if self._start is None or self._start.max(initial=0) * self.tables.log_unit > self._highest:
-            return None
-        block = self.block
-        ratios = self._memory(block.n_rows)
-        self._fill(ratios, np.exp(self._start * self.tables.log_unit))
-        self._n_multiplied, self._clipped = 0, False
-        return Scan(block, ratios, np.zeros(0), 0.0, np.zeros(block.n_segments))
 
     def _memory(self, n_rows: int) -> np.ndarray:
         """Return the buffer for the ratios of some rows; it overwrites those of the previous scan."""

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from bayesieve.counts import CodedTable, ContingencyCounts, Smoothing
 from bayesieve.counts.contingency import left_over, log_probabilities_of_all, smoothed_logs
 from bayesieve.counts.row_content import keys_of
-from bayesieve.criteria.row_ratios import IMPOSSIBLE, ClassBlock
+from bayesieve.criteria.class_blocks import ClassBlock
+from bayesieve.criteria.row_ratios import IMPOSSIBLE, RatioTables
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.engine import Engine
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.target import Rows
 
-_MOST_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
-MANY_CLASSES = 24
-"""Number of classes from which rows that share their tables are scored by tables of classes, not of pairs of classes.
-Both take about as long for 20 to 30 classes of 20 rows or more.
-"""
-_MOST_GIBIBYTES = 4  # of the log factors of one feature
-_PRECOMPUTED_BYTES = 64 << 20  # tables of all features are stored up to this size, larger ones built when needed
-_MOST_LOG_FACTOR = 700.0  # whose exponential is a double still
-_REACH = 500.0  # nats that the moves between two looks at the logarithms may cover together
-_MOST_MOVES = 64  # and their number, for the sake of rounding
-_PIECE = 1 << 21  # entries of a table worked on at once: Python hears signals in between
+_MAX_SEGMENTS = 4096  # of leave-one-out: one per class and distinct weight
 
 
 @dataclass(frozen=True)
@@ -259,10 +249,10 @@ def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarra
     if coded.weights is None:
         return np.ones(1), classes
     own, inverse = np.unique(coded.weights, return_inverse=True)
-    if own.size * coded.n_classes * n_folds > _MOST_SEGMENTS:
+    if own.size * coded.n_classes * n_folds > _MAX_SEGMENTS:
         raise ValueError(
             f"Leave-one-out needs tables for every distinct row weight and class, {own.size} x "
-            f"{coded.n_classes} here, more than {_MOST_SEGMENTS // n_folds}; use cross-validation, evaluation=10, or "
+            f"{coded.n_classes} here, more than {_MAX_SEGMENTS // n_folds}; use cross-validation, evaluation=10, or "
             "rounded weights."
         )
     return own, inverse * coded.n_classes + classes
@@ -272,173 +262,3 @@ def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndar
     order = np.argsort(which, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(which, minlength=n_segments))])
     return order, offsets
-
-
-def keeps(n_codes: np.ndarray, n_segments: int, n_classes: int) -> bool:
-    """Whether tables of this size are stored for all features at once."""
-    return 16 * int(np.sum(n_codes)) * n_segments * (n_classes - 1) <= _PRECOMPUTED_BYTES
-
-
-class RatioTables:
-    """Per feature, segment and other class: log of P(level | other class) / P(level | class of the segment).
-
-    Tables of all features are stored if they are not too large, else each is made when it is needed.
-
-    Parameters
-    ----------
-    logs : float array, shape (n_learnt, sum of n_codes, n_classes)
-        log P(level | class) as learnt from one set of rows or several, all features one after another; 0 for the last
-        code of each, which stands for unseen values.
-    n_codes : int array, shape (n_features,)
-    source, classes : int arrays, shape (n_segments,)
-        Which of the ``logs`` scores a segment, and the class of the segment.
-    own : as ``logs``, optional
-        The same of the class of a row, if that is learnt without the row.
-
-    Attributes
-    ----------
-    by_class : ``logs`` of the only set of rows if there are many classes, or None
-        Many classes that share their tables are scored by them; tables of pairs of classes wait until they are needed.
-    bounds : float array, shape (n_segments,)
-        Largest absolute value of any log factor of the segment's rows, in nats.
-    starts : int array, shape (n_features + 1,)
-        Where each feature starts in flat tables.
-    log_unit : float
-        The step, in nats, in which sums of log factors are counted: a power of two so small that rounding does not
-        matter, and so large that the sum over all features fits a 64-bit integer.
-    log_reach : float
-        What no sum of log factors exceeds, in nats.
-    """
-
-    def __init__(
-        self,
-        logs: np.ndarray,
-        n_codes: np.ndarray,
-        source: np.ndarray,
-        classes: np.ndarray,
-        own: np.ndarray | None = None,
-    ) -> None:
-        self._learnt, self._own, self._own_differs = logs, logs if own is None else own, own is not None
-        self._source, self._classes = source.tolist(), classes.tolist()
-        self.n_codes = np.asarray(n_codes, dtype=np.int64)
-        self.n_segments, self.n_classes = len(classes), logs.shape[2]
-        self._code_starts = np.concatenate([[0], np.cumsum(self.n_codes)])
-        self.starts = self._code_starts * self.n_segments * (self.n_classes - 1)
-        self.by_class = logs[0] if self.n_classes >= MANY_CLASSES and len(logs) == 1 and own is None else None
-        self._fits = keeps(self.n_codes, self.n_segments, self.n_classes)
-        self._logs: np.ndarray | None = None
-        self.bounds = np.zeros(self.n_segments)
-        self.log_reach = self._look_over() + 1000.0
-        self.log_unit = 2.0 ** -min(52, 59 - int(np.ceil(np.log2(self.log_reach))))
-        if self.by_class is None:
-            self._refuse_large()
-            self.store()
-
-    def _look_over(self) -> float:
-        """Set ``bounds``; the sum of every feature's largest log factor."""
-        reach = np.zeros(len(self._learnt[0]))
-        high, low = self._learnt.max(axis=2), self._learnt.min(axis=2)
-        for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
-            own, most, least = self._own[source, :, true_class], high[source], low[source]
-            if self._own_differs:
-                others = np.delete(self._learnt[source], true_class, axis=1)
-                most, least = others.max(axis=1, initial=-np.inf), others.min(axis=1, initial=np.inf)
-            away = np.maximum(most - own, own - least)
-            self.bounds[segment] = away.max(initial=0.0)
-            np.maximum(reach, away, out=reach)
-        if not reach.size:
-            return 0.0
-        return float(np.cumsum(np.maximum.reduceat(reach, self._code_starts[:-1]))[-1])
-
-    def _refuse_large(self) -> None:
-        """ValueError before the log factors of a feature fill the memory: they grow with the square of the classes."""
-        most = int(np.max(self.n_codes, initial=0))
-        gibibytes = 8 * self.n_segments * (self.n_classes - 1) * most / 2**30
-        if gibibytes > _MOST_GIBIBYTES:
-            raise ValueError(
-                f"A column of {most - 1:,} levels and {self.n_classes:,} classes take tables of {gibibytes:,.0f} GiB; "
-                "join rare classes, or code the columns in fewer levels."
-            )
-
-    def store(self) -> bool:
-        """Make the tables of all features, if they are to be stored; whether they are there."""
-        if self._logs is None and self._fits:
-            logs = self._all()
-            factors = _factors_of(logs)
-            self._flat = np.concatenate([factors, 1.0 / factors])
-            self._log_steps = self._steps_of(logs).astype(np.int64)
-            self._logs = logs
-        return self._fits
-
-    def _all(self) -> np.ndarray:
-        """The tables of all features, one after another."""
-        flat = np.empty(int(self.starts[-1]))
-        starts, sizes = (np.repeat(facts, self.n_codes) for facts in (self._code_starts[:-1], self.n_codes))
-        at = np.arange(starts.size) + starts * (self.n_segments * (self.n_classes - 1) - 1)
-        for source, true_class in zip(self._source, self._classes, strict=True):
-            for other in range(self.n_classes):
-                if other != true_class:
-                    flat[at] = self._learnt[source, :, other] - self._own[source, :, true_class]
-                    at = at + sizes
-        return flat
-
-    def log_factors(self, feature: int) -> np.ndarray:
-        """(n_segments, n_classes - 1, n_codes) of one feature."""
-        if self._logs is not None:
-            part = self._logs[self.starts[feature] : self.starts[feature + 1]]
-            return part.reshape(self.n_segments, self.n_classes - 1, -1)
-        self._refuse_large()
-        codes = slice(self._code_starts[feature], self._code_starts[feature + 1])
-        factors = np.empty((self.n_segments, self.n_classes - 1, int(self.n_codes[feature])))
-        for segment, (source, true_class) in enumerate(zip(self._source, self._classes, strict=True)):
-            own = self._own[source, codes, true_class, None]
-            factors[segment] = (np.delete(self._learnt[source, codes], true_class, axis=1) - own).T
-        return factors
-
-    @property
-    def largest_log_factor(self) -> float:
-        return float(self.bounds.max(initial=0.0))
-
-    @property
-    def most_moves(self) -> int:
-        """Moves that ratios may take before they are computed again from their logarithms."""
-        return max(1, min(_MOST_MOVES, int(_REACH / max(self.largest_log_factor, 1e-3))))
-
-    def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gather the log factors of added features in whole ``log_unit``s, so that sums over moves never drift."""
-        if self.store():
-            return self._log_steps, self.starts[features]
-        return _end_to_end([_in_pieces(self._steps_of, self.log_factors(int(f)), np.int64) for f in features])
-
-    def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Flat table of factors, and where each candidate (a feature, added or dropped) starts in it: entry
-        ``start + (segment * n_others + other) * n_codes + code``.
-        """
-        if self._logs is not None or self.store():
-            return self._flat, self.starts[features] + ~adding * self.starts[-1]
-        tables = []
-        for f, add in zip(features, adding, strict=True):
-            factors = _factors_of if add else lambda logs: _factors_of(-logs)
-            tables.append(_in_pieces(factors, self.log_factors(int(f)), np.float64))
-        return _end_to_end(tables)
-
-    def _steps_of(self, logs: np.ndarray) -> np.ndarray:
-        return np.rint(logs / self.log_unit)
-
-
-def _factors_of(logs: np.ndarray) -> np.ndarray:
-    return np.exp(np.clip(logs, -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR))
-
-
-def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """One table after another, and where each starts."""
-    starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
-    return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
-
-
-def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
-    """Apply a function to a table, piece by piece, and return the flat result."""
-    flat, made = table.reshape(-1), np.empty(table.size, dtype)
-    for at in range(0, flat.size, _PIECE):
-        made[at : at + _PIECE] = function(flat[at : at + _PIECE])
-    return made

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, MAPCost, ScoredRows, check_criterion, make_criterion
-from bayesieve.criteria.row_ratios import VERY_MANY_CLASSES
+from bayesieve.criteria.class_blocks import VERY_MANY_CLASSES
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress
 from bayesieve.search.trace import SearchTrace, TraceRecorder
@@ -436,42 +436,35 @@ class RunningCriterion:
     def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
         """Costs of subsets (n_subsets, n_features), asked for together; the current one is then the last of them."""
         # From the logarithms, so that the way from one subset to another makes no difference.
-        tables = self._rows.tables
-        sums = np.array([self._criterion.own_sums(self._state, tables) for _ in self._state.walk(subsets)])
-        return self._costs(sums, subsets.sum(axis=1))
+        state, criterion = self._state, self._criterion
+        sums = np.array([criterion.sums(state, state.no_move())[0] for _ in state.walk(subsets)])
+        return self.sign * criterion.values(sums, subsets.sum(axis=1), self._rows.class_totals)
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return the costs of subsets of these sizes that differ from the current one by one feature each."""
-        tables, n = self._rows.tables, features.size
-        is_small = n <= _CANDIDATES_AT_ONCE and self._move_work * n < _PARALLEL_WORK
-        if is_small and tables.n_classes <= VERY_MANY_CLASSES:
-            sums = self._criterion.sums(self._state, tables, features, adding)
+        state, criterion, n = self._state, self._criterion, features.size
+        very_many = self._rows.tables.n_classes > VERY_MANY_CLASSES
+        if n <= _CANDIDATES_AT_ONCE and self._move_work * n < _PARALLEL_WORK and not very_many:
+            sums = criterion.sums(state, state.moves(features, adding))
         else:
 
             def piece(chosen: slice) -> np.ndarray:
-                return self._criterion.sums(self._state, tables, features[chosen], adding[chosen])
+                return criterion.sums(state, state.moves(features[chosen], adding[chosen]))
 
-            self._state.scan()  # what threads share
+            state.scan()  # what threads share
             # Threads would not end at Ctrl-C before their piece is done.
-            n_jobs = 1 if tables.n_classes > VERY_MANY_CLASSES else self._n_jobs
-            sums = np.concatenate(map_in_threads(piece, self._pieces(n), n_jobs))
-        return self._costs(sums, sizes)
+            sums = np.concatenate(map_in_threads(piece, self._pieces(n), 1 if very_many else self._n_jobs))
+        return self.sign * criterion.values(sums, sizes, self._rows.class_totals)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Add features one after another; the costs of the subsets on the way."""
-        sums = self._criterion.path_sums(self._state, self._rows.tables, features)  # type: ignore[attr-defined]
-        return self._costs(sums, sizes)
+        sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
+        return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
 
     def current(self, size: int) -> float:
         """Return the cost of the current subset, which has this size."""
-        sums = self._criterion.own_sums(self._state, self._rows.tables)
-        return float(self._costs(sums[None, :], np.array([size]))[0])
-
-    def _costs(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        values = self._criterion.values(sums, sizes, self._rows.class_totals)
-        if self._criterion.of_empty is not None:
-            values = np.where((sizes == 0) & ~np.isnan(values), self._criterion.of_empty, values)
-        return self.sign * values
+        sums = self._criterion.sums(self._state, self._state.no_move())
+        return self.sign * float(self._criterion.values(sums, np.array([size]), self._rows.class_totals)[0])
 
     def _pieces(self, n: int) -> list[slice]:
         """Return the candidates that are scored together; how they are cut makes no difference to the result."""
