@@ -24,7 +24,7 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.frames import apart_by_name, as_table, is_scan
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import as_target, class_position, normalized_weights
+from bayesieve.table.target import as_target, normalized_weights, positive_position
 from bayesieve.words import did_you_mean
 
 _MOST_SURFACES = 60  # as many as pairs (MOST_PAIRS in discretize/pairs.py)
@@ -68,7 +68,7 @@ def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> Train
         X, y, weights, groups = apart_by_name(X, y, weights, groups)
     if plan.positive is not None:
         y = as_target(y)
-        class_position(y.classes, plan.positive, "positive")
+        positive_position(y.classes, np.bincount(y.codes, minlength=y.n_classes), plan.positive)
     table = as_table(X) if isinstance(plan.encoder, TableEncoder) else X
     weights = normalized_weights(weights) if plan.normalize else weights
     return TrainingRows(table, y, weights, groups, name if isinstance(name, str) and name else None)

@@ -28,7 +28,7 @@ from bayesieve.selection import CodedSelector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import copy_features, is_scan, require_table
-from bayesieve.table.target import class_position, require_classes, require_target, side_of
+from bayesieve.table.target import positive_position, require_classes, require_target, side_of
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
@@ -76,8 +76,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         ``cautions_``.
     positive : class label or None, default=None
         The class that reasons, signs, points, the score of exports, curves and texts are about; None: the second of
-        two, ``classes_[1]``. ``classes_`` and the columns of ``predict_proba`` stay in order. Of more than two classes,
-        reasons, figures and exports are about it; None: about the predicted class, or each of them.
+        two, ``classes_[1]``; "majority": the one of two with more rows. ``classes_`` and the columns of
+        ``predict_proba`` stay in order. Of more than two classes, reasons, figures and exports are about it; None:
+        about the predicted class, or each of them.
     levels : dict, path of a YAML file, Scorecard or None, default=None
         Rules for the levels of single columns, as in `TableEncoder`: cuts and groups by hand, special values, missing
         values joined to a level, monotone levels and contributions, numbers of rows and of levels, columns that are
@@ -191,6 +192,39 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         self.engine = engine
         self.memory_limit = memory_limit
 
+    @classmethod
+    def scorecard(cls, levels: Any = None, *, max_levels: int = 7, **options: Any) -> SelectiveNB:
+        """Return an estimator for a points scorecard: few lines, of which people may fix as many as they like.
+
+        Cuts and groups given by hand stay as they are, and columns with a rule stay on the card unless it excludes
+        them. All other columns get at most ``max_levels`` levels, and those that say nothing are left out. There are no
+        pairs unless ``pairs=`` names them. Each level is one line of the card; those with few rows are held close to
+        the others. More points make the good class more likely: that of more rows, unless ``positive=`` names it. The
+        fitted model is used as any other; see `points`, with its ``table`` and ``strategy``.
+
+        Parameters
+        ----------
+        levels : dict, path of a YAML file, Scorecard or None, default=None
+            Rules for the levels of single columns; "*" holds for all columns without one.
+        max_levels : int, default=7
+            Upper limit of the levels of a column without levels by hand, those of missing and special values not
+            counted.
+        **options
+            Other options of `SelectiveNB`, such as ``monotone={"income": 1}`` or ``pairs=[("age", "job")]``.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from bayesieve import SelectiveNB
+        >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", "c", "b", "b"] * 10})
+        >>> model = SelectiveNB.scorecard({"age": {"cuts": [30]}}).fit(frame, ["bad", "good", "good", "good"] * 10)
+        >>> model.points().table().filter(feature="age", kind="level")["level"].to_list()
+        ['<= 30', '> 30']
+        """
+        from bayesieve.classifier.card_options import card_options
+
+        return cls(**card_options(levels, max_levels, options))
+
     @with_callbacks
     @with_shared_docs
     def fit(
@@ -297,7 +331,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         """
         require_classes(self, coded.classes)
         steps.check_texts(coded, target_name)
-        positive = None if plan.positive is None else class_position(coded.classes, plan.positive, "positive")
+        positive = plan.positive
+        if positive is not None:
+            positive = positive_position(coded.classes, coded.counts.class_counts, positive)
         signs = steps.signs_of(plan, coded.n_classes, side_of(coded.classes, positive))
         selector, encoder = plan.selector, plan.encoder
         coded = coded if selector._rows_in_order else coded.by_class  # counts and searches read runs of a class fastest

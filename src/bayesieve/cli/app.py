@@ -87,6 +87,12 @@ FIT = {
             type=str,
         ),
         Option(
+            "--scorecard",
+            "A points scorecard, in place of --selector and --calibrate: levels and columns in --levels stay, other "
+            "columns get at most 7 levels, no pairs unless --pairs names them, and more points make the class of more "
+            "rows, or that of --positive, more likely. Also writes scorecard.csv.",
+        ),
+        Option(
             "--constraint MEASURE=BOUND",
             "Bound that a measure must beat, such as recall:bad=0.85, for the selectors clusters and wrapper; may be "
             "repeated.",

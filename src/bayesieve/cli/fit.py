@@ -6,7 +6,7 @@ import inspect
 import itertools
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from bayesieve.cli.models import decision_names, show_summary
 from bayesieve.cli.training import Columns, TrainingTable
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.engine.files import bytes_of
+from bayesieve.scorecard.export.point_card import Points
+from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from bayesieve.scorecard.wording import read_labels, unknown_levels
 from bayesieve.selection import SELECTORS
 from bayesieve.table.cautions import silenced
@@ -32,10 +34,11 @@ from bayesieve.words import format_count, format_seconds, named, plural, quoted
 
 _SIGNS = "a column and +1 or -1, such as income=+1"
 
-_SET_BY_PAPERS = {
-    "selector": "compression", "pairs": "auto", "prior": "sizes", "calibrate": "auto", "constraint": [],
-    "refit": False, "monotone": [],
+_SET_BY_SCORECARDS = {
+    "selector": "compression", "prior": "sizes", "calibrate": "auto", "constraint": [], "refit": False,
 }  # fmt: skip
+"""Options that `--scorecard` sets, with their defaults."""
+_SET_BY_PAPERS = {**_SET_BY_SCORECARDS, "pairs": "auto", "monotone": [], "scorecard": False}
 """Options that `--as-published` sets, with their defaults."""
 _TRIED_ROWS = (20_000, 50_000, 200_000)  # to compile, and to see how time grows
 
@@ -44,6 +47,8 @@ def fit(given: Any) -> None:
     """Fit a model, and write it with its features and a report."""
     require_choice(given.selector, SELECTORS, "selector")
     published = None if given.as_published is None else _published(given)
+    if given.scorecard:
+        _check_not_set(given, "--scorecard", _SET_BY_SCORECARDS)
     if given.folds < 0 or given.folds == 1:
         raise CommandError(f"--folds must be a whole number from 2 up, or 0, got {given.folds}")
     screen, table, output = Screen(given.quiet), given.table, given.output
@@ -78,6 +83,10 @@ def fit(given: Any) -> None:
         written = [("model", output / "model.json"), ("features", output / "features.csv")]
         model.save(output / "model.json", min_count=given.min_count)
         files.write_frame(model.summary(), output / "features.csv")
+        if given.scorecard:
+            table = Points(with_hidden_counts(model.scorecard_, given.min_count)).table()
+            files.write_frame(table.with_columns(pl.col("values").list.join("; ")), output / "scorecard.csv")
+            written.append(("scorecard", output / "scorecard.csv"))
         performance = None
         if not given.no_report:
             if given.test is not None:
@@ -143,12 +152,11 @@ def _check_ids(data: TrainingTable, decisions: Sequence[str], screen: Screen) ->
 
 def _model(given: Any, data: TrainingTable) -> Any:
     """Return the classifier with the options of the command line, not fitted yet."""
+    if given.scorecard:
+        return _card(given, data)
     selector, encoder = SELECTORS[given.selector], {"kinds": data.columns.kinds or None, "n_quantiles": given.quantiles}
     changed = _changed_options(selector, given)
-    monotone = _assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
-    pairs = _pairs_in(given.pairs)
-    for name in [*monotone, *(itertools.chain(*pairs) if isinstance(pairs, list) else [])]:
-        require_choice(name, data.names, "column")
+    monotone, pairs = _signs(given, data), _pairs_in(given.pairs, data)
     is_usual = not data.columns.kinds and given.quantiles == QUANTILES
     return SelectiveNB(
         selector(**changed) if changed else given.selector,
@@ -163,12 +171,35 @@ def _model(given: Any, data: TrainingTable) -> Any:
     )
 
 
+def _card(given: Any, data: TrainingTable) -> Any:
+    """Return the estimator of a scorecard."""
+    options = {"pairs": 0 if given.pairs == "auto" else _pairs_in(given.pairs, data), **_computing(given)}
+    if given.positive is not None:
+        options["positive"] = _positive(given.positive, data)
+    model = SelectiveNB.scorecard(given.levels, monotone=_signs(given, data) or None, **options)
+    model.encoder.set_params(kinds=data.columns.kinds or None, n_quantiles=given.quantiles, n_jobs=given.jobs)
+    return model
+
+
+def _signs(given: Any, data: TrainingTable) -> dict[str, int]:
+    """Return the signs of --monotone; CommandError for a column that does not exist."""
+    signs = _assigned(given.monotone, int, f"--monotone must be {_SIGNS}")
+    for name in signs:
+        require_choice(name, data.names, "column")
+    return signs
+
+
 def _published(given: Any) -> Any:
     """Return the method of a paper. Raise CommandError for an unknown name or contradicting options."""
-    for option, default in _SET_BY_PAPERS.items():
-        if getattr(given, option) != default:
-            raise CommandError(f"--as-published sets --{option}; give one of them only")
+    _check_not_set(given, "--as-published", _SET_BY_PAPERS)
     return as_published(given.as_published)
+
+
+def _check_not_set(given: Any, by: str, defaults: Mapping[str, Any]) -> None:
+    """Raise CommandError for an option that another one sets."""
+    for option, default in defaults.items():
+        if getattr(given, option) != default:
+            raise CommandError(f"{by} sets --{option}; give one of them only")
 
 
 def _with_options(model: Any, given: Any, data: TrainingTable) -> Any:
@@ -227,7 +258,7 @@ def _assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
     return values
 
 
-def _pairs_in(text: str) -> Any:
+def _pairs_in(text: str, data: TrainingTable) -> Any:
     """Parse --pairs: "auto", a number, or lists of two column names. Raise CommandError for anything else."""
     if text == "auto":
         return text
@@ -236,6 +267,8 @@ def _pairs_in(text: str) -> Any:
     pairs = [[name.strip() for name in part.split(":")] for part in text.split(",")]
     if any(len(pair) != 2 for pair in pairs):
         raise CommandError(f"--pairs must be auto, a number, or pairs such as A:B,C:D, got {quoted(text)}")
+    for name in itertools.chain(*pairs):
+        require_choice(name, data.names, "column")
     return pairs
 
 

@@ -382,8 +382,9 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         bounded = within_recalls(measure, least) if least.any() else measure
         self.best_threshold_, self.class_weights_, self.pos_label_ = None, None, None
         if self.classes_.size == 2:
-            wanted = getattr(self.estimator_, "positive", None) if self.pos_label is None else self.pos_label
-            place = 1 if wanted is None else int(positions_in(np.array([wanted]), self.classes_, "pos_label")[0])
+            place = getattr(getattr(self.estimator_, "scorecard_", None), "positive", 1)
+            if self.pos_label is not None:
+                place = int(positions_in(np.array([self.pos_label]), self.classes_, "pos_label")[0])
             self.pos_label_ = self.classes_[place]
             scores, positive = probability[:, place], codes == place
             self.best_threshold_, self.best_score_ = best_threshold(scores, positive, bounded, weights)

@@ -34,7 +34,7 @@ from bayesieve.table import FeatureLevels, Rows, Table
 from bayesieve.table.frames import apart_by_name, as_table, fit_table, is_scan, new_table
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import as_sample_weight, as_target, class_position, side_of
+from bayesieve.table.target import as_sample_weight, as_target, positive_position, side_of
 
 _BINS = {"equal-frequency": EqualFrequencyDiscretizer, "equal-width": EqualWidthDiscretizer}
 _CODERS: dict[str, dict[str, Any]] = {
@@ -77,15 +77,16 @@ class TableEncoder(TableCoder):
     n_quantiles : int, default=65535
         Tables of over 1,048,576 rows: in how many quantiles to count numbers of over 100,000 distinct values.
     levels : dict, path of a YAML file, Scorecard or None, default=None
-        What is asked of the levels of single columns, by name, each a dict with any of: ``cuts`` (numbers, or dates as
-        text) or ``groups`` (lists of values) by hand; ``coarsen``, True to let the criterion join these; ``cells``,
-        True to let a model score values of these levels differently; ``special``, values of a numeric column with
-        levels of their own: a list, or a dict from names to values; ``missing``, "apart" or a value whose level missing
-        values join; ``monotone``, 1, -1 or "auto"; ``min_rows`` and ``max_rows`` of a level, shares of the rows if
-        below 1; ``max_levels``; ``exclude`` or ``include``, True for columns that must be out of a model, or in it. The
-        scorecard of a fitted model: its levels are kept, and values in none of them count as never seen.
+        What is asked of the levels of single columns, by name ("*": of all others), each a dict with any of: ``cuts``
+        (numbers, or dates as text) or ``groups`` (lists of values) by hand; ``coarsen``, True to let the criterion join
+        these; ``cells``, True to let a model score values of these levels differently; ``special``, values of a numeric
+        column with levels of their own: a list, or a dict from names to values; ``missing``, "apart" or a value whose
+        level missing values join; ``monotone``, 1, -1 or "auto"; ``min_rows`` and ``max_rows`` of a level, shares of
+        the rows if below 1; ``max_levels``; ``exclude`` or ``include``, True for columns that must be out of a model,
+        or in it. The scorecard of a fitted model: its levels are kept, and values in none of them count as never seen.
     positive : class label or None, default=None
-        The class that the signs of ``levels`` are about; None: the second of two classes.
+        The class that the signs of ``levels`` are about; None: the second of two classes; "majority": the one with
+        more rows.
     without_number_pairs : function or None, default=None
         Called with the levels of the columns (`TableLevels`) and the number of classes; if it returns True, two numeric
         columns are in no pair unless it is named. `SelectiveNB` passes one if it may fit surfaces to such pairs.
@@ -222,11 +223,12 @@ class TableEncoder(TableCoder):
         side = 1
         if self.positive is not None:
             target = as_target(y)
-            classes = target.counted(as_sample_weight(sample_weight, target.codes.size)).classes
-            side = side_of(classes, class_position(classes, self.positive, "positive"))
+            weights = as_sample_weight(sample_weight, target.codes.size)
+            target = target.counted(weights)
+            rows = np.bincount(target.codes, weights, target.n_classes)
+            side = side_of(target.classes, positive_position(target.classes, rows, self.positive))
         rules: TableRules = TableRules.of(self.levels, side)
-        rules.check_names(as_table(X).names)
-        return rules
+        return rules.for_columns(as_table(X).names)
 
     def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:
         self.levels_ = levels

@@ -23,6 +23,8 @@ from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, nu
 from bayesieve.table.yaml_files import read_yaml, write_yaml
 from bayesieve.words import did_you_mean, listed
 
+OTHERS = "*"
+"""Name of the rule of all columns without one."""
 _BOOLEANS = ("coarsen", "exclude", "include", "unseen", "cells")
 _SPELT = {text: text.lower() == "true" for text in ("true", "True", "TRUE", "false", "False", "FALSE")}
 _OF_NUMBERS = ("cuts", "special", "monotone", "max_rows")
@@ -467,14 +469,22 @@ class TableRules:
         rules = {name: rule.learnt if name in columns and rule.learnt else rule for name, rule in self.rules.items()}
         return replace(self, rules=rules)
 
-    def check_names(self, names: Sequence[str]) -> None:
-        """Raise ValueError, which names it, for a column with a rule that is not among these."""
-        unknown = self.rules.keys() - set(names)
+    def for_columns(self, names: Sequence[str]) -> TableRules:
+        """Return the rules of a table with these columns, of which those without a rule get that of "*", if any.
+
+        ValueError, which names it, for another column with a rule.
+        """
+        unknown = self.rules.keys() - {*names, OTHERS}
         if unknown:
             name = next(name for name in self.rules if name in unknown)
             meant = did_you_mean(name, names)
             remedy = f"leave it out, or {meant}" if meant else "leave it out."
             raise ValueError(f"levels names the column {name!r}, which is not learnt from; {remedy}")
+        if OTHERS in names or OTHERS not in self.rules:
+            return self
+        asked = [name if name in self.rules else OTHERS for name in names]
+        rules = {name: self.rules[key] for name, key in zip(names, asked, strict=True)}
+        return TableRules(rules, {name: self.given[key] for name, key in zip(names, asked, strict=True)})
 
     def kinds(self, given: Mapping[str, str] | None) -> dict[str, Any] | None:
         """Return the kinds of columns that are given, and those that rules need."""

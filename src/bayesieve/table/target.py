@@ -20,6 +20,8 @@ from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.values import unmasked
 from bayesieve.words import ShortRepr
 
+MAJORITY = "majority"
+"""The positive class is the one of two with more rows."""
 _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
     "regression target with continuous values."
@@ -120,6 +122,30 @@ def class_position(classes: Any, label: Any, option: str) -> int:
     except ValueError:  # also of an array, which is compared element by element
         known = ", ".join(map(repr, labels[:20]))
         raise ValueError(f"{option} must be a class, one of {known}, got {label!r:.80}.") from None
+
+
+def positive_position(classes: Any, rows: np.ndarray, positive: Any) -> int:
+    """Return the position of the positive class.
+
+    Parameters
+    ----------
+    rows : (n_classes,) rows (or weight) of each class.
+    positive : label; or "majority", unless a class has this name, for the one of two classes with more rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class, or "majority" is asked of more than two.
+    """
+    labels = np.asarray(classes).tolist()
+    if not isinstance(positive, str) or positive != MAJORITY or MAJORITY in labels:
+        return class_position(classes, positive, "positive")
+    if len(labels) != 2:
+        raise ValueError(
+            f"positive='majority', as in a scorecard, needs two classes, but the target has {len(labels)}; fit one "
+            "model for each class."
+        )
+    return int(rows[1] >= rows[0])
 
 
 def require_target(owner: Any, y: Any) -> None:
