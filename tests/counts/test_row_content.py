@@ -12,7 +12,7 @@ import scipy.sparse
 from bayesieve import SelectiveNB
 from bayesieve.counts import row_content
 from bayesieve.counts.row_content import Content, RowSamples, drawn_by_content, fingerprints, keys_of, mixed
-from bayesieve.evidence import calibration
+from bayesieve.evidence import calibration_rows
 from bayesieve.table import Rows, as_table
 
 
@@ -107,7 +107,7 @@ def test_rows_are_told_apart_whatever_the_names_units_and_orders() -> None:
 def test_a_model_of_sampled_rows_does_not_depend_on_their_order(
     monkeypatch: pytest.MonkeyPatch, calibrate: str
 ) -> None:
-    monkeypatch.setattr(calibration, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 1000)
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 2500)
     X = rng.normal(size=(2500, 4)) + 0.5 * y[:, None] * [1, 1, 0.5, 0]

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from bayesieve import DiscreteNB, MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable, Smoothing, log_probabilities
 from bayesieve.counts.contingency import Shrinkage
-from bayesieve.evidence import calibration
+from bayesieve.evidence import calibration, calibration_rows
 from bayesieve.evidence.calibration import (
     PRIOR_DEVIATION,
     ROWS_PER_WEIGHT,
@@ -194,7 +194,7 @@ def test_of_many_rows_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -
     coded = table(2, 6000, 4, 2)
     everything = loss_of(coded)(np.full(4, 0.5))[0]
     whole, _ = fitted(loss_of(coded), np.full(4, 0.5))
-    monkeypatch.setattr(calibration, "_MOST_ROWS", 2000)
+    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 2000)
     sampled = loss_of(coded)
     assert 3 * sampled(np.full(4, 0.5))[0] == pytest.approx(everything, rel=0.1)  # a row counts once
     np.testing.assert_allclose(fitted(sampled, np.full(4, 0.5))[0], whole, atol=0.1)
@@ -262,14 +262,14 @@ def test_groups_of_rare_values_are_weighed_by_rows_that_did_not_make_them() -> N
     coded = TableEncoder(prior="published").fit_transform_coded(X, y)
     rows = CalibrationRows.of(coded, np.arange(5))
     assert list(rows.counts_of_folds) == [0, 1, 2, 3]  # numbers keep the levels of all rows
-    assert all(len(tables) == calibration.FOLDS for tables in rows.counts_of_folds.values())
-    folds = calibration._folds(coded, np.arange(5))
+    assert all(len(tables) == calibration_rows.FOLDS for tables in rows.counts_of_folds.values())
+    folds = calibration_rows._folds(coded, np.arange(5))
     loss = LeaveOneOutLoss(rows, [coded.counts.feature(k) for k in range(5)], np.log([0.5, 0.5]), 1.0)
     expected, in_none = np.zeros((y.size, 2)), np.zeros((4, y.size), dtype=bool)
     tables: list[list[np.ndarray]] = [[] for _ in range(4)]
-    for number in range(calibration.FOLDS):
+    for number in range(calibration_rows.FOLDS):
         own = folds == number
-        assert abs(own.sum() - y.size / calibration.FOLDS) <= 2
+        assert abs(own.sum() - y.size / calibration_rows.FOLDS) <= 2
         encoder = TableEncoder(prior="published")
         fit = encoder.fit_transform_coded(X.filter(~own), y[~own])
         part = encoder.transform_coded(X.filter(own))
@@ -289,8 +289,8 @@ def test_rare_values_no_longer_make_predictions_overconfident(monkeypatch: pytes
     X, y = many_values()
     new, truth = many_values(540, seed=0)[0][270:], y[270:]
     losses = []
-    for least in (0, calibration.LEAST_ROWS_PER_VALUE):
-        monkeypatch.setattr(calibration, "LEAST_ROWS_PER_VALUE", least)
+    for least in (0, calibration_rows.LEAST_ROWS_PER_VALUE):
+        monkeypatch.setattr(calibration_rows, "LEAST_ROWS_PER_VALUE", least)
         model = SelectiveNB(encoder=TableEncoder(categorical=MODLGrouper())).fit(X[:270], y[:270])
         losses.append(-model.predict_log_proba(new)[np.arange(270), truth].mean())
     assert losses[1] < 0.9 * losses[0]

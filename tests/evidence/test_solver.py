@@ -16,7 +16,7 @@ from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.counts import CodedTable
-from bayesieve.evidence import calibration, problem as module, shapes, solver, terms
+from bayesieve.evidence import calibration_rows, problem as module, shapes, solver, terms
 from bayesieve.evidence.posterior import find_mode, laplace_metric
 from bayesieve.evidence.problem import Curvature, EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape
@@ -333,7 +333,7 @@ def test_a_feature_without_weight_comes_back_through_its_cells() -> None:
 
 @pytest.mark.parametrize("calibrate", ["weights", "levels", "cells"])
 def test_a_sample_is_believed_as_far_as_its_rows_go(monkeypatch: pytest.MonkeyPatch, calibrate: Any) -> None:
-    monkeypatch.setattr(calibration, "_MOST_ROWS", 600)
+    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 600)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12_000, 10))
     y = (rng.random(12_000) < 1 / (1 + np.exp(2 - 0.15 * X.sum(axis=1)))).astype(int)
@@ -516,10 +516,10 @@ def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPat
         return -float(model.predict_log_proba(new)[np.arange(truth.size), truth].mean())
 
     whole = SelectiveNB().fit(X, y)
-    monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)
+    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 1500)
     every = SelectiveNB().fit(X, y)
     assert all(counts.sum() == y.size for counts in [feature.counts for feature in every.scorecard_.features])
-    monkeypatch.setattr(calibration, "_MOST_LAST_ROWS", 1500)
+    monkeypatch.setattr(calibration_rows, "_MOST_LAST_ROWS", 1500)
     few = SelectiveNB().fit(X, y)
     assert log_loss(every) < log_loss(few) - 0.002
     assert log_loss(every) < log_loss(whole) + 0.001
@@ -527,7 +527,7 @@ def test_evidence_is_fitted_to_all_rows_in_the_end(monkeypatch: pytest.MonkeyPat
 
 def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wavy(0, 6000)
-    monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)
+    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 1500)
     whole, find = SelectiveNB().fit(X, y).scorecard_, solver.find_mode
 
     def interrupted(problem: EvidenceProblem, *arguments: Any, **options: Any) -> Any:
@@ -542,7 +542,7 @@ def test_a_fit_to_all_rows_that_ends_early_has_the_errors_of_all_rows(monkeypatc
 
 
 def test_more_rows_predict_no_worse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "_MOST_ROWS", 2000)  # so that the larger tables are sampled
+    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 2000)  # so that the larger tables are sampled
     X, y = wavy(10, 16_000)
     new, truth = wavy(20, 20_000)
     losses = []

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from bayesieve import SelectiveNB
 from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.report_data import report_data
-from bayesieve.evidence import calibration, joint_fit, shapes, surfaces as module
+from bayesieve.evidence import calibration_rows, joint_fit, shapes, surfaces as module
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.surfaces import grid_gains, surface_gains
 from bayesieve.table.derived_levels import PairLevels
@@ -138,13 +138,11 @@ def test_contributions_add_up_and_queries_predict_the_same(
 
 
 def test_the_report_shows_a_heat_map(fitted: tuple[SelectiveNB, pl.DataFrame, np.ndarray]) -> None:
-    shown = {feature.name: feature for feature in report_data(fitted[0]).features}
+    shown = {feature["name"]: feature for feature in report_data(fitted[0]).features}
     for level in surfaces(fitted[0]):
         feature = shown[level.name]
-        assert feature.grid is not None
-        assert np.array_equal(np.array(feature.grid.levels), level.grid)
-        assert feature.note is not None
-        assert feature.note.startswith("A surface")
+        assert np.array_equal(np.array(feature["grid"]["levels"]), level.grid)
+        assert feature["note"].startswith("A surface")
 
 
 def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +194,7 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_surface_may_be_all_that_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(8, 3000)
-    monkeypatch.setattr(calibration, "_MOST_ROWS", 1500)  # all rows follow
+    monkeypatch.setattr(calibration_rows, "_MOST_ROWS", 1500)  # all rows follow
     monkeypatch.setattr(joint_fit, "worth_keeping", lambda nats, *_: np.arange(len(nats)) == len(nats) - 1)
     model = SelectiveNB().fit(X, y)
     (surface,) = surfaces(model)

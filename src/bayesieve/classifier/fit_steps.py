@@ -17,7 +17,7 @@ from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.discretize.rules import TableRules
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
 from bayesieve.engine.files import mapped_options
-from bayesieve.evidence.calibration import OFFSET, intercept_for
+from bayesieve.evidence.offset import OFFSET, intercept_for
 from bayesieve.evidence.terms import FitOptions
 from bayesieve.selection import CodedSelector
 from bayesieve.table import FeatureLevels

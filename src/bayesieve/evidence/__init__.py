@@ -1,1 +1,1 @@
-"""Counts, codes and weights of features in, what each of them adds to the log joint out."""
+"""Contributions of features to the log joint, fitted from counts, codes and weights."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_softmax
 
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.counts.contingency import (
@@ -17,12 +16,10 @@ from bayesieve.counts.contingency import (
     log_probabilities,
     smoothed_logs,
 )
-from bayesieve.counts.row_content import mixed
 from bayesieve.engine.base import map_in_threads, one_blas_thread, row_slices
 from bayesieve.engine.progress import Clock
+from bayesieve.evidence.calibration_rows import CalibrationRows
 from bayesieve.evidence.neutral import mean_line
-from bayesieve.table import FeatureLevels
-from bayesieve.table.levels import TableLevels, smallest_unsigned
 
 PRIOR_DEVIATION = 0.2
 """Standard deviation of the prior on each weight around its averaged value, given `ROWS_PER_WEIGHT` rows or more."""
@@ -32,33 +29,22 @@ SMOOTHINGS = (Shrinkage(1.0, fades=True), *(Shrinkage(rows, fades=False) for row
 """Smoothings that calibration chooses from: frequent levels may be next to pure in large tables, and hardly ever are in
 small ones or ones of many classes."""
 
-_SMOOTHING_OF_GAPS = Shrinkage(4.0, fades=False)  # patterns of gaps are many, most of them with few rows
-
-LEAST_ROWS_PER_VALUE = 100
-"""Groups of values with fewer rows on average, of two classes of equal size, describe the rows they were learnt from:
-they are learnt again, for the rows of each of `FOLDS` folds from the other folds. It takes eight times as many rows
-where one class has 3 % of them."""
-OFFSET = "offset"
-"""Column of `Rows` with a log joint that is known beforehand, (n_rows, n_classes); all evidence is added to it."""
-FOLDS = 5
-"""Number of folds for levels with few rows; see `LEAST_ROWS_PER_VALUE`."""
-_ROWS_PER_DISTINCT = 3  # of every class, from which rows are alike because there is little that they can be
-
-_MOST_ROWS = 50_000  # larger tables are sampled
-_MOST_TERMS = 40_000_000  # rows x features x classes of one evaluation
-_MOST_LAST_ROWS = 2_000_000  # that evidence is fitted to in the end
 _LEAST_FACTOR, _SAME_FACTOR = 1e-3, 1e-4
-_DIGITS = 7  # of an intercept beside offsets
 _MOST_STEPS = 50  # halving alone gets there in 14
 
 
 @dataclass(frozen=True)
 class CalibratedWeights:
-    """Weights (n_features,) in [0, 1], the common factor that their prior is centred on, and the smoothing of the
-    probabilities that they belong to; ``complete`` is False if the user or the end of the time ended the fit early.
+    """Fitted weights of the features.
 
-    If complete: ``loss`` is what they minimise, over a sample of rows with the features of positive weight; ``every``
-    holds all rows of the last fit, which the sample is part of.
+    Parameters
+    ----------
+    weights : (n_features,) in [0, 1].
+    factor : common factor on the weights of the search, the centre of their prior.
+    smoothing : of the probabilities that they are factors on.
+    complete : False if the fit was ended early, by the user or the time limit.
+    loss : if complete, leave-one-out loss over a sample of the rows, of the features of positive weight.
+    every : if complete, all rows of the last fit, which the sample is part of.
     """
 
     weights: np.ndarray
@@ -116,28 +102,6 @@ def calibrate(
             return CalibratedWeights(weights, factor, smoothing, loss=loss, every=every)
     except (KeyboardInterrupt, _TimeUp):
         return best
-
-
-def loss_of(joint: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
-    """Log loss of rows by their log joint (n_rows, n_classes), in nats, and its gradient by numbers that are added to
-    that of each class, (n_classes,).
-    """
-    logs = log_softmax(joint, axis=1)
-    rows = np.bincount(classes, weights, joint.shape[1])
-    return float(-(weights @ logs[np.arange(classes.size), classes])), weights @ np.exp(logs) - rows
-
-
-def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the intercept that gives the classes their shares of the rows beside ``offset`` (n_rows, n_classes)."""
-    shares = np.bincount(classes, weights, offset.shape[1]) / weights.sum()
-    there = np.flatnonzero(shares)
-    codes, own = np.searchsorted(there, classes), offset[:, there] + np.log(shares[there])
-    keep = weights > 0
-    codes, own, weights = codes[keep], own[keep], weights[keep] / weights.sum()
-    best = minimize(lambda by: loss_of(own + by, codes, weights), np.zeros(there.size), jac=True, method="BFGS")
-    result = np.zeros(offset.shape[1])
-    result[there] = best.x - best.x.mean()
-    return np.round(result, _DIGITS)  # the order of rows must not be seen
 
 
 def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, clock: Clock | None = None) -> np.ndarray:
@@ -283,16 +247,18 @@ class LeaveOneOutLoss:
         return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-        """Weights of all features of the table from these averaged ones, and the common factor on them."""
+        """Return the weights of all features of the table, (n_features,), around those of the search times a common
+        factor, and this factor.
+        """
         free, weights = self.rows.features, np.zeros_like(averaged)
         _, factor = self.least_by_factor(averaged[free])
         weights[free] = fit_weights(self, averaged[free], factor)
         return weights, factor
 
     def least_by_factor(self, weights: np.ndarray) -> tuple[float, float]:
-        """Minimum of the loss over a common factor in (0, 1] on all ``weights``, and that factor.
+        """Minimise the loss over a common factor in (0, 1] on all ``weights``; return the minimum and the factor.
 
-        The loss is convex in the factor: Newton steps, kept between factors known to be too small and too large.
+        The loss is convex in the factor: Newton steps are kept between factors known to be too small and too large.
         """
         from bayesieve.evidence._kernels import loss_by_factor
 
@@ -327,225 +293,3 @@ def leave_one_out_logs(
     total, n_rows = max(float(n_rows.sum()) - left_out, 0.0), np.maximum(n_rows - left_out, 0.0)
     others = smoothing.logs(counts, counts.sum(axis=0), n_rows, n_levels, total)
     return others, smoothing.logs(without, of_class, n_rows, n_levels, total)
-
-
-@dataclass(frozen=True, eq=False)
-class CalibrationRows:
-    """Some features, classes and weights of coded rows, or of a sample of them; see `of`.
-
-    A row of a sample counts once in a fit, and as many times as it stands for in counts that are shown.
-
-    Parameters
-    ----------
-    coded, n_classes : the coded table, and its number of classes.
-    features : positions of the features.
-    positions, classes, weights : (n_rows,) of the rows.
-    offset : (n_rows, n_classes) log joint that all contributions are added to, or None.
-    total : weight of all rows of the table.
-    refitted : (n_rows of the table,) codes of features whose levels are refitted for each fold, by position among the
-        ``features``: levels of one fold follow those of another.
-    counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
-    most_few : number of rows that are enough to choose features by.
-    n_jobs : threads.
-    """
-
-    coded: CodedTable
-    n_classes: int
-    features: np.ndarray
-    positions: np.ndarray
-    classes: np.ndarray
-    weights: np.ndarray
-    offset: np.ndarray | None
-    total: float
-    refitted: Mapping[int, np.ndarray]
-    counts_of_folds: Mapping[int, Sequence[np.ndarray]]
-    most_few: int
-    n_jobs: int | None
-
-    @classmethod
-    def of(cls, coded: CodedTable, features: np.ndarray, n_jobs: int | None = None) -> CalibrationRows:
-        """Return all rows, or a sample of `most_last_rows` if there are more.
-
-        Raises
-        ------
-        ValueError
-            If the rows have no classes.
-        """
-        if coded.class_codes is None:
-            raise ValueError("Weights are fitted to rows with known classes; code the table together with its target.")
-        n_columns = coded.levels.n_columns if isinstance(coded.levels, TableLevels) else coded.n_features
-        most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
-        rows = coded.drawn(max(most_few, most_last_rows(n_columns, coded.n_classes)))
-        given, of_gaps = coded.rows.columns.get(OFFSET), _offset_of_gaps(coded, features, rows)
-        offsets = [offset for offset in (None if given is None else given[rows], of_gaps) if offset is not None]
-        refitted, counts_of_folds = _refit_rare_values(coded, features)
-        return cls(
-            coded=coded,
-            n_classes=coded.n_classes,
-            features=features,
-            positions=rows,
-            classes=coded.class_codes[rows].astype(np.int64),
-            weights=np.ones(rows.size) if coded.weights is None else coded.weights[rows],
-            offset=sum(offsets[1:], offsets[0]) if offsets else None,
-            total=float(coded.n_rows if coded.weights is None else coded.weights.sum()),
-            refitted=refitted,
-            counts_of_folds=counts_of_folds,
-            most_few=most_few,
-            n_jobs=n_jobs,
-        )
-
-    @cached_property
-    def codes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Codes (n_features, n_rows) of the level of each row, those of refitted levels included; and of the level and
-        the class of each row together, level by level.
-        """
-        codes = self.coded.codes_at(self.features, self.positions)
-        highest = max((int(of_table.max()) for of_table in self.refitted.values()), default=0)
-        codes = codes.astype(max(codes.dtype, smallest_unsigned(highest)), copy=False)
-        for k, of_table in self.refitted.items():
-            codes[k] = of_table[self.positions]
-        kind = smallest_unsigned((int(codes.max(initial=0)) + 1) * self.n_classes)
-        return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
-
-    def few(self) -> CalibrationRows:
-        """Return a sample of these rows, enough to choose features by: 50,000, or fewer of many features."""
-        drawn = self.drawn(self.most_few)
-        offset = None if self.offset is None else self.offset[drawn]
-        some = self.positions[drawn], self.classes[drawn], self.weights[drawn]
-        return replace(self, positions=some[0], classes=some[1], weights=some[2], offset=offset)
-
-    def drawn(self, most: int) -> np.ndarray:
-        """Return positions among these rows of at most ``most``, by their content."""
-        return np.searchsorted(self.positions, self.coded.drawn(min(most, self.positions.size)))
-
-    def count_classes(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
-        """Return the weight of all rows by cell and class, (n_cells, n_classes), estimated from these rows, which may
-        lack a class.
-        """
-        is_sample = self.positions.size < self.coded.n_rows
-        stands_for = self.total / float(self.weights.sum()) if is_sample else 1.0
-        at = np.minimum(codes, n_cells).astype(np.int64) * self.n_classes + self.classes
-        counts = np.bincount(at, self.weights * stands_for, (n_cells + 1) * self.n_classes)
-        return counts.reshape(n_cells + 1, self.n_classes)[:-1]
-
-    def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
-        """Return codes (n_rows,) of features of the table by these cells, or by their levels if None."""
-        whole = sorted(k for k, own in cells.items() if own is None)
-        fine = {k: own for k, own in sorted(cells.items()) if own is not None}
-        codes = dict(zip(whole, self.coded.codes_at(whole, self.positions), strict=True))
-        if fine:
-            assert self.coded.recoder is not None
-            recoder = self.coded.recoder.select(np.array(list(fine))).take(self.positions)
-            codes |= dict(zip(fine, recoder.code(list(fine.values())).codes, strict=True))
-        return codes
-
-    def of_features(self, kept: np.ndarray) -> CalibrationRows:
-        """Return the rows with some of the features only, at these ascending positions."""
-        at = {k: i for i, k in enumerate(kept.tolist())}
-        counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
-        refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}
-        return replace(self, features=self.features[kept], counts_of_folds=counts, refitted=refitted)
-
-
-def _refit_rare_values(
-    coded: CodedTable, features: np.ndarray
-) -> tuple[dict[int, np.ndarray], dict[int, list[np.ndarray]]]:
-    """Refit groups of values with few rows each, for each fold from the other folds; see `LEAST_ROWS_PER_VALUE`.
-
-    Returns
-    -------
-    tuple
-        Codes of all rows by the levels of their folds, and the counts of these levels, by position in ``features``.
-        Both are empty if there are no such features, or if the levels cannot be refitted.
-    """
-    if coded.recoder is None or coded.levels is None:
-        return {}, {}
-    shares = coded.counts.class_counts / coded.counts.class_counts.sum()
-    n_classes = np.count_nonzero(shares)
-    # A weight of 2 is two rows; of a rare class, few rows tell values apart.
-    n_rows = coded.counts.class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1)
-    types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
-    rare = []
-    for at, k in enumerate(features.tolist()):
-        numeric = types is not None and types[k] == "number"  # levels are not made just to be looked at
-        n_values = 0 if numeric or coded.n_levels[k] == 1 else coded.levels[k].n_values
-        if n_values > coded.n_levels[k] and n_values * LEAST_ROWS_PER_VALUE > n_rows:
-            rare.append(at)
-    fold = _folds(coded, features) if rare else None
-    if fold is None:
-        return {}, {}
-
-    recoder = coded.recoder.select(features[rare])
-    codes = np.empty((len(rare), coded.n_rows), dtype=np.int64)
-    first = np.zeros((len(rare), 1), dtype=np.int64)
-    counts_of_folds: dict[int, list[np.ndarray]] = {k: [] for k in rare}
-    for number in range(FOLDS):
-        inside = np.flatnonzero(fold == number)
-        fit, rest = recoder.learn(np.flatnonzero((fold != number) & (fold >= 0)), inside)
-        counts = fit.counts
-        for at, tables in enumerate(counts_of_folds.values()):
-            tables.append(counts.feature(at))
-        known = rest.codes < fit.n_levels[:, None]
-        codes[:, inside] = np.where(known, first + rest.codes, -1)
-        first = first + fit.n_levels[:, None]
-    codes = np.where(codes < 0, first, codes)  # the code of no level
-    return dict(zip(rare, codes.astype(smallest_unsigned(int(first.max()))), strict=True)), counts_of_folds
-
-
-def _offset_of_gaps(coded: CodedTable, features: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
-    """Return the log joint of rows by the set of columns in which they have no level, (n_rows, n_classes); None if all
-    rows have a level in every column.
-
-    Values in no level are neutral. With this offset in the fit, and not afterwards, neither they nor their absence move
-    the intercept and other features.
-    """
-    counts, total = coded.counts, float(coded.counts.class_counts.sum())
-    some = [k for k in features.tolist() if counts.feature(k).sum() < total * (1.0 - 1e-9)]
-    if not some:
-        return None
-    gaps = coded.codes_at(some, rows) >= coded.n_levels[some][:, None]
-    _, pattern = np.unique(np.packbits(gaps, axis=0), axis=1, return_inverse=True)
-    weights = None if coded.weights is None else coded.weights[rows]
-    at = pattern.ravel() * coded.n_classes + coded.class_codes[rows].astype(np.int64)  # type: ignore[index]
-    table = np.bincount(at, weights, (int(pattern.max()) + 1) * coded.n_classes).reshape(-1, coded.n_classes)
-    logs = log_probabilities(table, float(table.sum()), _SMOOTHING_OF_GAPS)
-    offset: np.ndarray = (logs - logs.mean(axis=1, keepdims=True))[pattern.ravel()]
-    return offset
-
-
-def _folds(coded: CodedTable, features: np.ndarray) -> np.ndarray | None:
-    """(n_rows,) fold of every row, -1 without weight: the distinct rows of each class are dealt out in turn. None if
-    these are few: a fold would hold all rows of a value, and the others would say the contrary of it.
-
-    They are listed by what the columns of these features tell of them, so that columns that say nothing, units, names
-    and orders of columns, classes and rows, and writing a weight as repeated rows make no difference. What these
-    columns cannot tell apart is listed by all columns.
-    """
-    assert coded.recoder is not None
-    fold = np.full(coded.n_rows, -1)
-    counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
-    recoder, classes = coded.recoder.take(counted), np.asarray(coded.class_codes)[counted]
-    prints = recoder.fingerprints()
-    _, first, distinct = np.unique(prints ^ mixed(classes.astype(np.uint64)), return_index=True, return_inverse=True)
-    prints, classes, recoder = prints[first], classes[first], recoder.take(first)
-    n_rows = np.asarray(coded.counts.class_counts)
-    if np.all(n_rows >= _ROWS_PER_DISTINCT * np.bincount(classes, minlength=n_rows.size)):
-        return None
-    content = recoder.select(features).content(classes)
-    keys = [content.of_rows, classes, content.of_classes[classes]]
-    if np.unique(content.of_rows).size < first.size:
-        keys = [prints, recoder.content(classes).of_rows, *keys]
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.lexsort(keys)] = np.arange(first.size)
-    fold[counted] = rank[distinct] % FOLDS
-    return fold
-
-
-def most_last_rows(n_columns: int, n_classes: int) -> int:
-    """How many rows of a table the evidence is fitted to in the end: fewer if they are wide."""
-    return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
-
-
-def rows_to_keep(n_columns: int, n_classes: int) -> int:
-    """How many rows of a table with these columns are looked at again after the search."""
-    return max(_MOST_ROWS, most_last_rows(n_columns, n_classes))

@@ -1,4 +1,4 @@
-"""Which features matter: Bayes factors against chance, and the share of features that matter."""
+"""Inclusion: Bayes factors of features against no effect, and their probabilities to matter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 LEAST_PROBABILITY = 0.6
 """Probability from which a feature matters enough to stay (benchmarks/decisions/inclusion.md)."""
 _MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmarks/decisions/inclusion.md)
-_OMITTED_TIMES = 2.0  # of variances of left-out features (benchmarks/decisions/intervals.md)
+_OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
 _LEAST_POSTERIOR = 1e-12  # variance
 _MOST_ROUNDS = 200
 _SAME_SHARE = 1e-9
@@ -37,11 +37,12 @@ class Effects(NamedTuple):
 
 
 def log_bayes_factors(pulls: np.ndarray, precisions: np.ndarray, variances: np.ndarray | float) -> np.ndarray:
-    """Log Bayes factors, in nats, of normal deviations of these variances against no deviation.
+    """Return log Bayes factors, in nats, of normal deviations of these variances against no deviation.
 
     Parameters
     ----------
     pulls, precisions : gradient at no deviation and curvature of the log likelihood along independent axes.
+    variances : of the prior of the deviations.
     """
     spread = 1.0 + variances * precisions
     return np.asarray(0.5 * (variances * pulls**2 / spread - np.log(spread)))
@@ -100,14 +101,14 @@ def expected_squares(pulls: np.ndarray, precisions: np.ndarray, variances: np.nd
 
 
 def omitted_variances(effects: Effects, probabilities: np.ndarray) -> np.ndarray:
-    """Variances of what left-out features may add to a row, (n_logits,), in squared nats.
+    """Return variances of the contributions that dropped features may have to a row, (n_logits,), in squared nats.
 
-    Each feature may have a small effect, of a variance that the left-out features share and tell together, 0 being one
-    of the candidates; and it has an effect of its own with its probability to matter.
+    Each feature may have a small effect, of a variance that all dropped features share, possibly 0; its posterior
+    comes from all of them. And each has an effect of a separate variance with its probability to matter.
 
     Parameters
     ----------
-    effects : of the left-out features.
+    effects : of the dropped features.
     probabilities : (n_features,) that they matter.
     """
     shared = softmax(np.append(0.0, effects.log_bayes.sum(axis=0)))[1:]
@@ -116,9 +117,9 @@ def omitted_variances(effects: Effects, probabilities: np.ndarray) -> np.ndarray
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
-    """Log of the mean Bayes factor over the tried variances, (...,), of logarithms (..., n_variances).
+    """Return the log of the mean Bayes factor over the tried variances, (...,), from logarithms (..., n_variances).
 
-    The mean Bayes factor of a feature that does not matter is 1, whatever the number of variances.
+    Without effect, the expectation of the mean is 1, whatever the number of variances.
     """
     return np.asarray(logsumexp(logs, axis=-1) - np.log(logs.shape[-1]))
 
@@ -138,26 +139,26 @@ def marginal_log_bayes(counts: np.ndarray, basis: np.ndarray | None) -> float:
     shares = counts.sum(axis=0) / total
     if basis is not None:
         basis = basis - rows @ basis / total
-    logs, (square, _) = np.zeros(TRIED_VARIANCES.size), logit_scale(n_logits)
+    logs, (square, share) = np.zeros(TRIED_VARIANCES.size), logit_scale(n_logits)
     for j in range(n_classes - n_logits, n_classes):
         pulls, precisions = counts[:, j] - shares[j] * rows, shares[j] * (1.0 - shares[j]) * rows
         if basis is not None:
             precisions, axes = eigh((basis * precisions[:, None]).T @ basis)
             pulls, precisions = axes.T @ (basis.T @ pulls), np.maximum(precisions, 0.0)
         logs += log_bayes_factors(pulls[:, None], precisions[:, None], TRIED_VARIANCES / square).sum(axis=0)
-    return float(averaged_log_bayes(logs if n_classes == 2 else logs * (n_classes - 1) / n_classes))
+    return float(averaged_log_bayes(logs * share))
 
 
 def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarray:
-    """Posterior probabilities that features matter, (n,), in a two-groups model (Efron 2008).
+    """Return posterior probabilities that features matter, (n,), in a two-groups model (Efron 2008).
 
     The share of features that matter is estimated from all of them: where most columns are noise, a column needs more
     evidence than where most columns are informative. The share is at most one half.
 
     Parameters
     ----------
-    log_bayes : (n,) log Bayes factors of the features that were looked at.
-    n_features : number of features of the table; those that were not looked at count as noise.
+    log_bayes : (n,) log Bayes factors of the features that were tested.
+    n_features : number of features of the table; those that were not tested count as noise.
     """
     share, probabilities = 0.5, np.zeros(log_bayes.size)
     for _ in range(_MOST_ROUNDS):

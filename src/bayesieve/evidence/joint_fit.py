@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import entr
 
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration import CalibrationRows, LeaveOneOutLoss
+from bayesieve.evidence.calibration import LeaveOneOutLoss
+from bayesieve.evidence.calibration_rows import CalibrationRows
 from bayesieve.evidence.inclusion import (
     LEAST_PROBABILITY,
     Effects,

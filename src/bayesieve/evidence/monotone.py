@@ -1,4 +1,4 @@
-"""Monotone evidence: for two classes, evidence that never falls over the ordered cells of a number."""
+"""Monotone contributions: of two classes, contributions that never fall over the ordered cells of a number."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import numpy as np
 
 from bayesieve.table import FeatureLevels
 
-_SIDES = np.array([-0.5, 0.5])  # what classes have in common is left out: so sums of floats are monotone, too
+_SIDES = np.array([-0.5, 0.5])  # without a common part, sums of floats are monotone, too
 
 
 def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
-    """Codes of the intervals of numbers in the order in which evidence may rise: from the lowest numbers on for a sign
-    of 1, from the highest for -1. Missing values have no place in it unless they share an interval.
+    """Return the codes of the intervals of numbers in the order in which contributions may rise.
+
+    They begin with the lowest numbers for a sign of 1, with the highest for -1. Missing values have no place in the
+    order unless they share an interval.
     """
     inside = np.append(levels.own_cuts, np.finfo(float).max)  # a number in each
     return levels.code_numbers(inside).astype(np.int64)[::sign]
 
 
 def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Evidence of levels, (n_levels, 2) nats, as if levels in the wrong order were one: log P(level | class) of the
-    second class against the first does not fall over ``levels`` in their order.
+    """Return contributions of levels, (n_levels, 2) nats, with levels in the wrong order merged.
+
+    log P(level | class) of the second class less that of the first then does not fall over ``levels`` in their order.
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -33,13 +36,14 @@ def merged_evidence(log_prob: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def monotone(evidence: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The nearest evidence that does not fall, for the second class against the first, over ``cells`` in their order.
+    """Return the nearest contributions that do not fall over ``cells`` in their order, to the second class less the
+    first.
 
     Parameters
     ----------
     evidence : (n_cells, 2) nats.
-    cells : from `rising_cells`; other cells keep their evidence.
-    rows : (n_cells,) number (or weight) of the rows of each cell, by which distances count. Cells without rows move no
+    cells : from `rising_cells`; other cells keep their contributions.
+    rows : (n_cells,) number (or weight) of the rows of each cell, the weights of distances. Cells without rows move no
         others.
     """
     from sklearn.isotonic import isotonic_regression

@@ -1,4 +1,4 @@
-"""Neutral values: what a feature adds for values in no level, and in levels without training rows."""
+"""Neutral contributions: of values in no level, and of levels without training rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from bayesieve.table import FeatureLevels
 
 
 def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Mean of the lines of a table, (n_cells, n), by the rows (or weight) of its cells, (n_cells,); exact if all lines
-    are alike.
+    """Return the mean of the lines of a table, (n_cells, n), weighted by the ``rows`` of its cells, (n_cells,).
+
+    It is exact if all lines are alike.
     """
     shares = rows / max(float(rows.sum()), np.finfo(float).tiny)
     mean: np.ndarray = table[0] + shares @ (table - table[0])
@@ -17,25 +18,33 @@ def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def start_of_curve(levels: FeatureLevels, cells: FeatureLevels) -> int:
-    """The first cell of the curve of a feature of numbers that is split into ``cells``; the number of cells if it has
-    none.
+    """Return the first cell of the curve of a numeric feature that is split into ``cells``.
+
+    It is the number of cells if there is no curve.
     """
     return cells.n_apart if cells is not levels and cells.kind == "numeric" else cells.n_levels
 
 
 def neutral_cells(empty: np.ndarray, first: int) -> np.ndarray:
-    """Cells of levels without rows that are not on a curve, which begins at the cell ``first``: (n_cells,) bool.
+    """Return whether cells are of levels without rows and not on a curve, (n_cells,) bool.
 
+    Parameters
+    ----------
     empty : (n_cells,) bool, whether the level of each cell has no training rows.
+    first : first cell of the curve.
     """
     return empty & (np.arange(empty.size) < first)
 
 
 def filled(table: np.ndarray, rows: np.ndarray, empty: np.ndarray, first: int) -> np.ndarray:
-    """The table, (n_cells, n), with neutral lines for cells of levels without rows: the mean over all rows or, on the
-    curve that begins at the cell ``first``, the line through their neighbours.
+    """Return the table with neutral lines for cells of levels without rows: the mean over all rows, or on a curve the
+    line through their neighbours.
 
-    rows : (n_cells,) rows (or weight); empty : as for `neutral_cells`.
+    Parameters
+    ----------
+    table : (n_cells, n).
+    rows : (n_cells,) rows (or weight).
+    empty, first : see `neutral_cells`.
     """
     if not empty.any() or empty.all():
         return table

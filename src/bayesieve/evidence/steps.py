@@ -14,9 +14,6 @@ from bayesieve.evidence.problem import logit_scale
 _FIRST_INTERVALS = 8  # of a column while the other one is cut for the first time
 _ROUNDS = 3  # of cutting both columns
 
-_Sums = tuple[np.ndarray, np.ndarray]
-"""Sums of gradient and curvature of the log loss by cell, (n_cells, n_others, n_numbers)."""
-
 
 def cut_grid(
     gradient: np.ndarray, curvature: np.ndarray, n_apart: Sequence[int], is_cut: Sequence[bool]
@@ -28,7 +25,7 @@ def cut_grid(
 
     Parameters
     ----------
-    gradient, curvature : (n_first, n_second, n_numbers) sums of the log loss by the cells of both columns.
+    gradient, curvature : (n_first, n_second, n_logits) sums of the log loss by the cells of both columns.
     n_apart : number of leading cells of each column that are no neighbours, such as that of missing values.
     is_cut : whether each column is cut; the cells of the others stay as they are.
 
@@ -66,14 +63,14 @@ def _bounds(n_cells: int, n_apart: int, is_cut: bool) -> np.ndarray:
 def _cut(gradient: np.ndarray, curvature: np.ndarray, n_apart: int) -> tuple[np.ndarray, float]:
     """Cut one column where it helps most, again and again; return the bounds of its intervals and their cost in nats.
 
-    What the column explains alone, by the same cuts, does not count.
+    The nats that the column explains alone, by the same cuts, do not count.
     """
     n_cells, n_cuts, cost = len(gradient), 0, 0.0
     sums = ((gradient, curvature), (gradient.sum(axis=1, keepdims=True), curvature.sum(axis=1, keepdims=True)))
     tables = [[np.append(np.zeros_like(own[:1]), np.cumsum(own, axis=0), axis=0) for own in both] for both in sums]
 
     def logs_between(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """(2, n_intervals, n_variances) of the rectangles, and of the column alone."""
+        """Return log Bayes factors of the rectangles, and of the column alone, (2, n_intervals, n_variances)."""
         return np.stack([_log_bayes(pull[upper] - pull[lower], steep[upper] - steep[lower]) for pull, steep in tables])
 
     def gain(logs: np.ndarray) -> np.ndarray:
@@ -97,14 +94,16 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_apart: int) -> tuple[np.
 
 
 def _log_bayes(gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """Log Bayes factors of contributions by rectangle, (n_intervals, n_variances), from (n_intervals, n_others, n)."""
+    """Return log Bayes factors of contributions by rectangle, (n_intervals, n_variances), from sums (n_intervals,
+    n_others, n_logits).
+    """
     square, share = logit_scale(gradient.shape[-1])
     variances = TRIED_VARIANCES / square
     return share * log_bayes_factors(gradient[..., None], curvature[..., None], variances).sum(axis=(1, 2))
 
 
 def _log_bayes_of_rectangles(gradient: np.ndarray, curvature: np.ndarray, bounds: Sequence[np.ndarray]) -> float:
-    """Log Bayes factor of contributions by rectangle against contributions of both columns alone."""
+    """Return the log Bayes factor of contributions by rectangle against contributions of both columns alone."""
     sums = [np.add.reduceat(np.add.reduceat(t, bounds[0][:-1]), bounds[1][:-1], axis=1) for t in (gradient, curvature)]
     together = float(averaged_log_bayes(_log_bayes(*sums).sum(axis=0)))
     for axis in (0, 1):
@@ -114,5 +113,5 @@ def _log_bayes_of_rectangles(gradient: np.ndarray, curvature: np.ndarray, bounds
 
 
 def _log_choices(n: int, k: int) -> float:
-    """Logarithm of the number of ways to choose k of n."""
+    """Return the logarithm of the number of ways to choose k of n."""
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))

@@ -9,7 +9,8 @@ import numpy as np
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize.refitting import coarser_codes
-from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows
+from bayesieve.evidence.calibration import CalibratedWeights
+from bayesieve.evidence.calibration_rows import CalibrationRows
 from bayesieve.evidence.monotone import merged_evidence, rising_cells
 from bayesieve.evidence.shapes import N_COSINES, Shape, lines_between_levels, most_functions
 from bayesieve.table import FeatureLevels

@@ -1,0 +1,57 @@
+"""Offsets: a log joint that is known before the fit, which all contributions are added to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from bayesieve.counts import CodedTable
+from bayesieve.counts.contingency import Shrinkage, log_probabilities
+
+OFFSET = "offset"
+"""Column of `Rows` with the offset, (n_rows, n_classes)."""
+_SMOOTHING_OF_GAPS = Shrinkage(4.0, fades=False)  # patterns of gaps are many, most of them with few rows
+_DIGITS = 7  # of an intercept beside offsets
+
+
+def offset_of_gaps(coded: CodedTable, features: Sequence[int], rows: np.ndarray) -> np.ndarray:
+    """Return the log joint of rows by the set of features in which they have no level, (n_rows, n_classes).
+
+    Values in no level are neutral. With this offset in the fit, and not afterwards, neither they nor their absence move
+    the intercept and other features.
+
+    Parameters
+    ----------
+    coded : rows with classes.
+    features : features in which some rows have no level.
+    rows : positions of the rows.
+    """
+    gaps = coded.codes_at(features, rows) >= coded.n_levels[features][:, None]
+    _, pattern = np.unique(np.packbits(gaps, axis=0), axis=1, return_inverse=True)
+    weights = None if coded.weights is None else coded.weights[rows]
+    at = pattern.ravel() * coded.n_classes + np.asarray(coded.class_codes)[rows].astype(np.int64)
+    table = np.bincount(at, weights, (int(pattern.max()) + 1) * coded.n_classes).reshape(-1, coded.n_classes)
+    logs = log_probabilities(table, float(table.sum()), _SMOOTHING_OF_GAPS)
+    offset: np.ndarray = (logs - logs.mean(axis=1, keepdims=True))[pattern.ravel()]
+    return offset
+
+
+def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the intercept that gives the classes their shares of the rows beside ``offset`` (n_rows, n_classes)."""
+    shares = np.bincount(classes, weights, offset.shape[1]) / weights.sum()
+    present = np.flatnonzero(shares)
+    codes, joint, keep = np.searchsorted(present, classes), offset[:, present] + np.log(shares[present]), weights > 0
+    codes, joint, weights = codes[keep], joint[keep], weights[keep] / weights.sum()
+    rows = np.bincount(codes, weights, present.size)
+
+    def log_loss(intercept: np.ndarray) -> tuple[float, np.ndarray]:
+        logs = log_softmax(joint + intercept, axis=1)
+        return float(-(weights @ logs[np.arange(codes.size), codes])), weights @ np.exp(logs) - rows
+
+    best = minimize(log_loss, np.zeros(present.size), jac=True, method="BFGS")
+    intercept = np.zeros(offset.shape[1])
+    intercept[present] = best.x - best.x.mean()
+    return np.round(intercept, _DIGITS)  # the order of rows must not show
