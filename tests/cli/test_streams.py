@@ -62,10 +62,10 @@ def test_streams_that_are_no_tables(content: bytes, message: str) -> None:
 
 @pytest.mark.parametrize("line", [b"a,y\n1,x\n2,z\n", b"no line ends"])
 def test_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
-    from bayesieve.table import reading
+    from bayesieve.table import files
 
-    monkeypatch.setattr(reading, "_MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(reading, "_PIECE", 1 << 16)
+    monkeypatch.setattr(files, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(files, "_PIECE", 1 << 16)
     read = 0
 
     class Endless(io.RawIOBase):
@@ -80,7 +80,7 @@ def test_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch, line: bytes) -
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))
     with pytest.raises(ValueError, match=r"^standard input holds more than 0 GiB; save it as a file and name that\.$"):
-        reading.read_table("-")
+        files.read_file("-")
     assert read < 1 << 21
 
 

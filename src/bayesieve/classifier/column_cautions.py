@@ -30,7 +30,7 @@ def column_cautions(coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
-    columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).with_pairs(()))
+    columns = _Columns(table, rows, coded, TableLevels.of(encoder.levels_).replaced(pairs=()))
     target = _copies_of_target(columns)
     as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
     texts = _numbers_as_text(columns.levels, as_categories)

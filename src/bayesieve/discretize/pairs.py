@@ -252,7 +252,7 @@ class PairFinder:
         if not made:
             return fitted.levels, codes
         coded = [(pair, parts[i].codes, parts[j].codes) for pair, (i, j, *_) in zip(made, chosen, strict=True)]
-        return fitted.levels.with_pairs(made), self._with_pairs(codes, coded, engine)
+        return fitted.levels.replaced(pairs=made), self._with_pairs(codes, coded, engine)
 
     def _with_pairs(self, codes: Any, coded: Sequence[tuple[PairLevels, Any, Any]], engine: Engine) -> Any:
         """The codes (n_columns, n_rows) and, after them, those of pairs, each with the codes of its columns."""

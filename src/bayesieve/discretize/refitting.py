@@ -21,7 +21,7 @@ from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.columns import Column, special_number
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
-from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text
+from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
 
 if TYPE_CHECKING:
     from bayesieve.discretize.column_coder import ColumnCoder
@@ -283,7 +283,7 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     if left < 1:
         return level
     if level.kind == "numeric":
-        numbers, _ = level.with_special(column).read_numbers(level._number_type, [], level.day_first)
+        numbers, _ = level.with_special(column).read_numbers(number_type(level.type), [], level.day_first)
         return _cells_of_numbers(level, numbers, weights, min(N_CELLS, left + 1))
     return _cells_of_values(level, column, weights, None if most is None else left)
 

@@ -201,7 +201,7 @@ def fit_levels(
             counts = np.asarray(fitted.levels.class_counts(i), dtype=float)
             saved[i] = part_cost(counts.sum(axis=0)) - part_cost(counts).sum()
     by_chance = columns_cut_by_chance(saved, float(training.order.total), fitted.levels.n_constant)
-    return replace(fitted, levels=fitted.levels.with_chance(by_chance)), codes, training
+    return replace(fitted, levels=fitted.levels.replaced(by_chance=by_chance)), codes, training
 
 
 def marks_of(

@@ -175,7 +175,7 @@ def fit_evidence(
             surfaces = [own.cells for k, own in fitted.items() if k >= len(levels)]
             if surfaces:
                 of_table = TableLevels.of(levels)
-                levels = of_table.with_pairs([*of_table.pairs, *surfaces])  # type: ignore[list-item]
+                levels = of_table.replaced(pairs=[*of_table.pairs, *surfaces])  # type: ignore[list-item]
         if not solution.complete:
             _warn_of_end("The fit of the evidence", clock, "the model keeps the best evidence so far")
 

@@ -25,7 +25,7 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
 from bayesieve.table.labels import cut_texts
 from bayesieve.table.text_types import number_of
-from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text
+from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
 from bayesieve.words import named
 
 _NOTHING = 1e-12  # nats
@@ -227,7 +227,7 @@ def _number_in(level: FeatureLevels, value: Any) -> float:
     """A value of a feature of numbers or moments as the number that its cuts are compared with."""
     number = number_of(value, level.type, level.day_first)
     if not math.isfinite(number):
-        raise ValueError(f"A cut of {level.name!r} must be a finite {level._number_type}, got {value!r:.80}.")
+        raise ValueError(f"A cut of {level.name!r} must be a finite {number_type(level.type)}, got {value!r:.80}.")
     return number
 
 

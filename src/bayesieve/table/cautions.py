@@ -171,7 +171,7 @@ def marks(
     at = rows if counted is None else np.searchsorted(counted, rows)
     numbers = [i for i, kind in enumerate(kinds) if kind == "numeric" and types[i] == "number"]
     categorical, absent = [i for i, kind in enumerate(kinds) if kind == "categorical"], absent or {}
-    n_values = {i: _n_categories(levels, i) - absent.get(i, 0) for i in categorical}
+    n_values = {i: levels[i].n_values - (levels[i].missing_code is not None) - absent.get(i, 0) for i in categorical}
     texts = [i for i, n in n_values.items() if n >= _FEWEST_ROWS and 10 * n >= n_rows]
     if table.reads_rows:  # once, not for each column
         table, rows = table.take(rows), np.arange(rows.size)
@@ -201,11 +201,30 @@ def marks_of_numbers(
 
 
 def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_rows: int) -> list[int]:
-    """Return those numeric columns that look like marks in up to 1,000 of these rows."""
-    whole = np.array(columns, dtype=np.int64)
+    """Return those numeric columns that look like marks in up to 1,000 of these rows.
+
+    They hold whole numbers, large enough for years with months, or many different ones over a range in which many more
+    of ``n_rows`` rows may be.
+    """
+    candidates = np.array(columns, dtype=np.int64)
     for n in _GLANCES:
-        whole = _at_a_glance(table, rows[:: max(1, rows.size // n)][:n], whole, n_rows)
-    return whole.tolist()
+        glance = rows[:: max(1, rows.size // n)][:n]
+        found, at_once = [candidates[:0]], max(1, _CELLS_AT_ONCE // glance.size)
+        for begin in range(0, candidates.size, at_once):
+            some = candidates[begin : begin + at_once]
+            values = table.numbers_at(glance, some)
+            values = np.where(values > HIGHEST_SPECIAL, values, np.nan)
+            whole = np.all((values == np.floor(values)) | np.isnan(values), axis=1)
+            some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last
+            different = 1 + np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)
+            share = np.mean(~np.isnan(values), axis=1)
+            with np.errstate(over="ignore"):  # a range beyond all floats is wide
+                width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
+            some, different, first, share = (each[share > 0] for each in (some, different, values[:, 0], share))
+            many = (_MANY * different >= glance.size * share) & (width + 1.0 >= n_rows * share / (2 * _MANY))
+            found.append(some[many | (first >= _MONTHS[0])])
+        candidates = np.concatenate(found)
+    return candidates.tolist()
 
 
 def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
@@ -226,32 +245,6 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
     if _rises_evenly(values, rows):
         return "counter"
     return "identifier" if _are_given_out(distinct, counts) and _are_even(distinct, counts) else None
-
-
-def _n_categories(levels: TableLevels, i: int) -> int:
-    return sum(map(len, levels[i].groups or ())) - (levels[i].missing_code is not None)
-
-
-def _at_a_glance(table: Table, rows: np.ndarray, positions: np.ndarray, n_rows: int) -> np.ndarray:
-    """The columns that hold whole numbers in these of ``n_rows`` rows, large enough for years with months, or many
-    different ones, over a range in which many more may be.
-    """
-    found = []
-    at_once = max(1, _CELLS_AT_ONCE // rows.size)
-    for begin in range(0, positions.size, at_once):
-        some = positions[begin : begin + at_once]
-        values = table.numbers_at(rows, some)
-        values = np.where(values > HIGHEST_SPECIAL, values, np.nan)
-        whole = np.all((values == np.floor(values)) | np.isnan(values), axis=1)
-        some, values = some[whole], np.sort(values[whole], axis=1)  # NaN last
-        different = 1 + np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1)
-        share = np.mean(~np.isnan(values), axis=1)
-        with np.errstate(over="ignore"):  # a range beyond all floats is wide
-            width = np.nanmax(values[share > 0], axis=1, initial=-np.inf) - values[share > 0, 0]
-        some, different, first, share = (of[share > 0] for of in (some, different, values[:, 0], share))
-        many = (_MANY * different >= rows.size * share) & (width + 1.0 >= n_rows * share / (2 * _MANY))
-        found.append(some[many | (first >= _MONTHS[0])])
-    return np.concatenate([positions[:0], *found])
 
 
 def _are_periods(distinct: np.ndarray) -> bool:

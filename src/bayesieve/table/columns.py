@@ -6,6 +6,7 @@ import decimal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -146,12 +147,12 @@ class Column:
         self._kind: Kind | None = "numeric" if isinstance(kind, SpecialValues) else kind
 
     def __len__(self) -> int:
-        return len(self._raw) if self._rows is None else len(self._rows)
+        return self._raw.n_rows if self._rows is None else len(self._rows)
 
     def __repr__(self) -> str:
         return f"Column({self.name!r}, kind={self.kind!r}, type={self.type!r}, n_rows={len(self)})"
 
-    @property
+    @cached_property
     def _natural_type(self) -> str:
         """The type that all rows of the data have."""
         with self._reading():
@@ -308,7 +309,7 @@ class Column:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
         # Floats hold all whole numbers of 32 bits, and 64-bit floats themselves.
         may_merge = natural == "number" and values.size and values.dtype.itemsize >= 8
-        if may_merge and (values.dtype.kind in "iu" or self.declared_type is None or self._raw.rounds):
+        if may_merge and (values.dtype.kind in "iu" or self._raw.declared_type is None or self._raw.rounds):
             self._warn_of_merged(values, numbers)
         if missing is not None:
             numbers = numbers if numbers is not values else numbers.copy()
@@ -347,9 +348,11 @@ class Column:
         from bayesieve.table.text_types import numbers_of_texts, other_order
 
         texts = self.texts()
-        is_text = texts is not None
-        codes, values = (None, []) if is_text else self._encoded()
+        codes: np.ndarray | None = None
+        values: list[Any] = []
         if texts is None:
+            with self._reading():
+                codes, values = self._raw.encoded(self._rows)
             texts = pl.Series([*(spelt_out(canonical_text(value)) for value in values), None], dtype=pl.String)
         other = None if day_first is None or complaints is None else other_order(texts, day_first)
         if other is not None and complaints is not None:
@@ -377,8 +380,8 @@ class Column:
         natural = self._natural_type
         is_plain = natural in ("number", "boolean") or (natural in TEMPORAL and self.declared_type is not None)
         if not is_plain or self.rounds:
-            codes, values = self._encoded()
             with self._reading():
+                codes, values = self._raw.encoded(self._rows)
                 if not merged:
                     return Categories(codes, [canonical_value(value) for value in values])
                 return Categories(*sort_codes(codes, values))
@@ -398,11 +401,8 @@ class Column:
 
     def distinct(self) -> list[Any]:
         """The distinct values of a column that holds no dates or times as they are: 1 and "1" are two."""
-        return list(self._encoded()[1])
-
-    def _encoded(self) -> tuple[np.ndarray, list[Any]]:
         with self._reading():
-            return self._raw.encoded(self._rows)
+            return list(self._raw.encoded(self._rows)[1])
 
     @property
     def rounds(self) -> bool:

@@ -198,7 +198,9 @@ def _read(X: Any) -> Table:
             f"Expected a 2-dimensional container but got {type(X)} instead. Pass a DataFrame containing a single row "
             "(i.e. single sample) or a single column (i.e. single feature) instead. Reshape your data."
         )
-    library, X = library_of(X), whole_frame(X)
+    X, library = nw.to_native(X, pass_through=True), "polars"
+    if not nw.dependencies.is_into_dataframe(X):
+        X = whole_frame(X)
     names: list[str] | None = None
     if not nw.dependencies.is_into_dataframe(X):
         matrix = as_csc(X) if _is_sparse(X) else as_array(X)
@@ -206,17 +208,20 @@ def _read(X: Any) -> Table:
         if matrix.dtype.kind not in "biuf":
             columns, matrix = list(matrix.T), None
     elif nw.dependencies.is_polars_dataframe(X):
-        names, columns = X.columns, X.get_columns()
-        matrix = _matrix_of_polars(X) if _is_wide(X.dtypes) else None
+        names, columns, dtypes = X.columns, X.get_columns(), X.dtypes
+        is_wide = len(dtypes) >= WIDE and all(dtype == dtypes[0] for dtype in dtypes)
+        matrix = _matrix_of_polars(X) if is_wide else None
     elif nw.dependencies.is_pyarrow_table(X):
-        names, columns, matrix = X.column_names, X.columns, None
+        names, columns, matrix, library = X.column_names, X.columns, None, "pyarrow"
     else:
-        frame = X if library == "pandas" else nw.from_native(X, eager_only=True).to_pandas()
-        names, columns = list(frame.columns), []
+        is_pandas = nw.dependencies.is_pandas_dataframe(X)
+        library, frame = ("pandas", X) if is_pandas else ("polars", nw.from_native(X, eager_only=True).to_pandas())
+        names, columns, dtypes = list(frame.columns), [], list(frame.dtypes)
         if len(set(names)) < len(names):
             refuse_duplicates([str(name) for name in names])
         names = None if _get_feature_names(frame) is None else names  # an error if only some are strings
-        matrix = _matrix_of_pandas(frame) if _is_wide(list(frame.dtypes)) else None
+        is_wide = len(dtypes) >= WIDE and all(dtype == dtypes[0] for dtype in dtypes)
+        matrix = _matrix_of_pandas(frame) if is_wide else None
         if matrix is None:
             columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
     width = len(columns) if matrix is None else int(matrix.shape[1])
@@ -225,11 +230,6 @@ def _read(X: Any) -> Table:
         return MatrixTable(matrix, labels, names is not None)
     read = [Column(name, column) for name, column in zip(labels, columns, strict=True)]
     return Table(read, len(columns[0]) if columns else 0, names is not None, library)
-
-
-def _is_wide(dtypes: Sequence[Any]) -> bool:
-    """Return whether there are very many columns of one type: one matrix spares an object for each of them."""
-    return len(dtypes) >= WIDE and all(dtype == dtypes[0] for dtype in dtypes)
 
 
 def _matrix_of_polars(frame: Any) -> np.ndarray | None:
@@ -337,24 +337,17 @@ def in_library_of(X: Any, frame: Any) -> Any:
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
-    """Read ``X``, and let ``estimator`` remember it as `remember_features` does."""
+    """Read ``X``, and let ``estimator`` remember its columns and the caller's library, which results come in."""
     refuse_fork()
     require_table(estimator, X)
     table = as_table(X, kinds=kinds)
-    remember_features(estimator, table)
+    names = np.asarray(table.names, dtype=object) if table.named else None
+    _remember(estimator, table.n_columns, names, table.library)
     return table
 
 
-def remember_features(estimator: Any, table: Table) -> None:
-    """Set ``n_features_in_`` and, if the data came with names, ``feature_names_in_``, and keep the library of the
-    caller's rows, which results come in.
-    """
-    names = np.asarray(table.names, dtype=object) if table.named else None
-    _remember(estimator, table.n_columns, names, table.library)
-
-
 def copy_features(estimator: Any, fitted: Any) -> None:
-    """Take over what ``fitted``, a part of ``estimator``, remembers of the rows that it was fitted on."""
+    """Let ``estimator`` remember the columns and the library that ``fitted``, a component of it, was fitted on."""
     names = getattr(fitted, "feature_names_in_", None)
     _remember(estimator, fitted.n_features_in_, names, getattr(fitted, "_library", "polars"))
 

@@ -16,7 +16,15 @@ from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, n
 from bayesieve.table.columns import Categories, Column, Kind, SpecialValues, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import TRUTH_WORDS, other_texts, truth_of
-from bayesieve.table.values import HIGHEST_SPECIAL, TEMPORAL, Scalar, canonical_text, canonical_value, format_temporal
+from bayesieve.table.values import (
+    HIGHEST_SPECIAL,
+    TEMPORAL,
+    Scalar,
+    canonical_text,
+    canonical_value,
+    format_temporal,
+    number_type,
+)
 from bayesieve.words import ShortRepr, listed, quoted_text
 
 if TYPE_CHECKING:
@@ -79,9 +87,30 @@ class FeatureLevels(ShortRepr):
         self._demand(self.kind in ("numeric", "categorical"), "kind must be 'numeric' or 'categorical'")
         self._demand(self.type in TYPES, f"type must be one of {', '.join(TYPES)}")
         if self.kind == "numeric":
-            self._check_cut_points()
+            has_cuts = self.groups is None and self.cut_points is not None
+            self._demand(has_cuts, "numbers need cut_points and have no groups")
+            cuts = np.array(self.cut_points, dtype=np.float64)
+            ascend = cuts.ndim == 1 and not np.isnan(cuts).any() and bool((cuts[1:] > cuts[:-1]).all())
+            finite = ascend and not np.isposinf(cuts).any()
+            self._demand(finite, "cut_points must be strictly ascending numbers below infinity")
+            lowest = cuts[np.isfinite(cuts) & (cuts <= HIGHEST_SPECIAL)].tolist()
+            as_read = [float(special_number(k)) for k in range(len(self.special))]
+            is_cut = not self.special or lowest == as_read
+            self._demand(is_cut, "each special value needs the cut point that it is read as")
+            cuts.flags.writeable = False
+            object.__setattr__(self, "cut_points", cuts)
         else:
-            self._check_groups()
+            self._demand(self.cut_points is None, "categories have no cut_points")
+            groups = tuple([tuple(group) for group in self.groups or ()])
+            self._demand(len(groups) > 0 and all(groups), "categories need groups, each of at least one value")
+            object.__setattr__(self, "groups", groups)
+            with_missing = [code for code, group in enumerate(groups) if None in group]
+            self._demand(
+                with_missing == ([] if self.missing_code is None else [self.missing_code]),
+                "missing_code must be the one group that contains None, or None without one",
+            )
+            n_values = sum(map(len, groups)) - len(with_missing)
+            self._demand(len(self._code_of_text) == n_values, "a value may stand in one group only, and once")
         self._check_rest()
 
     def _facts(self) -> dict[str, Any]:
@@ -93,32 +122,6 @@ class FeatureLevels(ShortRepr):
     def _demand(self, holds: bool, what: str) -> None:
         if not holds:
             raise ValueError(f"Feature {self.name!r}: {what}.")
-
-    def _check_cut_points(self) -> None:
-        self._demand(self.groups is None and self.cut_points is not None, "numbers need cut_points and have no groups")
-        cuts = np.array(self.cut_points, dtype=np.float64)
-        ascend = cuts.ndim == 1 and not np.isnan(cuts).any() and bool((cuts[1:] > cuts[:-1]).all())
-        self._demand(
-            ascend and not np.isposinf(cuts).any(), "cut_points must be strictly ascending numbers below infinity"
-        )
-        lowest = cuts[np.isfinite(cuts) & (cuts <= HIGHEST_SPECIAL)].tolist()
-        as_read = [float(special_number(k)) for k in range(len(self.special))]
-        self._demand(not self.special or lowest == as_read, "each special value needs the cut point that it is read as")
-        cuts.flags.writeable = False
-        object.__setattr__(self, "cut_points", cuts)
-
-    def _check_groups(self) -> None:
-        self._demand(self.cut_points is None, "categories have no cut_points")
-        groups = tuple(tuple(group) for group in self.groups or ())
-        self._demand(len(groups) > 0 and all(groups), "categories need groups, each of at least one value")
-        object.__setattr__(self, "groups", groups)
-        with_missing = [code for code, group in enumerate(groups) if None in group]
-        self._demand(
-            with_missing == ([] if self.missing_code is None else [self.missing_code]),
-            "missing_code must be the one group that contains None, or None without one",
-        )
-        n_values = sum(map(len, groups)) - len(with_missing)
-        self._demand(len(self._code_of_text) == n_values, "a value may stand in one group only, and once")
 
     def _check_rest(self) -> None:
         missing, n = self.missing_code, self.n_levels
@@ -258,12 +261,12 @@ class FeatureLevels(ShortRepr):
             return self.code_categories(categories)
         if self.n_levels == 1 and column.type not in (self.type, "text", "category", "mixed"):
             # A column without values in training has no type: any value is in its only level.
-            return np.where(column.categories().codes < 0, self._code_of_missing, 0).astype(self.code_dtype)
+            missing = self.n_levels if self.missing_code is None else self.missing_code
+            return np.where(column.categories().codes < 0, missing, 0).astype(self.code_dtype)
         one_level = self.n_levels == 1  # anything is in it
-        column = self.with_special(column)
-        numbers, unreadable = column.read_numbers(
-            self._number_type, [] if one_level else complaints, day_first=self.day_first
-        )
+        column = self.with_special(column) if self.special else column
+        type_ = self.type if self.type in TEMPORAL else "number"
+        numbers, unreadable = column.read_numbers(type_, [] if one_level else complaints, self.day_first)
         column.refuse_infinite(numbers)
         codes = self.code_numbers(numbers)
         if unreadable.any():
@@ -284,14 +287,6 @@ class FeatureLevels(ShortRepr):
         return column.read_as(column.name, SpecialValues(self.special)) if self.special else column
 
     @property
-    def _number_type(self) -> str:
-        return self.type if self.type in TEMPORAL else "number"
-
-    @property
-    def _code_of_missing(self) -> int:
-        return self.unseen_code if self.missing_code is None else self.missing_code
-
-    @property
     def has_missing_alone(self) -> bool:
         """Whether a level holds missing values and no others."""
         if self.cut_points is not None:
@@ -306,7 +301,7 @@ class FeatureLevels(ShortRepr):
             return missing[categories.codes]
         if self.n_levels == 1:
             return column.categories(merged=False).codes < 0
-        numbers, unreadable = column.read_numbers(self._number_type, [], day_first=self.day_first)
+        numbers, unreadable = column.read_numbers(number_type(self.type), [], day_first=self.day_first)
         return np.isnan(numbers) & ~unreadable
 
     def texts(self, column: Column) -> list[str | None]:
@@ -315,11 +310,11 @@ class FeatureLevels(ShortRepr):
             categories = column.categories(merged=False)
             read = [*(self._category(value) for value in categories.values), None]
             return [read[code] for code in categories.codes.tolist()]
-        numbers, unreadable = column.read_numbers(self._number_type, [], day_first=self.day_first)
+        numbers, unreadable = column.read_numbers(number_type(self.type), [], day_first=self.day_first)
         texts: list[str | None] = [None] * len(numbers)
         for row in np.flatnonzero(~np.isnan(numbers)).tolist():
             number = float(numbers[row])
-            of_number = self._number_type == "number"
+            of_number = number_type(self.type) == "number"
             texts[row] = canonical_text(number) if of_number else format_temporal(number, self.type)
         for row in np.flatnonzero(unreadable).tolist():
             texts[row] = canonical_text(column.value(row)).strip()
@@ -330,23 +325,26 @@ class FeatureLevels(ShortRepr):
         from bayesieve.table._kernels import code_numbers
 
         assert self.cut_points is not None
-        codes = np.empty((1, len(values)), dtype=self.code_dtype)
+        unseen = self.n_levels
+        missing = unseen if self.missing_code is None else self.missing_code
+        codes = np.empty((1, len(values)), dtype=smallest_unsigned(unseen))
         row, starts = np.ascontiguousarray(values, dtype=np.float64)[None, :], np.array([0, len(self.cut_points)])
-        code_numbers(row, np.array(self.cut_points), starts, np.array([self._code_of_missing]), codes)
+        code_numbers(row, np.array(self.cut_points), starts, np.array([missing]), codes)
         return codes[0]
 
     def code_categories(self, categories: Categories) -> np.ndarray:
         """`code` of a categorical feature from categories already converted."""
-        unseen = self.unseen_code
-        lookup = np.empty(len(categories.values) + 1, dtype=self.code_dtype)
-        codes = self._code_of_text
+        unseen, code_of_text = self.n_levels, self._code_of_text
+        missing = unseen if self.missing_code is None else self.missing_code
+        lookup = np.empty(len(categories.values) + 1, dtype=smallest_unsigned(unseen))
         lookup[:-1] = [
-            codes.get(value if type(value) is str else canonical_text(value), unseen) for value in categories.values
+            code_of_text.get(value if type(value) is str else canonical_text(value), unseen)
+            for value in categories.values
         ]
-        lookup[-1] = self._code_of_missing  # of the missing code, -1
+        lookup[-1] = missing  # of the missing code, -1
         for i in np.flatnonzero(lookup[:-1] == unseen).tolist():
             text = self._category(categories.values[i])
-            lookup[i] = self._code_of_missing if text is None else self._code_of_text.get(text, unseen)
+            lookup[i] = missing if text is None else code_of_text.get(text, unseen)
         return lookup[categories.codes]
 
     def _category(self, value: Scalar) -> str | None:
@@ -497,6 +495,8 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         Number of columns with a single value in the rows that the levels were fitted to, as far as the prior shows.
     by_chance : sequence of int
         Positions of columns that may well be cut by chance among as many columns in these rows.
+    known : mapping from position to FeatureLevels, optional
+        Features that exist already, also of those in ``cuts`` and ``counts``.
     """
 
     def __init__(
@@ -512,31 +512,21 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         pairs: Sequence[PairLevels] = (),
         n_constant: int = 0,
         by_chance: Sequence[int] | np.ndarray = (),
+        known: Mapping[int, FeatureLevels] | None = None,
     ) -> None:
         self.n_constant, self.by_chance = n_constant, np.asarray(by_chance, dtype=np.int64)
-        self.names = tuple(names)
-        self.types = types
-        self.n_levels = n_levels
-        self.level_scores = level_scores
-        self.missing, self._cuts, self._counts = missing, cuts, counts
-        self._made = dict(made)
+        self._cuts, self._counts, self.n_columns, self.pairs = cuts, counts, len(names), tuple(pairs)
         sizes = n_levels.copy()
-        sizes[list(self._made)] = 0
+        sizes[list(made)] = 0
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self.cut_starts = np.concatenate([[0], np.cumsum(np.maximum(sizes - 1, 0))])
-        self._in_arrays = sizes > 0
-        self.n_columns, self.pairs = len(self.names), tuple(pairs)
-        if pairs:
-            self._add_pairs()
-
-    def _add_pairs(self) -> None:
-        self.names += tuple(pair.name for pair in self.pairs)
-        self.types = [*self.types, *(pair.type for pair in self.pairs)]
-        self.n_levels = np.append(self.n_levels, [pair.n_levels for pair in self.pairs])
-        self.level_scores = np.append(self.level_scores, [pair.level_score for pair in self.pairs])
-        self.missing = np.append(self.missing, np.full(len(self.pairs), -1))
-        self._in_arrays = np.append(self._in_arrays, np.zeros(len(self.pairs), dtype=bool))
-        self._made.update(enumerate(self.pairs, self.n_columns))
+        self._in_arrays = np.append(sizes > 0, np.zeros(len(pairs), dtype=bool))
+        self._made = {**made, **(known or {}), **dict(enumerate(pairs, self.n_columns))}
+        self.names = (*names, *[pair.name for pair in pairs])
+        self.types = [*types, *[pair.type for pair in pairs]] if pairs else types
+        self.n_levels = np.append(n_levels, np.array([pair.n_levels for pair in pairs], dtype=n_levels.dtype))
+        self.level_scores = np.append(level_scores, [pair.level_score for pair in pairs])
+        self.missing = np.append(missing, np.full(len(pairs), -1))
 
     @classmethod
     def of(cls, levels: Sequence[FeatureLevels]) -> TableLevels:
@@ -545,10 +535,11 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             return levels
         pairs: list[Any] = [level for level in levels if level.kind == "pair"]
         levels = levels[: len(levels) - len(pairs)]
-        plain = [type(own) is FeatureLevels and own.cut_points is not None and not own.special for own in levels]
-        made = {i: level for i, level in enumerate(levels) if not plain[i]}
-        cuts = [level.cut_points for level, own in zip(levels, plain, strict=True) if own]
-        table = cls(
+        plain = [
+            type(level) is FeatureLevels and level.cut_points is not None and not level.special for level in levels
+        ]
+        cuts = [level.cut_points for level, in_array in zip(levels, plain, strict=True) if in_array]
+        return cls(
             names=[level.name for level in levels],
             types=[level.type for level in levels],
             n_levels=np.array([level.n_levels for level in levels], dtype=np.int64),
@@ -556,11 +547,10 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             missing=np.array([-1 if level.missing_code is None else level.missing_code for level in levels], dtype=int),
             cuts=np.concatenate([np.zeros(0), *cuts]),
             counts=None,
-            made=made,
+            made={i: level for i, level in enumerate(levels) if not plain[i]},
             pairs=pairs,
+            known=dict(enumerate(levels)),
         )
-        table._made.update(enumerate(levels))
-        return table
 
     def __len__(self) -> int:
         return len(self.names)
@@ -575,24 +565,23 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         i = range(len(self))[i]
         levels = self._made.get(i)
         if levels is None:
-            levels = self._made[i] = self._make(i)
+            missing = int(self.missing[i])
+            counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
+            facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]))
+            levels = FeatureLevels(self.names[i], "numeric", self.types[i], self.cut_points(i, i + 1), None, *facts)
+            self._made[i] = levels
         return levels
 
-    def with_chance(self, by_chance: np.ndarray) -> TableLevels:
-        """Return the same levels, with the positions of columns that may well be cut by chance."""
-        return self._rebuilt(self.pairs, by_chance)
-
-    def with_pairs(self, pairs: Sequence[PairLevels]) -> TableLevels:
-        """Return the columns with these pairs."""
-        return self._rebuilt(pairs, self.by_chance)
-
-    def _rebuilt(self, pairs: Sequence[PairLevels], by_chance: np.ndarray) -> TableLevels:
+    def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
+        """Return the levels of the same columns with these pairs, or these positions of columns that may well be cut by
+        chance; None keeps those that there are.
+        """
         n = self.n_columns
-        made = {i: level for i, level in self._made.items() if i < n and not self._in_arrays[i]}
+        known = {i: level for i, level in self._made.items() if i < n}
+        made = {i: level for i, level in known.items() if not self._in_arrays[i]}
         arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
-        levels = TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, self.n_constant, by_chance)
-        levels._made = {i: level for i, level in self._made.items() if i < n} | levels._made
-        return levels
+        pairs, by_chance = self.pairs if pairs is None else pairs, self.by_chance if by_chance is None else by_chance
+        return TableLevels(self.names[:n], self.types[:n], *arrays, made, pairs, self.n_constant, by_chance, known)
 
     def code_pairs(
         self,
@@ -623,12 +612,6 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     def _facts(self) -> dict[str, Any]:
         return {"features": len(self), "levels": int(self.n_levels.sum())}
-
-    def _make(self, i: int) -> FeatureLevels:
-        missing = int(self.missing[i])
-        counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
-        facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]))
-        return FeatureLevels(self.names[i], "numeric", self.types[i], self.cut_points(i, i + 1), None, *facts)
 
     def class_counts(self, i: int) -> np.ndarray | None:
         """Rows (or weight) by level and class of one feature, shape (n_levels, n_classes)."""

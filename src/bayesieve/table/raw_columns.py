@@ -75,9 +75,7 @@ class RawColumn:
             elif nw.dependencies.is_pyarrow_chunked_array(column):
                 column, self._is_arrow = to_arrow(column), True
         self._native = column
-
-    def __len__(self) -> int:
-        return len(self._native)
+        self.n_rows = len(column)
 
     @cached_property
     def declared_type(self) -> str | None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from numbers import Number
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesieve.table.arrays import holds_exactly
@@ -199,38 +200,31 @@ def refuse_identifiers(target: Target) -> None:
 
 def _label_column(y: Any) -> tuple[Column, bool]:
     """`y` as one column, and whether its text labels are to be a NumPy text array (they came as one, or as a list)."""
-    import narwhals as nw
-
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    dependencies = nw.dependencies
-    if dependencies.is_into_dataframe(y):
+    if nw.dependencies.is_into_dataframe(y):
         frame = nw.from_native(y, eager_only=True)
         if frame.shape[1] != 1:
             raise ValueError(f"y should be a 1d array, got an array of shape {frame.shape} instead.")
         _warn_column_vector()
         y = frame.get_column(frame.columns[0]).to_native()
-    if dependencies.is_into_series(y):
+    if nw.dependencies.is_into_series(y):
         return column_of_series("y", y), False
-    array = _label_array(y)
-    return Column("y", array), array.dtype.kind in "UT" or isinstance(y, (list, tuple))
-
-
-def _label_array(y: Any) -> np.ndarray:
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required; pass y.toarray().ravel() instead.")
+    is_list = isinstance(y, (list, tuple))
     if hasattr(y, "to_numpy") and not hasattr(y, "__array__"):
         y = y.to_numpy(zero_copy_only=False)  # pyarrow.Array
     # A list of text stays Python objects: NumPy's fixed-width text takes twice as long to make and to encode.
-    of_text = isinstance(y, (list, tuple)) and len(y) > 0 and isinstance(y[0], str)
+    of_text = is_list and len(y) > 0 and isinstance(y[0], str)
     try:
         array = np.array(y, dtype=object) if of_text else unmasked(y)
     except ValueError:
         raise ValueError("y should be a 1d array, got rows that differ in length; give one label per row.") from None
     if isinstance(y, (str, bytes, dict)) or array.ndim == 0:
         raise ValueError(f"Expected array-like (array or non-string sequence), got {repr(y)[:80]}.")
-    if isinstance(y, (list, tuple)) and array.ndim == 1:
+    if is_list and array.ndim == 1:
         changed = array.dtype.kind in "US" or (array.dtype.kind in "iuf" and not holds_exactly(array, y))
         array = np.array(y, dtype=object) if changed else array  # NumPy makes text of numbers, numbers of booleans
     if array.dtype.kind == "c":
@@ -240,7 +234,7 @@ def _label_array(y: Any) -> np.ndarray:
         array = array.ravel()
     if array.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
-    return array
+    return Column("y", array), array.dtype.kind in "UT" or is_list
 
 
 def _warn_column_vector() -> None:
@@ -250,7 +244,7 @@ def _warn_column_vector() -> None:
         "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
         "example using ravel().",
         DataConversionWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
 
 
@@ -443,11 +437,10 @@ class Rows:
     def take(self, positions: Any) -> Rows:
         """Return these rows only (positions, a slice or a boolean mask)."""
 
-        def of(part: np.ndarray | None) -> np.ndarray | None:
-            return None if part is None else part[positions]
-
+        arrays = (self.class_codes, self.weights, self.groups)
+        codes, weights, groups = (None if array is None else array[positions] for array in arrays)
         columns = {name: column[positions] for name, column in self.columns.items()}
-        return Rows(of(self.class_codes), self.classes, of(self.weights), of(self.groups), columns)
+        return Rows(codes, self.classes, weights, groups, columns)
 
 
 _RUN = 1 << 16  # rows between which those of each class are counted

@@ -277,11 +277,13 @@ def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
 
 def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> float | None:
     """One trimmed text that the fast readers cannot read as a number; None if it cannot be read at all."""
+    import polars as pl
+
     if type_ == "number" and text in (*_TRUE, *_FALSE):
         return float(text in _TRUE)
     if type_ in _DATED:
-        text = DayMonthOrder(day_first).to_iso(_series([text]))[0]
-    numbers = _fast_numbers(_series([text]), type_)
+        text = DayMonthOrder(day_first).to_iso(pl.Series([text], dtype=pl.String))[0]
+    numbers = _fast_numbers(pl.Series([text], dtype=pl.String), type_)
     if not np.isnan(numbers[0]):
         return float(numbers[0])
     try:
@@ -300,12 +302,6 @@ def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
     return values.to_physical().cast(float).fill_null(np.nan).to_numpy(writable=True)
 
 
-def _series(texts: list[str]) -> pl.Series:
-    import polars as pl
-
-    return pl.Series(texts, dtype=pl.String)
-
-
 def trimmed_values(column: pl.Series) -> pl.Series:
     """Return texts without surrounding blanks, and without those that stand for missing numbers."""
     return _without_marks(_trimmed(column)).drop_nulls()
@@ -317,7 +313,9 @@ def _trimmed(column: pl.Series) -> pl.Series:
 
 
 def _without_marks(trimmed: pl.Series) -> pl.Series:
-    marked = trimmed.is_in(_series(list(_MISSING_NUMBERS)).implode())
+    import polars as pl
+
+    marked = trimmed.is_in(pl.Series(_MISSING_NUMBERS, dtype=pl.String).implode())
     return trimmed.set(marked, None) if marked.any() else trimmed
 
 

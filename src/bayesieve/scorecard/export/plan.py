@@ -74,7 +74,8 @@ class Reader:
             for code, (_, values) in enumerate(level.special, level.n_apart - len(level.special)):
                 keys |= {_special(value, level.type): code for value in values}
         bounded = level.cut_points is not None and not isinstance(level, IndicatorLevels)
-        codes = level.n_apart, level._code_of_missing, level.unseen_code
+        of_missing = level.unseen_code if level.missing_code is None else level.missing_code
+        codes = level.n_apart, of_missing, level.unseen_code
         return cls(level, level.column, level.type, cuts, keys, *codes, bounded)
 
     @property
