@@ -89,6 +89,8 @@ def is_scan(X: Any, y: Any) -> bool:
     """Return whether ``X`` is a `Scan`, or a path or query with its target given by name; `scan` refuses some."""
     if isinstance(X, Scan) or not isinstance(y, str):
         return isinstance(X, Scan)
+    if isinstance(X, np.ndarray) or nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_polars_dataframe(X):
+        return False
     paths = X if isinstance(X, (list, tuple)) and len(X) else [X]
     if all(isinstance(path, (str, os.PathLike)) for path in paths) or type(X).__module__.startswith("pyarrow._dataset"):
         return True
@@ -191,19 +193,16 @@ def _is_sparse(X: Any) -> bool:
     return sparse is not None and bool(sparse.issparse(X))
 
 
-def _read(X: Any) -> Table:
-    """Split a dataframe or array into columns; very many columns of numbers of one type stay a matrix."""
-    if nw.dependencies.is_into_series(X):
-        raise ValueError(
-            f"Expected a 2-dimensional container but got {type(X)} instead. Pass a DataFrame containing a single row "
-            "(i.e. single sample) or a single column (i.e. single feature) instead. Reshape your data."
-        )
-    X, library = nw.to_native(X, pass_through=True), "polars"
-    if not nw.dependencies.is_into_dataframe(X):
-        X = whole_frame(X)
+def _read(X: Any, library: str | None = None) -> Table:
+    """Split a dataframe or array into columns; very many columns of numbers of one type stay a matrix.
+
+    ``library`` : of the results; by default that of ``X``.
+    """
+    X = nw.to_native(X, pass_through=True)
     names: list[str] | None = None
-    if not nw.dependencies.is_into_dataframe(X):
-        matrix = as_csc(X) if _is_sparse(X) else as_array(X)
+    # Common types come first: narwhals takes long to find out that an object is no frame.
+    if isinstance(X, np.ndarray) or _is_sparse(X):
+        matrix = as_array(X) if isinstance(X, np.ndarray) else as_csc(X)
         columns = []
         if matrix.dtype.kind not in "biuf":
             columns, matrix = list(matrix.T), None
@@ -212,24 +211,37 @@ def _read(X: Any) -> Table:
         is_wide = len(dtypes) >= WIDE and all(dtype == dtypes[0] for dtype in dtypes)
         matrix = _matrix_of_polars(X) if is_wide else None
     elif nw.dependencies.is_pyarrow_table(X):
-        names, columns, matrix, library = X.column_names, X.columns, None, "pyarrow"
-    else:
-        is_pandas = nw.dependencies.is_pandas_dataframe(X)
-        library, frame = ("pandas", X) if is_pandas else ("polars", nw.from_native(X, eager_only=True).to_pandas())
-        names, columns, dtypes = list(frame.columns), [], list(frame.dtypes)
+        names, columns, matrix, library = X.column_names, X.columns, None, library or "pyarrow"
+    elif nw.dependencies.is_pandas_dataframe(X):
+        names, columns, dtypes, library = list(X.columns), [], list(X.dtypes), library or "pandas"
         if len(set(names)) < len(names):
             refuse_duplicates([str(name) for name in names])
-        names = None if _get_feature_names(frame) is None else names  # an error if only some are strings
+        names = None if _get_feature_names(X) is None else names  # an error if only some are strings
         is_wide = len(dtypes) >= WIDE and all(dtype == dtypes[0] for dtype in dtypes)
-        matrix = _matrix_of_pandas(frame) if is_wide else None
+        matrix = _matrix_of_pandas(X) if is_wide else None
         if matrix is None:
-            columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+            columns = [column for _, column in X.items()]
+    else:
+        return _read_other(X)
     width = len(columns) if matrix is None else int(matrix.shape[1])
     labels = [f"x{i}" for i in range(width)] if names is None else names
     if matrix is not None:
         return MatrixTable(matrix, labels, names is not None)
     read = [Column(name, column) for name, column in zip(labels, columns, strict=True)]
-    return Table(read, len(columns[0]) if columns else 0, names is not None, library)
+    return Table(read, len(columns[0]) if columns else 0, names is not None, library or "polars")
+
+
+def _read_other(X: Any) -> Table:
+    """Read what is neither an array nor a frame of a common library: a list of rows, or a frame that turns into one."""
+    if nw.dependencies.is_into_series(X):
+        raise ValueError(
+            f"Expected a 2-dimensional container but got {type(X)} instead. Pass a DataFrame containing a single row "
+            "(i.e. single sample) or a single column (i.e. single feature) instead. Reshape your data."
+        )
+    if nw.dependencies.is_into_dataframe(X):
+        return _read(nw.from_native(X, eager_only=True).to_pandas(), "polars")
+    frame = whole_frame(X)
+    return _read(as_array(X) if frame is X else frame)
 
 
 def _matrix_of_polars(frame: Any) -> np.ndarray | None:
