@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -146,3 +147,14 @@ def test_three_classes_are_refused() -> None:
         ValueError, match="positive='majority', as in a scorecard, needs two classes, but the target has 3"
     ):
         SelectiveNB.scorecard().fit(X, bad + (X["age"].to_numpy() > 60))
+
+
+def test_sql_of_a_card_is_short_and_exact(by_hand: SelectiveNB) -> None:
+    data, _ = credit(500, 2)
+    query = by_hand.export(to="sql", table="data")
+    assert query.count("\n") < 70
+    with duckdb.connect() as connection:
+        connection.register("data", data)
+        found = connection.sql(query).pl()
+    np.testing.assert_allclose(found["p_1"].to_numpy(), by_hand.predict_proba(data)[:, 1], rtol=1e-12)
+    assert found["predicted"].to_list() == by_hand.predict(data).tolist()
