@@ -107,7 +107,7 @@ def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> lis
     as_categories : names of columns that the user asks to read as categories.
     """
     cautions = []
-    for level in levels.in_objects:
+    for level in levels.created:
         if level.groups is None or level.type not in ("text", "mixed") or level.name in as_categories:
             continue
         form = form_of([canonical_text(value) for group in level.groups for value in group if value is not None])

@@ -58,7 +58,7 @@ from bayesieve.table.columns import KINDS
 from bayesieve.table.derived_levels import IndicatorLevels, features_from_json, features_to_json
 from bayesieve.table.frames import copy_features
 from bayesieve.table.levels import TableLevels, columns_of
-from bayesieve.table.target import side_of
+from bayesieve.table.target import sign_of_positive
 
 _INDICATORS = "indicators"
 _NOTES = ("merged", "updated")
@@ -263,7 +263,7 @@ def model_from_json(data: dict[str, Any], version: int) -> SelectiveNB:
         raise Damaged("feature names must differ from each other")
     if parts.positive is not None and parts.positive >= classes.size:
         raise Damaged("its positive class is none of its classes")
-    side = side_of(classes, parts.positive)
+    side = sign_of_positive(classes, parts.positive)
     learnt = {name for caution in parts.cautions if caution.kind == AS_LEARNT for name in caution.columns}
     encoder = _encoder_from_json(parts.encoder, levels, classes, side, learnt, named=parts.named)
     plan = read_by(FitPlan.of, model, encoder)
