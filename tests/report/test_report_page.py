@@ -135,24 +135,16 @@ def test_thresholds_add_up() -> None:
     assert performance.thresholds[-1][1:] == (np.sum(TWO == "good"), np.sum(TWO == "bad"))
 
 
-def test_bands_are_counted_from_both_ends() -> None:
+def test_bands_tell_what_approval_brings() -> None:
     model, weights = finished({}, TWO), np.linspace(0.5, 2.0, N)
     performance = report_data(model, X, TWO, weights, held_out=True).performance
-    bands, score, good = performance.bands(), model.predict_proba(X)[:, 1], TWO == "good"
+    bands, score, bad = performance.bands(), model.predict_proba(X)[:, 1], TWO == "bad"
     assert len(bands) == 10
     for band in bands:
-        own, above, below = (
-            (score >= band["low"]) & (score <= band["high"]),
-            score >= band["low"],
-            score <= band["high"],
-        )
-        assert band["rows"] == pytest.approx(weights[own].sum())
-        assert band["rows"] == pytest.approx(weights.sum() / 10, rel=0.3)
-        assert band["events"] == pytest.approx(weights[own & good].sum())
-        for name, rows in (("above", above), ("below", below)):
-            assert band[f"share_{name}"] == pytest.approx(weights[rows].sum() / weights.sum())
-            assert band[f"rate_{name}"] == pytest.approx(np.average(good[rows], weights=weights[rows]))
-        shares = [weights[above & rows].sum() / weights[rows].sum() for rows in (good, ~good)]
+        approved = score >= band["low"]
+        assert band["approval_rate"] == pytest.approx(weights[approved].sum() / weights.sum())
+        assert band["approved_event_rate"] == pytest.approx(np.average(bad[approved], weights=weights[approved]))
+        shares = [weights[approved & rows].sum() / weights[rows].sum() for rows in (~bad, bad)]
         assert band["ks"] == pytest.approx(shares[0] - shares[1])
     assert max(band["ks"] for band in bands) <= performance.estimates["ks"][0] + 1e-12
 

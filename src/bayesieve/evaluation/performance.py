@@ -18,6 +18,7 @@ from bayesieve.evaluation.evaluating import Estimate, Segment
 from bayesieve.evaluation.judged import JudgedRows
 from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
 from bayesieve.scorecard.reasons import columns_in_use
+from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
 from bayesieve.statistics import metrics
 from bayesieve.table import Target, as_target
@@ -180,47 +181,24 @@ class Performance(ShortRepr):
         return list(zip(score[shown].tolist(), hits[shown].tolist(), others[shown].tolist(), strict=True))
 
     def bands(self) -> list[dict[str, Any]]:
-        """Return up to ten bands of the score of the positive of two classes, of about as many rows each and at least
-        ten, the highest first.
+        """Return the strategy table of the probability of the positive of two classes, as `strategy_table`, with the
+        ``ks`` of each band: the difference of the shares of both classes among rows from its lower end on.
 
-        Each has the ends of its probabilities ``low`` and ``high``, its ``rows`` and ``events`` (rows of the class;
-        sums of weights), their ``rate`` with its interval ``rate_low`` and ``rate_high``, the mean ``predicted``
-        probability, ``share_above`` and ``rate_above`` of this band and all above, ``share_below`` and ``rate_below``
-        of this band and all below, and ``ks``, the difference of the shares of both classes above its lower end.
+        Up to ten bands of about as many rows, at least ten. Events are rows of the other class.
         """
         rows = self.rows
         if rows.classes.size != 2 or rows.positive is None:
             return []
-        score, hit = rows.probability[:, rows.positive], self.labels == rows.positive
-        n_bands = min(10, max(1, score.size // 10))
-        values, at = np.unique(-score, return_inverse=True)  # equal scores stay together
-        weight = np.bincount(at, rows.weights, values.size)
-        before = (np.cumsum(weight) - weight / 2) / weight.sum()
-        band = np.minimum((before * n_bands).astype(int), n_bands - 1)[at]
-        found = metrics.by_group(score, hit, band, rows.weights)
-        bins, sizes = [one for _, one in found], np.array([one.weight for _, one in found])
-        events = np.array([one.observed * one.weight for one in bins])
-        above, hits = np.cumsum(sizes), np.cumsum(events)
-        below, missed = sizes.sum() - above + sizes, events.sum() - hits + events
-        with np.errstate(invalid="ignore"):
-            ks = hits / events.sum() - (above - hits) / (sizes.sum() - events.sum())
-        columns = {
-            "low": [float(score[band == k].min()) for k, _ in found],
-            "high": [float(score[band == k].max()) for k, _ in found],
-            "rows": sizes,
-            "events": events,
-            "rate": [one.observed for one in bins],
-            "rate_low": [one.low for one in bins],
-            "rate_high": [one.high for one in bins],
-            "predicted": [one.predicted for one in bins],
-            "share_above": above / sizes.sum(),
-            "rate_above": hits / above,
-            "share_below": below / sizes.sum(),
-            "rate_below": missed / below,
-            "ks": ks,
-        }
-        lines = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, line, strict=True)) for line in lines]
+        score, is_event = rows.probability[:, rows.positive], self.labels != rows.positive
+        frame = strategy_table(score, is_event, rows.weights, min(10, max(1, score.size // 10)))
+        total, events = frame["rows"].sum(), frame["events"].sum()
+        bands: list[dict[str, Any]] = frame.to_dicts()
+        for band in bands:
+            approved = band["approval_rate"] * total
+            others = approved - band["approved_event_rate"] * approved
+            gained = others / (total - events) if total > events else float("nan")
+            band["ks"] = gained - (1.0 - band["avoided_events"]) if events > 0 else float("nan")
+        return bands
 
 
 def performance_on(rows: JudgedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
