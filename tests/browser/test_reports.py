@@ -95,6 +95,40 @@ def test_what_if_gives_the_probabilities_of_the_model(name: str, pages: dict[str
     page.wait_for_selector("#what-if-chart svg")
 
 
+@pytest.mark.parametrize("name", ["german", "three classes", "hostile"])
+def test_changes_are_those_of_counterfactuals(name: str, pages: dict[str, Path], visit: Visit) -> None:
+    """Never to a missing value, in the same order, and without the columns that are to be kept."""
+    model, X, _ = models()[name]
+    page = visit(pages[name])
+    names = [one["name"] for one in page.evaluate("page.ready.then(({ more }) => more.changes)")]
+    for at, fixed in ((0, ()), (1, names[:1]), (2, names[1:3])):
+        values = {column: text_of(X[column][at]) or None for column in names}
+        told = page.evaluate(
+            """async ([row, fixed]) => {
+              const { more } = await page.ready, columns = changes.prepared(globalThis.scoring, more.changes);
+              const options = await changes.find(
+                globalThis.scoring, columns, row, { fixed: new Set(fixed), pause: async () => false });
+              return options.flatMap((option, k) => option.columns.map((c, i) =>
+                [k + 1, columns[c].name, columns[c].labels[option.parts[i]], 1 / (1 + Math.exp(-option.certainty))]));
+            }""",
+            [values, list(fixed)],
+        )
+        expected = model.counterfactuals(X[at : at + 1], n=5, fixed=fixed)
+        assert [line[:3] for line in told] == [list(line) for line in expected.select("option", "column", "to").rows()]
+        assert [line[3] for line in told] == pytest.approx(expected["probability"].to_list(), abs=1e-9)
+        assert not {line[1] for line in told} & set(fixed)
+        assert not any(line[2] in ("missing", "(missing)") for line in told)
+
+
+def test_a_kept_column_does_not_change(pages: dict[str, Path], visit: Visit) -> None:
+    page = visit(pages["german"])
+    page.wait_for_selector("#what-if-changes[aria-busy=false] tbody tr")
+    first = page.locator("#what-if-changes tbody tr td").first.inner_text().split(":")[0]
+    page.check(f"[data-keep={first}]")
+    page.wait_for_selector("#what-if-changes[aria-busy=false]")
+    assert not any(text.startswith(first) for text in page.locator("#what-if-changes tbody td").all_inner_texts())
+
+
 def test_one_feature_after_the_other(pages: dict[str, Path], visit: Visit) -> None:
     page = visit(pages["german"])
     model = models()["german"][0]
@@ -256,9 +290,11 @@ def test_a_usual_row_of_indicators_and_benefits_given_to_the_report(tmp_path: Pa
     row = {fields.nth(k).get_attribute("data-column"): float(fields.nth(k).input_value()) for k in range(2)}
     shown = page.locator("[data-probability=yes]").get_attribute("data-v")
     assert float(shown) == pytest.approx(model.predict_proba(pl.DataFrame([row]))[0, 1], abs=1e-12)
-    for feature in model.selected_features_:  # every indicator is as in most rows
+    same = pl.lit(True)
+    for feature in model.selected_features_:  # a row that there is
         name, cut = feature.split("<=")
-        assert (row[name] <= float(cut)) == ((X[name] <= float(cut)).mean() > 0.5)
+        same &= (pl.col(name) <= float(cut)) == (row[name] <= float(cut))
+    assert X.filter(same).height > 0
     gains = ("gain-hit", "gain-false", "gain-missed", "gain-rest")
     assert [float(page.locator(f"#{name}").input_value()) for name in gains] == [12, -0.5, -3, 0]
 

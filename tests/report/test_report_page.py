@@ -149,6 +149,27 @@ def test_bands_tell_what_approval_brings() -> None:
     assert max(band["ks"] for band in bands) <= performance.estimates["ks"][0] + 1e-12
 
 
+@pytest.mark.parametrize("mode", ["default", "pairs", "three classes"])
+def test_the_usual_row_is_one_near_the_middle_and_labels_fix_columns(mode: str) -> None:
+    options, y = MODES[mode]
+    model = finished(options, y).with_labels({"age": {"fixed": True}})
+    card = model.scorecard_
+    columns = report_data(model, X, y, cv=0).changes
+    assert {one["name"] for one in columns if one["fixed"]} == {"age"}
+    usual = pl.DataFrame({one["name"]: [one["values"][one["usual"]]] for one in columns})
+    usual = usual.cast({name: pl.Float64 for name in ("age", "income") if name in usual.columns})
+    frame = X.select(usual.columns)
+    cells, own = card.cells(frame), card.cells(usual)
+    assert (cells == own).all(axis=0).any()  # a row that there is
+    added = card.tables.contributions(cells)
+    distances = np.abs(added - np.median(added, axis=0)).sum(axis=(1, 2))
+    found = distances[(cells == own).all(axis=0)][0]
+    assert found <= np.quantile(distances, 0.05)
+    of_training = report_data(model).changes  # without rows that of most rows, column by column
+    assert all(one["usual"] is not None for one in of_training)
+    assert "age" not in model.counterfactuals(X[:40], n=5)["column"].to_list()
+
+
 def test_no_row_without_asking() -> None:
     model = finished({}, TWO)
     marked = X.with_columns(purpose=pl.when(pl.int_range(N) == 5).then(pl.lit("zeppelin")).otherwise(pl.col("purpose")))

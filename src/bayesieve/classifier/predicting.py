@@ -249,7 +249,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         probability : float or None, default=None
             The class (None: the positive one) shall be as probable as that, rather than the most probable one.
         fixed : sequence of str, default=()
-            Columns that cannot change.
+            Columns that cannot change, besides those that the labels of the model fix (``fixed: true``).
         directions : dict from names of columns of numbers to +1 or -1, optional
             Columns that only rise, or only fall; they stay as they are if missing.
         costs : dict from names of columns to positive numbers, optional

@@ -25,6 +25,7 @@ from bayesieve.evaluation.performance import Performance, Unmeasured, measure
 from bayesieve.evaluation.splits import fingerprint, moments_of
 from bayesieve.forking import refuse_fork
 from bayesieve.report import ReportData
+from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import feature_data
 from bayesieve.report.page import in_five_digits
 from bayesieve.report.search import SearchSummary, summarise_trace
@@ -84,6 +85,8 @@ def report_data(
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains")}
     data, told = of_features(model, positive, min_count, **by_rows), facts_of(model)
     own = _facts(model, place, told) | dict(facts or {})
+    program = _program(model, place, told) if min_count <= 1 else ""
+    table = None if X is None else as_table(X)
     parts["facts"] = (*own.items(), *parts.get("facts", ()))
     parts["warnings"] = (*parts.get("warnings", ()), *data.warnings)
     return replace(
@@ -96,7 +99,8 @@ def report_data(
         edits=model.edits_,
         intercept=tuple(model.scorecard_.intercept.tolist()),
         factors=in_five_digits(model.scorecard_.errors.intercept.tolist()),
-        program=_program(model, place, told) if min_count <= 1 else "",
+        program=program,
+        changes=change_data(model.scorecard_, table) if program else (),
         created=local_now(),
         **parts,
     )

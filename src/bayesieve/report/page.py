@@ -10,7 +10,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
@@ -229,7 +229,14 @@ def framed(document: str, still: str) -> str:
 
 
 def page(
-    template: str, drawn: Mapping[str, Any], /, *, script: str = "", program: str = "", more: Any = None, **context: Any
+    template: str,
+    drawn: Mapping[str, Any],
+    /,
+    *,
+    script: str | Sequence[str] = (),
+    program: str = "",
+    more: Any = None,
+    **context: Any,
 ) -> str:
     """One HTML document with its charts.
 
@@ -241,7 +248,7 @@ def page(
     template : one that extends ``page.html``, or ``"package:name"`` of another package;
         elements with ``data-chart`` are where charts are drawn.
     drawn : mapping from their names to `Figure`; the template knows it as ``charts``
-    script : further script of this kind of page.
+    script : further scripts of this kind of page.
     program : script that comes with the data.
     more : plain data that it reads.
     context : what the template needs.
@@ -250,7 +257,7 @@ def page(
 
     data = {"charts": {name: one.payload() for name, one in drawn.items()}, "more": more, "program": program}
     data["themes"] = [theme() | {"background": None}, theme(dark=True) | {"background": None}]
-    scripts = text("page.js") + (text(script) if script else "")
+    scripts = "".join(map(text, ("page.js", *([script] if isinstance(script, str) else script))))
     style = text("page.css")
     return fill(
         template,

@@ -50,6 +50,7 @@ class ReportData(ShortRepr):
     edits : those made by hand
     intercept : nats from which every row starts, for each class
     program : the model as JavaScript, which computes the scores of rows typed in; empty if it cannot be written so
+    changes : what `change_data` returns of the columns in the model
     positive : position of the class that curves and texts are about, of two
     facts : (name, value) of what a validator asks first
     stability : share of the models of folds that use each column, by name
@@ -79,6 +80,7 @@ class ReportData(ShortRepr):
     intercept: Sequence[float] = ()
     positive: int = 1
     program: str = ""
+    changes: Sequence[Mapping[str, Any]] = ()
     facts: Sequence[tuple[str, str]] = ()
     stability: Mapping[str, float] = field(default_factory=dict)
     dependence: tuple[Sequence[str], Sequence[Sequence[float]]] | None = None
@@ -118,7 +120,7 @@ def render_report(data: ReportData) -> str:
     return page(
         "report.html",
         charts,
-        script="report.js",
+        script=("changes.js", "report.js"),
         program=data.program,
         more=page_data(data),
         title=data.title,
@@ -161,6 +163,7 @@ def page_data(data: ReportData) -> dict[str, Any]:
     templates["reliability"] = draw.template("reliability", several=False, style="main")
     features = [feature for feature in data.features if feature["selected"]]
     own |= {"features": features, "segments": data.segments, "rows": data.explained, "beside": beside}
+    own["changes"] = data.changes
     return own | {"templates": templates}
 
 

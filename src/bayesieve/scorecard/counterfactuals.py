@@ -254,6 +254,12 @@ class Search:
         return sorted(options)[:1]
 
 
+def fixed_columns(card: Scorecard) -> list[str]:
+    """Return the columns that the labels of a model fix, such as protected attributes."""
+    labels = card.provenance.get("labels", {})
+    return [name for name, label in labels.items() if label.get("fixed")]
+
+
 def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
     """Sets of one to three columns, (n_sets, k), in pieces."""
     if k == 1:
@@ -320,7 +326,7 @@ def _checked(
     card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
 ) -> tuple[Parts, Wish]:
     """ValueError for options that cannot be used."""
-    fixed = [fixed] if isinstance(fixed, str) else list(fixed)
+    fixed = [*([fixed] if isinstance(fixed, str) else fixed), *fixed_columns(card)]
     directions, costs = directions or {}, costs or {}
     check_allowed({"n": n, "max_changes": max_changes, "probability": probability}, _ALLOWED)
     unknown = [name for name in (*fixed, *directions, *costs) if name not in card.columns]

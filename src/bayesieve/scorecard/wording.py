@@ -29,6 +29,7 @@ class _Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     unit: str = ""
     description: str = ""
     levels: dict[str, str] = {}
+    fixed: bool = False
 
 
 def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -36,8 +37,9 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
 
     Parameters
     ----------
-    source : a mapping from columns to names, or to mappings with any of ``name``, ``unit``, ``description`` and
-        ``levels``, a mapping from labels of levels or values to texts; or a YAML file with such a mapping.
+    source : a mapping from columns to names, or to mappings with any of ``name``, ``unit``, ``description``,
+        ``levels``, a mapping from labels of levels or values to texts, and ``fixed``, whether no change of the column
+        is ever proposed; or a YAML file with such a mapping.
     columns : those that may be described.
 
     Raises

@@ -259,30 +259,15 @@ page.ready.then(({ more }) => {
   }
 
   // What if: the program of the model works out every score.
-  const MOST_STEPS = 150; // the changes of one column that say most, of which pairs are tried
   const form = byId("what-if-form");
   if (form) {
-    const { score, model } = globalThis.scoring, fields = new Map();
+    const { scoring } = globalThis, { score, model } = scoring, fields = new Map(), keeps = new Map();
+    const movable = changes.prepared(scoring, more.changes);
     let asked = 0; // how often changes were looked for: a later question ends the work on an earlier one
     // All readers of a column as one: several indicators may read it, each with a cut.
     const readerOf = (name) => {
       const own = model.readers.filter((reader) => reader.column === name);
-      const cuts = [...new Set(own.flatMap((reader) => reader.cuts ?? []))].sort((a, b) => a - b);
-      return { kind: own[0]?.kind ?? "number", values: own.flatMap((reader) => reader.values), cuts };
-    };
-    // The number of few digits with low < x <= high.
-    const shortest = (low, high) => {
-      const near = low === -Infinity ? high - (Math.abs(high) / 10 || 1) : high === Infinity ? low + (Math.abs(low) / 10 || 1) : (low + high) / 2;
-      for (let digits = 1; digits < 18; digits++) {
-        const value = Number(near.toPrecision(digits));
-        if (low < value && value <= high) return String(value);
-      }
-      return String(high);
-    };
-    // Values that stand for the cells of a column: known ones, and numbers between cuts.
-    const valuesOf = (name) => {
-      const { values, cuts } = readerOf(name), known = values.flat().filter((value) => value !== null).map(String);
-      return [...known, ...(cuts.length ? [-Infinity, ...cuts].map((low, i) => shortest(low, cuts[i] ?? Infinity)) : [])];
+      return { kind: own[0]?.kind ?? "number", values: own.flatMap((reader) => reader.values) };
     };
     for (const { name, title } of model.columns) {
       const { kind, values } = readerOf(name), texts = kind === "text" ? [...new Set(values.flat().filter((value) => value !== null).map(String))] : [];
@@ -291,8 +276,11 @@ page.ready.then(({ more }) => {
         : make("input", { type: "text", autocomplete: "off", spellcheck: false });
       field.dataset.column = name;
       fields.set(name, field);
-      form.append(make("label", {}, shown(title ?? name), field));
-      field.addEventListener("input", () => show());
+      const keep = make("input", { type: "checkbox", checked: more.changes.find((one) => one.name === name)?.fixed ?? true });
+      keep.dataset.keep = name;
+      keeps.set(name, keep);
+      form.append(make("div", {}, make("label", {}, shown(title ?? name), field), make("label", { className: "keep" }, keep, "keep")));
+      for (const one of [field, keep]) one.addEventListener("input", () => show());
     }
     // 90% intervals of the probabilities, normal on the scale of log odds, as predict_interval gives them.
     const ofTerms = [...features].sort((a, b) => a.position - b.position), nOfNumbers = two ? 1 : classes.length;
@@ -336,61 +324,31 @@ page.ready.then(({ more }) => {
       byId("what-if-about").textContent = `${two ? "Log-odds" : "Score"} of ${shown(String(contributions.class))}`;
       const parts = [...contributions.features].filter((part) => part.contribution !== 0).sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
       fallInto(byId("what-if-chart"), [{ label: "Every row", value: "", amount: contributions.intercept }, ...parts.map((part) => ({ label: shown(part.feature), value: part.level, amount: part.contribution }))]);
-      showChanges(row, found);
+      showChanges(row);
     };
-    // The smallest changes of one column that give another class; if there are none, of two columns. Thousands of scores
-    // are worked out piece by piece, so that the page answers meanwhile.
-    const showChanges = async (row, found) => {
-      const own = ++asked, host = byId("what-if-changes");
-      const at = model.classes.indexOf(found.predicted), least = new Map();
-      const attempt = (changes) => {
-        const other = score({ ...row, ...Object.fromEntries(changes) }, { reasons: 0 });
-        const change = Math.log(found.probabilities[at]) - Math.log(other.probabilities[at]);
-        if (other.predicted !== found.predicted) {
-          const key = JSON.stringify(changes.map(([name]) => name));
-          if (!(least.get(key)?.change <= change)) least.set(key, { changes, change, other });
-        }
-        return change;
-      };
-      const attemptAll = async (every) => {
-        const effects = [];
-        for (let until = performance.now() + 10; effects.length < every.length; until = performance.now() + 10) {
-          while (effects.length < every.length && performance.now() < until) effects.push(attempt(every[effects.length]));
+    // The smallest changes that give another class, looked for piece by piece, so that the page answers meanwhile.
+    const showChanges = async (row) => {
+      const own = ++asked, host = byId("what-if-changes"), fixed = new Set([...keeps].filter(([, keep]) => keep.checked).map(([name]) => name));
+      let until = performance.now() + 10;
+      const pause = async () => {
+        if (performance.now() > until) {
           await new Promise((done) => setTimeout(done, 4));
-          if (own !== asked) return null;
+          until = performance.now() + 10;
         }
-        return effects;
+        return own !== asked;
       };
       host.ariaBusy = "true";
-      const steps = [...fields.keys()].flatMap((name) => [...valuesOf(name), null].map((value) => [name, value]));
-      const effects = await attemptAll(steps.map((step) => [step]));
-      if (effects && !least.size) {
-        const order = steps.map((step, i) => [effects[i], step]).filter(([effect]) => effect > 0).sort(([a], [b]) => b - a);
-        const best = order.slice(0, MOST_STEPS).map(([, step]) => step);
-        await attemptAll(best.flatMap((one, i) => best.slice(i + 1).filter((two) => one[0] !== two[0]).map((two) => [one, two])));
-      }
-      if (own !== asked) return;
-      const first = [...least.values()].sort((a, b) => a.change - b.change).slice(0, 5);
-      const told = (k) => (line) => line.changes.map((change) => change[k] ?? "(missing)").join(" and ");
-      host.replaceChildren(first.length
-        ? tableOf(["Column", "Value", "Then"], first.map((line) => [told(0)(line), told(1)(line), shown(String(line.other.predicted))]))
-        : make("p", { className: "soft", textContent: "No change of one or two columns gives another class." }));
+      const options = await changes.find(scoring, movable, row, { fixed, pause });
+      if (options === null || own !== asked) return;
+      const titles = new Map(model.columns.map(({ name, title }) => [name, title ?? name]));
+      const text = (option) => option.columns.map((c, k) => `${shown(titles.get(movable[c].name))}: ${shown(movable[c].labels[option.parts[k]])}`).join("; ");
+      host.replaceChildren(options.length
+        ? tableOf(["Change", "Probability", "Then"], options.map((option) => [text(option), percent(1 / (1 + Math.exp(-option.certainty))), shown(String(model.classes[option.class]))]))
+        : make("p", { className: "soft", textContent: "No change of up to three columns gives another class." }));
       host.ariaBusy = "false";
     };
     const starts = more.rows.map((row) => [row.title, Object.fromEntries(row.contributions.filter((part) => fields.has(part.feature)).map((part) => [part.feature, part.value === "missing" ? "" : part.value]))]);
-    const commonest = (name) => {
-      const rows = (value) => score({ ...usual, [name]: value }, { reasons: 0 }).contributions.features.reduce((sum, { cell }, k) => sum + Math.log(1 + (ofTerms[k].cells.rows[cell] ?? 0)), 0);
-      return valuesOf(name).map((value) => [rows(value), value]).sort(([a], [b]) => b - a)[0]?.[1] ?? "";
-    };
-    // The value of a column whose cells have most rows: numbers as whole as they can be, if a feature reads it alone.
-    const usual = Object.fromEntries(model.columns.map(({ name }) => [name, null]));
-    for (const { name } of model.columns) {
-      const feature = features.find((one) => one.name === name), top = feature ? feature.cells.rows.indexOf(Math.max(...feature.cells.rows)) : 0;
-      const low = feature?.cells.low[top] ?? null, high = feature?.cells.high[top] ?? null, { values } = readerOf(name);
-      const whole = high !== null && Math.floor(high) > (low ?? -Infinity) ? Math.floor(high) : null;
-      const between = whole ?? (low !== null && high !== null ? (low + high) / 2 : null) ?? high ?? (low === null ? null : Math.floor(low) + 1);
-      usual[name] = between ?? (feature ? String((values[top] ?? values.flat())[0] ?? "") : commonest(name));
-    }
+    const usual = Object.fromEntries(movable.map(({ name, values, usual: part }) => [name, part === null ? "" : values[part]]));
     const pick = make("select");
     fill(pick, ["a usual row", ...starts.map(([title]) => title)], (k) => { set(k ? starts[k - 1][1] : usual); show(); });
     byId("what-if-tools").append(make("label", {}, "Begin with ", pick));

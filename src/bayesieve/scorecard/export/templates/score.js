@@ -16,7 +16,7 @@
   function score(row, { reasons = 4 } = {}) {
     const lacking = model.columns.find(({ name }) => !Object.prototype.hasOwnProperty.call(row, name));
     if (lacking) throw new Error(`The row lacks the column '${lacking.name}', which the model needs; null is missing.`);
-    const codes = readers.slice(0, nOfTerms).map((reader) => codeOf(reader, row));
+    const codes = codesOf(row);
     const lineOf = ({ readers: [one, two], grid }) => (grid ? grid[codes[one]][codes[two]] : codes[one]);
     const lines = model.terms.map(lineOf);
     const odds = [0, ...model.intercept]; // against the first class
@@ -56,6 +56,9 @@
   }
 
   const add = (sum, own) => sum + own;
+
+  // The codes of the values that features are made of, in the order of model.readers.
+  const codesOf = (row) => readers.slice(0, nOfTerms).map((reader) => codeOf(reader, row));
 
   // In units of the ninth decimal; halves to the even number, as in Python.
   function rounded(number) {
@@ -151,6 +154,6 @@
   const nOfTerms = 1 + Math.max(-1, ...model.terms.flatMap((term) => term.readers)); // the others are of texts alone
   const sign = model.reasons_against === null ? -1 : 1; // reasons speak for the predicted class, or against one
 
-  globalThis.scoring = { score, model };
+  globalThis.scoring = { score, codes: codesOf, model };
   if (typeof module === "object") module.exports = { score, model };
 })();

@@ -1,0 +1,91 @@
+"""Columns of a model as a page changes them: parts of their ranges, values that stand for these, and a usual row."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bayesieve.scorecard import Scorecard
+from bayesieve.scorecard.counterfactuals import Parts, codes_in, fixed_columns
+from bayesieve.scorecard.reasons import code_by
+from bayesieve.scorecard.record import bounds_of
+from bayesieve.scorecard.wording import Wording
+from bayesieve.table import FeatureLevels, Table
+from bayesieve.table.values import canonical_text, format_temporal
+
+_MOST_ROWS = 5000  # among which the usual row is sought
+
+
+def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, Any]]:
+    """Return the columns of the model in their order, with the parts that they may move to.
+
+    Each has its ``name``; whether it is ``fixed`` by the labels of the model; whether its parts are ``ordered``, as
+    intervals of numbers are; the ``labels`` of the parts, and a value for each as text (``values``); and the ``usual``
+    part: that of one row near the middle of the table or, without a table, the one of most training rows.
+    """
+    words, fixed, levels = Wording.of(card), fixed_columns(card), Parts(card).levels
+    usual = _of_training(card, levels) if table is None or not table.n_rows else _usual_row(card, table, levels)
+    columns = []
+    for level, code in zip(levels, usual, strict=True):
+        first = max(1, level.n_apart)
+        columns.append(
+            {
+                "name": level.name,
+                "fixed": level.name in fixed,
+                "ordered": level.groups is None,
+                "labels": words.levels(level)[first:],
+                "values": [_value_in(level, part) for part in range(first, level.n_levels)],
+                "usual": code - first if first <= code < level.n_levels else None,
+            }
+        )
+    return columns
+
+
+def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> list[int]:
+    """Return the parts of the row whose contributions are nearest their medians; rows without missing values first."""
+    every = slice(None, None, 1 + table.n_rows // _MOST_ROWS)
+    codes = code_by(card, table, levels)[:, every]
+    added = card.tables.contributions(np.minimum(card.cells(table)[:, every], card.tables.n_lines[:, None] - 1))
+    distance = np.abs(added - np.median(added, axis=0)).sum(axis=(1, 2))
+    first = np.array([[max(1, level.n_apart)] for level in levels])
+    last = np.array([[level.n_levels] for level in levels])
+    n_missing = ((codes < first) | (codes >= last)).sum(axis=0)
+    usual: list[int] = codes[:, np.lexsort((distance, n_missing))[0]].tolist()
+    return usual
+
+
+def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
+    """Return the part of each column that has most training rows."""
+    position = {level.name: k for k, level in enumerate(levels)}
+    rows = [np.zeros(level.n_levels + 1) for level in levels]
+    for feature in card.used_features:
+        alone = feature.kind != "pair"
+        for part in (feature.cells if alone else feature.levels).by_column:
+            counts = feature.counts if alone else part.counts
+            k = position[part.column]
+            if counts is not None:
+                of_levels = np.append(np.asarray(counts).sum(axis=1), 0.0)
+                rows[k] += np.log1p(of_levels[codes_in(part, levels[k])])
+    first = [max(1, level.n_apart) for level in levels]
+    return [low + int(own[low:-1].argmax()) for low, own in zip(first, rows, strict=True)]
+
+
+def _value_in(level: FeatureLevels, code: int) -> str:
+    """Return a value of a part as text: a category, or the number of fewest digits near the middle of an interval."""
+    if level.groups is not None:
+        return canonical_text(level.groups[code][0])
+    bounds = bounds_of(level, code)
+    low, high = float(bounds["low"]), float(bounds["high"])
+    if math.isinf(low) or math.isinf(high):
+        end = high if math.isinf(low) else low if math.isfinite(low) else 0.0
+        near = end - (abs(end) / 10 or 1.0) if math.isinf(low) else end + (abs(end) / 10 or 1.0)
+    else:
+        near = low / 2 + high / 2
+    if level.type == "number" or level.type == "boolean":
+        rounded = (float(f"{near:.{digits}g}") for digits in range(1, 18))
+        value = next((one for one in rounded if low < one <= high), high)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    value = next((one for one in (math.floor(near / 1e6) * 1e6, math.floor(near)) if low < one <= high), high)
+    return format_temporal(value, level.type)
