@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import numpy as np
 
+from bayesieve.classifier.special_codes import StandingOut, standing_out
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.table import Table
@@ -21,6 +23,7 @@ _LONGEST_LIST = 400  # characters
 _SAMPLES = (1000, 5000)  # rows in which columns are compared, value by value, as long as they look alike
 _OFTEN = 20  # rows a value, from which the rows that share a value show a copy: repeated rows share all values
 _MOST_GROUPS = 3
+_CELLS_AT_ONCE = 1 << 22  # searched for codes
 
 
 def column_cautions(coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
@@ -39,6 +42,7 @@ def column_cautions(coded: CodedTable, encoder: TableEncoder) -> list[Caution]:
         *texts,
         *_identifiers(columns, encoder.marks_, {c.columns[0] for c in texts}),
         *_copies(columns, {name for caution in target for name in caution.columns}),
+        *_codes(columns, encoder),
     ]
 
 
@@ -68,6 +72,15 @@ class _Columns:
     def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Codes of the levels, shape (rows.size,)."""
         return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
+
+    def numbers_of_sample(self, columns: np.ndarray) -> np.ndarray:
+        """Numbers of numeric columns in the larger sample, shape (columns.size, n_rows)."""
+        return np.asarray(self._table.select(columns.tolist()).take(self.most).numbers(np.arange(columns.size)))
+
+    @property
+    def rows_at_hand(self) -> np.ndarray:
+        """The rows that count, of a table in files the larger sample of them."""
+        return self.most if self._table.reads_rows else self.rows
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Numbers, NaN = missing, or codes of categories, -1 = missing, shape (rows.size,)."""
@@ -107,7 +120,7 @@ def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> lis
     as_categories : names of columns that the user asks to read as categories.
     """
     cautions = []
-    for level in levels.created:
+    for level in levels.in_objects:
         if level.groups is None or level.type not in ("text", "mixed") or level.name in as_categories:
             continue
         form = form_of([canonical_text(value) for group in level.groups for value in group if value is not None])
@@ -207,6 +220,44 @@ def _copies(columns: _Columns, apart: set[str]) -> list[Caution]:
         f"Columns say the same in every row: {examples}{more}. Leave out all but one, or they share their weight."
     )
     return [Caution("copies", tuple(name for group in copies for name in group), sentence)]
+
+
+def _codes(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
+    """Numbers that stand out as codes do. Marks, excluded columns, and those with special values or cuts by hand are
+    passed over.
+    """
+    rules, names = {} if encoder.rules_ is None else encoder.rules_.rules, columns.coded.names
+    settled = {name for name, rule in rules.items() if rule.exclude or rule.special or rule.cuts is not None}
+    settled |= set(encoder.marks_)
+    numeric = [k for k in np.flatnonzero(columns.levels.of_numbers).tolist() if names[k] not in settled]
+    at_once, found = max(1, _CELLS_AT_ONCE // max(1, columns.most.size)), dict[int, StandingOut]()
+    for first in range(0, len(numeric), at_once):
+        some = np.array(numeric[first : first + at_once])
+        found |= {int(some[i]): out for i, out in standing_out(columns.numbers_of_sample(some)).items()}
+    return [_code_caution(columns, k, out, encoder.positive) for k, out in found.items()]
+
+
+def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: Any) -> Caution:
+    rows, coded = columns.rows_at_hand, columns.coded
+    inside = np.isin(columns.values(k, rows), out.codes)
+    weights = np.ones(rows.size) if coded.weights is None else np.asarray(coded.weights)[rows]
+    classes, labels = np.asarray(coded.class_codes)[rows], np.asarray(coded.classes).tolist()
+    shares = [
+        np.bincount(classes[own], weights[own], len(labels)) / max(weights[own].sum(), np.finfo(float).tiny)
+        for own in (inside, ~inside)
+    ]
+    j = int(np.abs(shares[0] - shares[1]).argmax()) if positive not in labels else labels.index(positive)
+    j = 1 if len(labels) == 2 and positive not in labels else j
+    name, codes = coded.names[k], [*map(canonical_text, out.codes)]
+    share, here, there = (100 * part for part in (weights[inside].sum() / weights.sum(), shares[0][j], shares[1][j]))
+    return Caution(
+        "special code",
+        (name,),
+        f"Column {name!r} is {listed(codes, _MOST_OTHERS)} in {share:.1f} % of the rows, far from its other values "
+        f"({out.low:.6g} to {out.high:.6g}); class {canonical_text(labels[j])} has {here:.1f} % of these rows and "
+        f"{there:.1f} % of the others. If that is a code, give it a level: special: [{', '.join(codes)}] in levels= or "
+        "--levels.",
+    )
 
 
 def _split(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
