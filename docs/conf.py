@@ -27,6 +27,7 @@ extensions = [
 exclude_patterns = ["site", "generated/gallery/*.ipynb", "**/GALLERY_HEADER.rst"]
 templates_path = ["site/templates"]
 html_static_path = ["site/static"]
+html_extra_path = ["model.schema.json"]
 html_css_files = ["site.css"]
 
 # Pages of the repository outside docs, and the folders of the site that they appear in.

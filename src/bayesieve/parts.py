@@ -74,6 +74,23 @@ def options_of(part: Any) -> dict[str, Any]:
     return {name: getattr(part, name) for name in arguments(type(part))}  # type: ignore[arg-type]
 
 
+class OptionText(str):
+    """Text of an option that was an object, as a model file keeps it: ``fit`` asks for the object."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def require_objects(options: Mapping[str, Any]) -> None:
+    """Raise ValueError, which names the object to pass, for an option that a model file keeps as text."""
+    for name, value in options.items():
+        if isinstance(value, OptionText):
+            raise ValueError(
+                f"This model comes from a file, which keeps its {name} as text: give it the object, such as "
+                f"set_params({name}={value:.200}), before it is fitted again."
+            )
+
+
 @dataclass(frozen=True)
 class Score:
     """Score by which a selector ranks features or subsets, as traces name it and reports describe it.
@@ -110,10 +127,6 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     def __len__(self) -> int:
         return len(self.own) + len(self._installed)
-
-    def has(self, part: Any) -> bool:
-        """Whether a class itself, not one it is derived from, is registered."""
-        return self.get(part.name) is part
 
     @cached_property
     def _installed(self) -> dict[str, Part]:

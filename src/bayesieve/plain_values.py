@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from itertools import chain
-from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -13,15 +12,6 @@ import numpy as np
 
 Result = TypeVar("Result")
 
-_WORDS: dict[type, str] = {
-    dict: "an object",
-    list: "a list",
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    NoneType: "null",
-}
 _LARGEST = float(np.finfo(float).max)
 Finite = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 Number = Finite | Literal["inf", "-inf"] | None
@@ -34,18 +24,6 @@ _NOT_FINITE: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf, None: math.
 
 class Damaged(ValueError):
     """Fault in the content of a model file, as half a sentence without the file's name."""
-
-
-def member(data: Any, key: str, *types: type) -> Any:
-    """A part of an object, of one of these types."""
-    if type(data) is not dict:
-        raise Damaged(f"what should hold {key!r} is not an object")
-    if key not in data:
-        raise Damaged(f"{key!r} is missing")
-    value = data[key]
-    if types and type(value) not in types:
-        raise Damaged(f"{key!r} is not {' or '.join(_WORDS[type_] for type_ in types)}")
-    return value
 
 
 def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:

@@ -22,6 +22,7 @@ import bayesieve
 from bayesieve import BenefitClassifier, IndicatorEncoder, SelectiveNB, TableEncoder
 from bayesieve.classifier.editing import ModelEditor
 from bayesieve.scorecard.record import UNSEEN, Feature
+from tests.classifier.model_files import signed
 from tests.scorecard.test_scorecard import N, rows
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -74,12 +75,6 @@ def check(fitted: SelectiveNB) -> None:
         np.testing.assert_allclose(np.asarray(own.levels.counts).sum(), own.counts.sum(), rtol=1e-9)
         assert len({*own.levels.all_labels}) == own.levels.n_levels
     assert sum(own.importance for own in card.features) == pytest.approx(float(card.used.size > 0))
-    for own, level in zip(card.features, fitted.encoder_.levels_, strict=True):
-        assert own.levels is level
-    coded = fitted.encoder_.transform_coded(frame)
-    assert (coded.codes <= coded.n_levels[:, None]).all()
-    if all(own.cells is own.levels for own in card.features):
-        np.testing.assert_array_equal(fitted.predict_proba(coded), probability)
     for i in (0, 7):
         np.testing.assert_array_equal(fitted.predict_proba(frame.row(i, named=True))[0], probability[i])
     queried = fitted.with_predictions(frame.lazy()).select(pl.col("^P\\(.*$")).collect()
@@ -344,7 +339,7 @@ def test_texts_of_levels_are_shown_everywhere(tmp_path: Path) -> None:
     check(edited)
     again = saved(edited, tmp_path)
     for one in (edited, again, pickle.loads(pickle.dumps(edited))):
-        assert "no answer" in one.encoder_.levels_[list(one.scorecard_.columns).index("gaps")].labels
+        assert "no answer" in one.scorecard_["gaps"].levels.labels
         assert "no answer" in one.explain(frame.head(50))["level"].to_list()
         assert "no answer" in one.scorecard_.to_frame()["cell"].to_list()
         assert "lowest" in one.scorecard_.to_frame()["cell"].to_list()
@@ -555,12 +550,8 @@ def test_edits_take_no_time() -> None:
 def test_it_is_fitted_again_with_edited_levels() -> None:
     frame, two, _ = rows()
     edited = model("levels").edit().merge("number", [0, 1]).rename("number", {0: "low"}).done()
-    coded = edited.encoder_.transform_coded(frame)
-    codes = (two == "yes").astype(np.uint8)
-    again = SelectiveNB(calibrate="levels").fit_coded(
-        coded.with_rows(class_codes=codes, classes=edited.classes_), edited.encoder_
-    )
-    assert again.scorecard_["number"].levels.labels == edited.scorecard_["number"].levels.labels
+    again = SelectiveNB(calibrate="levels", levels=edited.scorecard_).fit(frame, two)
+    assert again.scorecard_["number"].levels.own_cuts.tolist() == edited.scorecard_["number"].levels.own_cuts.tolist()
     assert log_loss(two, again.predict_proba(frame)) < 0.6
 
 
@@ -670,25 +661,25 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(call: Any, words: str) -> 
 
 
 def test_damaged_edits_are_refused(tmp_path: Path) -> None:
-    from bayesieve.classifier.model_json import model_from_json, model_to_json
-    from bayesieve.plain_values import Damaged
-
     edited = model("levels").edit().rename("number", {0: "low"}).monotone("number", 1).done().with_prior({"yes": 0.2})
-    data = json.loads(json.dumps(model_to_json(edited)))
-    assert model_from_json(data, 3).edits_ == edited.edits_
+    path = tmp_path / "model.json"
+    edited.save(path)
+    assert bayesieve.load(path).edits_ == edited.edits_
+    data = json.loads(path.read_text("utf-8"))
     at = next(k for k, own in enumerate(data["features"]) if own["levels"].get("renamed"))
     for change in (
-        lambda d: d.update(prior=[1.0, 0.0]),
-        lambda d: d.update(prior=[0.5]),
-        lambda d: d.update(edits=[{"what": 5}]),
+        lambda d: d["provenance"].update(prior=[1.0, 0.0]),
+        lambda d: d["provenance"].update(prior=[0.5]),
+        lambda d: d["provenance"].update(edits=[{"what": 5}]),
         lambda d: d["features"][at]["levels"].update(renamed=["low"]),
         lambda d: d["features"][at]["levels"].update(renamed=["low"] * 5),
         lambda d: d["features"][at].update(sign=3),
     ):
         other = json.loads(json.dumps(data))
         change(other)
-        with pytest.raises(Damaged):
-            model_from_json(other, 3)
+        path.write_text(signed(other), "utf-8")
+        with pytest.raises(ValueError, match="is damaged"):
+            bayesieve.load(path)
 
 
 def rows_with_offset(n: int, n_classes: int, seed: int) -> tuple[pl.DataFrame, np.ndarray, np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import math
 import os
@@ -12,21 +13,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from scipy.special import softmax
 
 import bayesieve
 from bayesieve import IndicatorEncoder, MODLGrouper, SelectiveNB, TableEncoder
+from bayesieve.evaluation.splits import fingerprint
+from bayesieve.scorecard.model_file import json_schema
 from bayesieve.selection import CodedSelector
+from bayesieve.table import as_target
 from bayesieve.table.derived_levels import PairLevels
 from tests.classifier.mixed_data import data, fitted, frame, labels
 from tests.classifier.model_files import signed
 from tests.fuzz.outcome import unclear
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+SCHEMA = Path(__file__).parents[2] / "docs" / "model.schema.json"
 Case = tuple[SelectiveNB, Any, Any]
 
 # ------------------------------------------------------------------------------------------------------- whole files
@@ -145,25 +150,58 @@ def test_a_model_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
     for by in ("feature", "score"):
         assert again.explain(X[:9], by=by).equals(model.explain(X[:9], by=by))  # type: ignore[arg-type]
     assert again.scorecard_.describe() == model.scorecard_.describe()
-    for ours, theirs in ((again.trace_, model.trace_), (again.encoder_, model.encoder_)):
-        assert ours.to_frame().equals(theirs.to_frame())
+    assert again.trace_.to_frame().equals(model.trace_.to_frame())
     assert again.summary().equals(model.summary())
     for attribute in ("weight_factor_", "smoothing_", "n_rows_", "n_features_in_", "target_name_", "cautions_"):
         assert getattr(again, attribute) == getattr(model, attribute)
     for attribute in ("feature_weights_", "feature_importances_", "selected_features_", "feature_names_in_"):
         assert hasattr(again, attribute) == hasattr(model, attribute)
         np.testing.assert_array_equal(getattr(again, attribute, ()), getattr(model, attribute, ()))
-    for attribute in ("scores_", "ranking_"):
-        if hasattr(model.selector_, attribute):
-            found = getattr(again.selector_, attribute)
-            np.testing.assert_array_equal(found, getattr(model.selector_, attribute))
     again.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
     if hasattr(model, "feature_names_in_"):
         with pytest.raises(ValueError, match="feature names should match"):
             again.predict(X.with_columns(more=1))
-    if y is not None:
+    if y is not None and isinstance(model.encoder, str):
         np.testing.assert_array_equal(again.fit(X, y).scorecard_.joint(X), model.scorecard_.joint(X))
+    elif y is not None:
+        for call in (again.fit, lambda X, y: again.report(X=X, y=y, cv=2)):
+            with pytest.raises(ValueError, match=r"keeps its encoder as text: .* set_params\(encoder=\w+Encoder\("):
+                call(X, y)
+        again.set_params(encoder=model.encoder).fit(X, y)
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_files_follow_the_published_schema(name: str) -> None:
+    published = json.loads(SCHEMA.read_text("utf-8"))
+    assert published == json.loads(json.dumps(json_schema()))
+    content = json.loads(text_of(name))
+    jsonschema.validate(content, published)
+    del content["provenance"]["n_rows"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, published)
+
+
+def test_a_loaded_model_does_all_that_reads_the_record(tmp_path: Path) -> None:
+    model, X, y = case("surfaces")
+    loaded = bayesieve.load(saved("surfaces", tmp_path))
+    for name, call in {
+        "reasons": lambda own: own.reasons(X[:20]),
+        "counterfactuals": lambda own: own.counterfactuals(X[:5]),
+        "intervals": lambda own: own.predict_interval(X[:20]),
+        "code": lambda own: own.export(to="python").partition("\n\n")[2],
+        "points": lambda own: own.points().to_frame(),
+        "levels": lambda own: own.levels_to_yaml(),
+        "edited": lambda own: own.edit().flatten("number").done().predict_proba(X),
+        "updated": lambda own: own.update(X[:100], y[:100]).predict_proba(X),
+        "merged": lambda own: bayesieve.merge([own, own]).predict_proba(X),
+        "drift": lambda own: bayesieve.drift(own, X, y).to_frame(),
+        "evaluated": lambda own: bayesieve.evaluate(own, X, y).to_frame(),
+        "measured": lambda own: own.report(X=X, y=y).performance.log_loss,
+    }.items():
+        ours, theirs = call(model), call(loaded)
+        assert ours.equals(theirs) if isinstance(ours, pl.DataFrame) else np.array_equal(ours, theirs), name
 
 
 def test_what_the_models_of_the_contract_have() -> None:
@@ -179,38 +217,6 @@ def test_what_the_models_of_the_contract_have() -> None:
         assert any(feature.cells is not feature.levels for feature in case(name)[0].scorecard_.features)
 
 
-FILES = sorted(Path(__file__).parent.glob("models_[0-9]/[!r]*.json"))
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
-def test_files_of_every_version_predict_the_same(file: Path, tmp_path: Path) -> None:
-    """Those of the present version to the last bit."""
-    rows = json.loads((file.parent / "rows.json").read_text("utf-8"))
-    model = bayesieve.load(file)
-    table: Any = pl.DataFrame(rows["columns"], strict=False).with_columns(pl.col("depuis").str.to_date())
-    if hasattr(model, "feature_names_in_"):
-        table = table.select(model.feature_names_in_.tolist())
-    else:
-        table = table.select("âge", "visites", "bruit").fill_null(0).to_numpy()
-    expected = np.array(rows["log_joint"][file.stem])
-    np.testing.assert_allclose(model.predict_proba(table), softmax(expected, axis=1), rtol=0, atol=1e-12)
-    model.save(tmp_path / "model.json")
-    written, again = (json.loads(path.read_text("utf-8")) for path in (file, tmp_path / "model.json"))
-    changed = {"written_by", "sha256"}
-    if file.parent.name == "models_3":
-        np.testing.assert_array_equal(model.scorecard_.joint(table), expected)
-    else:
-        changed |= {"version", "features", "intercept", "class_log_prior"}
-    defaults = type(model.selector_)().get_params() if hasattr(model, "selector_") else {}
-    options, before = (content.get("parameters", {}).get("selector_options", {}) for content in (again, written))
-    for option in set(options) - set(before):  # came after the file, which means its default
-        assert options.pop(option) == defaults[option]
-    for key in set(written) - changed:
-        assert again[key] == written[key], key
-    reread = bayesieve.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(reread.predict_proba(table), model.predict_proba(table))
-
-
 class Mine(CodedSelector):
     """A selector from outside of the package."""
 
@@ -221,30 +227,93 @@ class Mine(CodedSelector):
         return np.ones(coded.n_features)
 
 
-@pytest.mark.parametrize(
-    ("model", "match"),
-    [
-        (lambda: SelectiveNB(Mine()).fit(frame(), labels()), r"^Selector Mine is not part of bayesieve.*\.$"),
-        (
-            lambda: copy.copy(case("monotone")[0]).set_params(monotone={"nowhere": 1}),
-            "cannot be saved as JSON: monotone names the column 'nowhere'",
-        ),
-    ],
-)
-def test_what_cannot_be_saved_says_so_in_one_sentence(tmp_path: Path, model: Any, match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        model().save(tmp_path / "model.json")
-    assert os.listdir(tmp_path) == []
+def test_objects_of_any_class_are_kept_as_text(tmp_path: Path) -> None:
+    model = SelectiveNB(Mine()).fit(frame(), labels())
+    model.save(tmp_path / "model.json")
+    again = bayesieve.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(frame()), model.predict_proba(frame()))
+    assert (again.selector, repr(again)) == ("Mine()", "SelectiveNB(selector=Mine())")
+    assert again.scorecard_.provenance["selector"]["name"] == "Mine"
+    with pytest.raises(ValueError, match=r"keeps its selector as text: .* set_params\(selector=Mine\(\)\), before"):
+        again.fit(frame(), labels())
+    with pytest.raises(ValueError, match="keeps its selector as text"):
+        again.report(X=frame(), y=labels(), cv=3)
+    np.testing.assert_array_equal(
+        again.set_params(selector=Mine()).fit(frame(), labels()).predict_proba(frame()), model.predict_proba(frame())
+    )
+
+
+def test_values_of_columns_that_are_not_in_the_model_stay_out_of_its_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    names = [f"client {k}" for k in range(2000)]
+    X = pl.DataFrame({"x": rng.normal(size=2000), "client": names, "town": rng.choice(["Jena", "Ulm"], 2000)})
+    y = rng.random(2000) < 1 / (1 + np.exp(-2 * X["x"].to_numpy()))
+    model = SelectiveNB(levels={"town": {"groups": [["Jena"], ["Ulm"]]}}).fit(X, y)
+    assert model.selected_features_ == ["x"]
+    model.save(tmp_path / "model.json")
+    text = (tmp_path / "model.json").read_text("utf-8")
+    assert "client 7" not in text
+    assert "Jena" not in text
+    assert len(text) < 40_000
+    loaded = bayesieve.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.summary().equals(model.summary())
+    assert loaded.levels_to_yaml().splitlines()[0].endswith("whose file does not hold their values: client")
+    report = loaded.report(X=X, y=y)
+    assert report.performance.is_training
+    assert "Jena" not in report.html
+    with pytest.raises(ValueError, match="Feature 'client' is not in the model, and its file does not hold its values"):
+        loaded.edit().merge("client", [0])
+    merged = bayesieve.merge([loaded, model])
+    np.testing.assert_allclose(merged.scorecard_["town"].counts, 2 * model.scorecard_["town"].counts)
+    there = SelectiveNB(levels=loaded.scorecard_).fit(X[::-1], y[::-1])
+    assert bayesieve.merge([loaded, there]).selected_features_ == ["x"]
+    updated = loaded.update(X, y)
+    assert updated.n_rows_ == 4000
+    updated.save(tmp_path / "updated.json")
+
+
+def test_models_whose_files_withhold_what_others_need_are_not_merged(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    X = pl.DataFrame({"x": rng.normal(size=1000), "town": rng.choice(["Jena", "Ulm"], 1000)})
+    y = rng.random(1000) < 1 / (1 + np.exp(-2 * X["x"].to_numpy()))
+    SelectiveNB().fit(X, y).save(tmp_path / "model.json")
+    by_town = SelectiveNB().fit(X, X["town"] == "Ulm")
+    with pytest.raises(ValueError, match="Column 'town' is in one of the models, and the file of another"):
+        bayesieve.merge([bayesieve.load(tmp_path / "model.json"), by_town])
+
+
+def test_provenance_tells_how_a_model_came_about(tmp_path: Path) -> None:
+    rules = tmp_path / "levels.yaml"
+    rules.write_text("visites:\n  max_levels: 2\n")
+    model = SelectiveNB("map", levels=rules, random_state=np.random.default_rng(5)).fit(frame(), labels())
+    model.save(tmp_path / "model.json")
+    found = bayesieve.load(tmp_path / "model.json").scorecard_.provenance
+    assert found == model.scorecard_.provenance
+    assert found["rules_file"]["name"] == "levels.yaml"
+    assert found["rules_file"]["sha256"] == hashlib.sha256(rules.read_bytes()).hexdigest()
+    assert found["rules"] == {"visites": {"max_levels": 2}}
+    assert found["versions"]["bayesieve"] == bayesieve.__version__
+    assert found["options"]["random_state"] == model.selector_.random_state
+    target = as_target(labels())
+    sha256 = fingerprint(frame(), target.codes, target.classes, None)
+    assert found["table"] == {"rows": 200, "columns": frame().width, "sha256": sha256}
+    again = bayesieve.load(tmp_path / "model.json").fit(frame(), labels())
+    np.testing.assert_array_equal(again.predict_proba(frame()), model.predict_proba(frame()))
 
 
 # ----------------------------------------------------------------------------------------------------- damaged files
 
 
+def saved(name: str, folder: Path) -> Path:
+    case(name)[0].save(folder / "model.json")
+    return folder / "model.json"
+
+
 @cache
 def text_of(name: str = "map-str") -> str:
     with tempfile.TemporaryDirectory() as folder:
-        case(name)[0].save(Path(folder) / "model.json")
-        return (Path(folder) / "model.json").read_text(encoding="utf-8")
+        return saved(name, Path(folder)).read_text(encoding="utf-8")
 
 
 def refused(path: Path, content: str | bytes, match: str = ".") -> str:
@@ -276,14 +345,14 @@ FORMAT = '{"format": "bayesieve.SelectiveNB"'
         ('{"format": ["bayesieve.SelectiveNB"]}', "not a bayesieve model"),
         (FORMAT + "}", "has model version unknown"),
         (
-            FORMAT + ', "version": 4}',
-            "has model version 4, .* reads versions up to 3; update bayesieve or fit again",
+            FORMAT + ', "version": 5}',
+            "has model version 5, .* reads version 4; update bayesieve or fit again",
         ),
         (FORMAT + ', "version": true}', "has model version true"),
         *((FORMAT + f', "version": {one}}}', "has model version 1, this") for one in ("1", '"1"')),
         (FORMAT + ', "version": NaN}', "holds NaN"),
         (FORMAT + ', "version": 1, "x": -Infinity}', "holds -Infinity"),
-        (FORMAT + ', "version": 2}', "checksum does not fit"),
+        (FORMAT + ', "version": 4}', "checksum does not fit"),
         (FORMAT, "is damaged: it does not hold valid JSON .line 1, column"),
         ('{"version": 1' + "0" * 5000 + "}", "damaged"),
     ],
@@ -344,7 +413,7 @@ def check_works(model: SelectiveNB) -> None:
     assert np.all(np.isfinite(probabilities))
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-9)
     model.explain(table)
-    for method in (model.summary, model.describe, model.trace_.to_frame, model._repr_html_):
+    for method in (model.summary, model.scorecard_.describe, model.trace_.to_frame, model._repr_html_):
         method()
     model.__class__(**model.get_params(deep=False))
 
@@ -426,66 +495,66 @@ def test_whatever_is_in_a_file(how: str, name: str, tmp_path: Path, draw: st.Dat
 
 
 def test_a_key_given_twice_is_the_model_or_nothing(tmp_path: Path) -> None:
-    text, n_rows = text_of(), '"n_rows": 200'
-    load_or_refuse(tmp_path / "model.json", text.replace(n_rows, f'"n_rows": 7, {n_rows}').encode())
-    refused(tmp_path / "model.json", text.replace(n_rows, f'{n_rows}, "n_rows": 7'), "checksum")
+    text, named = text_of(), '"named": true'
+    load_or_refuse(tmp_path / "model.json", text.replace(named, f'"named": false, {named}').encode())
+    refused(tmp_path / "model.json", text.replace(named, f'{named}, "named": false'), "checksum")
 
 
 GONE = "<gone>"
 ANY = "."
-AGE, CELLS, GRID = "features.0", "features.0.cells", "features.5.levels"
+AGE, CELLS, GRID, HOW = "features.0", "features.0.cells", "features.5.pair", "provenance"
 DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("map-str", "target", [GONE, 1, []], "target"),
-    ("map-str", "parameters", [GONE, 1, [], {}], "parameters|selector"),
-    ("map-str", "parameters.selector", ["genetic", "x" * 5000], "names the unknown selector '(genetic'|x{40}', or)"),
-    ("map-str", "parameters.selector", [["map"], GONE], "selector"),
-    ("map-str", "parameters.selector_by_name", ["yes", GONE], "selector_by_name"),
-    ("map-str", "parameters.foreign", [1], "an option 'foreign' that this bayesieve does not know"),
-    ("map-str", "parameters.smoothing", ["laplace", -1], "smoothing must be"),
-    ("map-str", "parameters.calibrate", ["maybe"], "calibrate"),
-    ("map-str", "parameters.monotone", [{"mapping": [["x0", 2]]}, {"mapping": [["x0"]]}], "monotone|mapping"),
-    ("map-str", "parameters.random_state", ["dice"], "random_state"),
-    ("map-str", "calibrated_smoothing", [[], GONE, "x"], "smoothing"),
-    ("compression-str", "n_factors", [-1, 1, 99, "x"], "factors"),
+    ("map-str", "columns", [[], ["x"], GONE, 3], "columns"),
+    ("map-str", HOW, [GONE, 1, [], {}], "provenance|n_rows"),
+    ("map-str", f"{HOW}.options", [1, [], "x"], "options"),
+    ("map-str", f"{HOW}.options.foreign", [1], "an option 'foreign' that this bayesieve does not know"),
+    ("map-str", f"{HOW}.options.smoothing", ["laplace", -1], "smoothing must be"),
+    ("map-str", f"{HOW}.options.calibrate", ["maybe"], "calibrate"),
+    ("map-str", f"{HOW}.options.monotone", [{"x0": 2}, [1]], "monotone"),
+    ("map-str", f"{HOW}.options.n_jobs", ["a", 0], "n_jobs"),
+    ("map-str", f"{HOW}.options.random_state", ["dice"], "random_state"),
+    ("map-str", f"{HOW}.smoothing", [[], GONE, "x", -1.0, {"rows": -1.0, "fades": True}], "smoothing"),
+    ("map-str", f"{HOW}.selector", [GONE, {}, 3], "selector|name"),
+    ("map-str", f"{HOW}.evidence", ["guessed", None, GONE], "evidence"),
+    ("map-str", f"{HOW}.weight_factor", [-0.5, [1.0], 1.5, GONE], "weight_factor"),
+    ("map-str", f"{HOW}.n_rows", [0, 2.5, True, GONE], "n_rows"),
+    ("map-str", f"{HOW}.prior", [[1.0], [1.0, 0.0, 0.0], ["x"]], "prior|shares of the classes"),
+    ("map-str", f"{HOW}.positive", [3, -1, "x"], "positive"),
+    ("map-str", f"{HOW}.rules", [{"x": 1}, [1], {"x": {"cuts": "y"}}], "rules|levels"),
+    ("map-str", f"{HOW}.labels", [{"nowhere": {"name": "x"}}, {"x": 3}], "labels|describe"),
+    ("map-str", f"{HOW}.edits", [[{"what": 5}], 3], "edits"),
+    ("map-str", f"{HOW}.min_count", [1, "x"], "min_count"),
     ("compression-str", "intercept_factors", [[], [[1.0]], GONE, "x"], "factors"),
-    ("compression-str", "omitted_variances", [[], [-1.0], [0.0, 0.0], "x"], "variances of omitted columns"),
+    ("compression-str", "omitted_variances", [[], [-1.0], [0.0, 0.0], "x"], "variances"),
     ("compression-str", "features.0.factors", [[], [[[1.0]]], "x"], "factors"),
     ("class without weight", "features.0.counts", [[[1.0]], "x"], "counts"),
-    ("map-str", "encoder", [GONE, 1, {}], "encoder|missing"),
-    ("map-str", "encoder.missing", ["drop", GONE], "missing"),
-    ("map-str", "encoder.kinds", [{"visites": "ordinal"}, {"visits": "numeric"}, [1], GONE], "kinds"),
-    ("map-str", "encoder.numeric", [{"coder": "MODLGrouper", "options": {}}, 3], "numeric is not a coder of numeric"),
-    ("map-str", "encoder.n_jobs", [0, "a", 1.5], "n_jobs"),
-    ("map-str", "encoder.n_quantiles", [0, "a"], "n_quantiles"),
-    ("map-str", "encoder.pairs", [-1, "some"], "pairs"),
-    ("map-str", "encoder.prior", ["mine", 3], "prior"),
-    ("map-str", "encoder.kind", ["pickles", 3], "unknown encoder"),
     ("map-str", "classes.values", [["b", "a", "c"], ["a", "a", "b"]], "not in order"),
-    ("map-str", "classes.values", [["a"], ["a", 1, "b"], 3], "labels of one kind|classes.values"),
+    ("map-str", "classes.values", [["a"], ["a", 1, "b"], 3], "labels of one kind|classes.values|length"),
     ("map-str", "classes.values", [["a", "b"]], "class counts"),
     ("map-str", "classes.values.0", ["\ud800"], "half a character"),
     ("map-str", "classes.kind", ["bytes", 1], "kind"),
     ("all-int", "classes.type", ["int1", "float64", 3], "unknown type|classes.type"),
     ("all-int", "classes.type", ["uint8"], "do not fit their type"),
-    ("map-str", "class_count", [GONE, [1.0, 2.0], "x"], "class.counts?|class_count"),
-    ("map-str", "class_count.0", [-1.0, 1e300, None, True], "class counts are"),
+    ("map-str", "class_counts", [GONE, [1.0, 2.0], "x"], "class.counts"),
+    ("map-str", "class_counts.0", [-1.0, 1e300, None, True], "class.counts"),
     ("map-str", "intercept", [["-inf"] * 3, [0.0]], "intercept"),
     ("map-str", "intercept.0", ["x", None, "inf"], "intercept"),
-    ("map-str", "evidence", ["guessed", None, GONE], "evidence"),
-    ("map-str", "weight_factor", [-0.5, [1.0], 1.5, GONE], "weight_factor"),
-    ("map-str", "n_rows", [0, 2.5, True, GONE], "n_rows"),
     ("map-str", "named", ["yes", 1, GONE], "named"),
     ("map-str", "features", [[], {}, GONE, [1]], "features"),
+    ("map-str", f"{AGE}.levels", [GONE, None, 3], "levels"),
     ("map-str", f"{AGE}.weight", [-0.1, "heavy", 1.5, GONE], "weight"),
-    ("map-str", f"{AGE}.selector_weight", [None, 2.0], "selector_weight"),
-    ("map-str", f"{AGE}.contributions", [[[0.0]], "x", [[0.0, 0.0], [1.0]]], "contributions of 'âge"),
-    ("map-str", f"{AGE}.contributions.0.0", [1e999, -1e9, True, "x"], "contributions of 'âge|finite|Infinity"),
+    ("map-str", f"{AGE}.search_weight", [None, 2.0], "search_weight"),
+    ("map-str", f"{AGE}.sign", [1, 3], "sign"),
+    ("map-str", f"{AGE}.contributions", [[[0.0]], "x", [[0.0, 0.0], [1.0]]], "contributions"),
+    ("map-str", f"{AGE}.contributions.0.0", [1e999, -1e9, True, "x"], "contributions|finite|Infinity"),
     ("map-str", f"{AGE}.unseen", [[0.0], "x", [1e9] * 3, GONE], "unseen"),
     ("map-str", f"{AGE}.standard_errors", [[[0.0]], "x", GONE], "standard.errors"),
     ("map-str", f"{AGE}.standard_errors.0.0", [-1.0, 1e9], "standard errors of 'âge"),
-    ("map-str", "features.1.levels.name", ["âge (années)"], "names must differ"),
+    ("map-str", "features.1.levels.name", ["âge (années)", "other"], "names|columns"),
     ("map-str", f"{AGE}.levels.counts", [None, [[1.0]], [[-1.0] * 3] * 9], "counts"),
     ("map-str", f"{AGE}.levels.counts.0", [[1.0], [-1.0] * 3, [1e200] * 3], "counts"),
+    ("map-str", f"{AGE}.levels.sizes", [[1], []], ANY),
     ("map-str", "search", [GONE, 1], "search"),
     ("map-str", "search.feature", [[99]], "search"),
     ("map-str", "search.cost", [["x"]], "search"),
@@ -494,8 +563,10 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
         ("map-str", "cautions", [[{"kind": "a", "columns": ["b"], "sentence": "c", "warns": True} | part]], "cautions")
         for part in ({"columns": "b"}, {"columns": [1]}, {"kind": 1}, {"warns": 1}, {"sentence": None})
     ),
+    ("map-str", "benefit_rule", [{"benefit": [[1.0]]}, 3], "benefit"),
+    ("map-str", "id_columns", [3, [1]], "id_columns"),
     ("cells", "intercept", [[1.0], ["-inf", 0.0], ["x", 0.0]], "intercepts?"),
-    ("cells", f"{AGE}.contributions", [[[0.0, 1.0]], "x"], "contributions of 'number'"),
+    ("cells", f"{AGE}.contributions", [[[0.0, 1.0]], "x"], "contributions"),
     ("cells", f"{CELLS}.name", ["other"], "contradict each other"),
     ("cells", f"{CELLS}.cut_points", [[-9.0]], ANY),
     ("cells", f"{CELLS}.counts.0", [[1.0]], "counts"),
@@ -505,15 +576,12 @@ DAMAGES: list[tuple[str, str, list[Any], str]] = [
     ("pairs", f"{GRID}.grid.0.0", [99], "pair|feature|Pair|Feature"),
     ("pairs", f"{GRID}.cells.0.0", [[1.0], [-1.0, 1.0]], "pair|feature|Pair|Feature"),
     ("pairs", f"{GRID}.level_score", [2], "pair|feature|Pair|Feature"),
-    ("indicators", "encoder.kind", ["pickles"], "unknown encoder"),
-    ("indicators", "encoder.kind", [None], ANY),
-    ("indicators", "encoder.missing", ["drop"], "missing"),
-    ("indicators", "encoder.thresholds", ["all", [0.1, None], {"visites": 2}, GONE, [[1.0]]], "thresholds"),
-    ("indicators", f"{AGE}.levels.threshold", [1e6], "indicators of the score 'âge.* contradict each other"),
-    ("indicators", "features.1.levels.missing", [False], "counts must have one row per level"),
-    ("indicators", "features.1.levels.score", ["other"], "do not stand together"),
-    ("indicators", "features.1.levels.counts", [[[1, 2, 3]]], "counts must have one row per level"),
-    ("indicators", "features.1.levels.extra", [1], "unknown field extra"),
+    ("indicators", f"{AGE}.indicator", [GONE, {}], "levels, a pair or an indicator|missing"),
+    ("indicators", f"{AGE}.indicator.threshold", [1e6], "indicators of the score 'âge.* contradict each other"),
+    ("indicators", "features.1.indicator.missing", [False], "counts must have one row per level"),
+    ("indicators", "features.1.indicator.score", ["other"], "do not stand together"),
+    ("indicators", "features.1.indicator.counts", [[[1, 2, 3]]], "counts must have one row per level"),
+    ("indicators", "features.1.indicator.extra", [1], "unknown field extra"),
 ]
 
 
@@ -578,7 +646,8 @@ def test_subsets_that_were_enumerated_stay_out_of_the_file(tmp_path: Path) -> No
     again = bayesieve.load(tmp_path / "model.json")
     assert again.trace_.n_models == 2**17
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    again.report(tmp_path / "report.html", X, y)
+    with pytest.warns(UserWarning, match="without figures of performance: This model comes from a file, which keeps"):
+        again.report(tmp_path / "report.html", X, y)
 
 
 def test_names_of_files(tmp_path: Path) -> None:
@@ -593,9 +662,9 @@ def test_names_of_files(tmp_path: Path) -> None:
 
 def test_the_file_is_plain_json_without_nan() -> None:
     content = json.loads(text_of(), parse_constant=lambda text: pytest.fail(text))
-    assert (content["format"], content["version"]) == ("bayesieve.SelectiveNB", 3)
+    assert (content["format"], content["version"]) == ("bayesieve.SelectiveNB", 4)
     assert content["written_by"] == bayesieve.__version__
-    assert all(math.isfinite(value) for value in content["class_count"])
+    assert all(math.isfinite(value) for value in content["class_counts"])
     assert "âge (années)" in text_of()  # readable, not \u00e2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,9 +18,9 @@ from polars.testing import assert_frame_equal
 import bayesieve
 from bayesieve import SelectiveNB, challenge, drift, evaluate
 from bayesieve.classifier.editing import with_card
-from bayesieve.classifier.model_json import model_from_json, model_to_json
 from bayesieve.classifier.report_data import report_data
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
+from tests.classifier.model_files import signed
 
 HOSTILE = 'it\'s "<b>&amp;</b>"; -- \\ {0} %s'
 LABELS: list[tuple[Any, Any, Any]] = [
@@ -163,9 +164,12 @@ def test_it_is_kept(tmp_path: Path) -> None:
     assert first == again
     assert loaded.positive == "bad"
     check_picture(picture(loaded, "bad", "good"))
+    content = json.loads(first)
     for wrong, told in ((2, "its positive class is none of its classes"), (-1, "positive"), ("bad", "positive")):
+        content["provenance"]["positive"] = wrong
+        (tmp_path / "model.json").write_text(signed(content), "utf-8")
         with pytest.raises(ValueError, match=told):
-            model_from_json(model_to_json(model) | {"positive": wrong}, 3)
+            bayesieve.load(tmp_path / "model.json")
 
 
 def test_levels_written_by_a_model_are_read_for_the_same_class(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_values_of_a_file_are_those_of_the_table(succeeds: Run) -> None:
     )
     options = ("--target", "y", "--folds", 0, "--no-report", "--levels", "levels.yaml", "--output", "out")
     succeeds("fit", "table.csv", *options)
-    levels = bayesieve.load("out/model.json").encoder_.levels_
+    levels = [own.levels for own in bayesieve.load("out/model.json").scorecard_.features]
     counts = {level.name: np.asarray(level.counts).sum(axis=1).tolist() for level in levels}
     assert counts == {"code": [40, 80], "land": [40, 40, 40], "paid": [80, 40], "at": [80, 40], "text": [80, 40]}
 

@@ -49,8 +49,7 @@ def test_a_file_tells_no_small_count_and_predicts_the_same(options: Any, n_fewes
     features = json.loads(path.read_text())["features"]
     counts = [n for feature in features for key in ("counts",) for n in counts_in({key: feature.get(key)})]
     for feature in features:
-        counts += counts_in({"counts": feature["levels"]["counts"]} if "counts" in feature["levels"] else {})
-        counts += counts_in({"cells": feature["levels"].get("cells", [])})
+        counts += counts_in({key: feature[key] for key in ("levels", "pair", "indicator") if key in feature})
         counts += counts_in({"counts": (feature.get("cells") or {}).get("counts", [])})
     assert any(n > 0 for n in counts)
     assert all(n % n_fewest == 0 for n in counts)

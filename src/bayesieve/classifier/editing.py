@@ -12,17 +12,15 @@ import numpy as np
 
 from bayesieve.classifier.predicting import read
 from bayesieve.counts.contingency import Shrinkage
-from bayesieve.discretize import TableEncoder
 from bayesieve.evidence.fitting import FeatureEvidence, fit_around
 from bayesieve.parts import is_number
 from bayesieve.scorecard import edits
 from bayesieve.scorecard.combining import with_neutral
-from bayesieve.scorecard.date_orders import in_date_orders
 from bayesieve.scorecard.edits import Edit
 from bayesieve.scorecard.probabilities import log_probabilities
 from bayesieve.scorecard.record import Feature, Scorecard, centred, with_importances
 from bayesieve.table.cautions import silenced, warn_caller
-from bayesieve.table.levels import TableLevels
+from bayesieve.table.levels import WithheldLevels
 from bayesieve.words import did_you_mean, named, plural, utc_now
 
 if TYPE_CHECKING:
@@ -204,6 +202,11 @@ class ModelEditor:
             hint = (did_you_mean(name, names) if isinstance(name, str) else "") or f"it has {named(names)}."
             raise ValueError(f"The model has no feature {name!r:.80}; {hint}")
         k = names.index(name)
+        if isinstance(self._card.features[k].levels, WithheldLevels):
+            raise ValueError(
+                f"Feature {name!r} is not in the model, and its file does not hold its values; edit the model that was "
+                "fitted, before it is saved."
+            )
         feature, before, after = change(self._card.features[k])
         features = (*self._card.features[:k], feature, *self._card.features[k + 1 :])
         return self._add(what, name, replace(self._card, features=features), before, after)
@@ -215,28 +218,10 @@ class ModelEditor:
 
 
 def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
-    """A model that predicts by another scorecard, and codes by its levels."""
-    made, levels, known = copy(model), [feature.levels for feature in card.features], model.encoder_.levels_
-    if len(levels) != len(known) or any(level is not own for level, own in zip(levels, known, strict=True)):
-        made.encoder_ = copy(model.encoder_)
-        if isinstance(model.encoder_, TableEncoder):
-            made.encoder_._remember(TableLevels.of(levels), model.encoder_.classes_)
-        else:
-            made.encoder_.levels_ = tuple(levels)
+    """Return a model that predicts by another scorecard."""
+    made = copy(model)
     made.scorecard_ = card
     return made
-
-
-def remember_date_orders(model: SelectiveNB, date_orders: Mapping[str, bool]) -> None:
-    """Let a model that was just fitted read texts of dates in the order of day and month of its training table.
-
-    Parameters
-    ----------
-    date_orders : mapping from str to bool
-        For columns of dates, whether the day comes first.
-    """
-    made = with_card(model, in_date_orders(model.scorecard_, date_orders))
-    model.encoder_, model.scorecard_ = made.encoder_, made.scorecard_
 
 
 def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: str | None) -> SelectiveNB:

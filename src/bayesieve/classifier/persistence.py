@@ -5,21 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bayesieve.classifier.model_json import model_from_json, model_to_json
+from bayesieve.classifier.fit_provenance import options_of_file
+from bayesieve.classifier.plan import check_options
 from bayesieve.classifier.selective import SelectiveNB
-from bayesieve.plain_values import Damaged
+from bayesieve.decision.benefit_classifier import BenefitRule
+from bayesieve.parts import OptionText, arguments
+from bayesieve.plain_values import Damaged, converted, read_by
+from bayesieve.scorecard.model_file import FORMAT, VERSION, ModelFile, card_from_file, card_to_plain
+from bayesieve.search import SearchTrace
 from bayesieve.table.paths import checked_path
 from bayesieve.table.writing import refuse_other_format, write_atomically
 from bayesieve.words import format_count, utc_now
-
-FORMAT = "bayesieve.SelectiveNB"
-VERSION = 3
-_READ = (2, 3)
 
 CHECKSUM = "sha256"
 """The name of the checksum in a file."""
@@ -33,7 +35,7 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
     data = _content(model)
     try:
         text = _to_text(data)
-        again = model_from_json(data, VERSION)
+        again = _model_of(data)
     except (Damaged, RecursionError) as error:
         raise ValueError(f"This model cannot be saved as JSON: {error}; pickle it.") from None
     for ours, read in zip(_numbers_of(model), _numbers_of(again), strict=True):
@@ -43,9 +45,46 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
 
 
 def _content(model: SelectiveNB) -> dict[str, Any]:
+    """Return the content of a model file but its checksum; ValueError if a file cannot hold the classes."""
     from bayesieve.version import __version__
 
-    return {"format": FORMAT, "version": VERSION, "written_by": __version__, **model_to_json(model)}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": __version__,
+        "target": model.target_name_,
+        "named": hasattr(model, "feature_names_in_"),
+        **card_to_plain(model.scorecard_),
+        "cautions": [asdict(caution) | {"columns": list(caution.columns)} for caution in model.cautions_],
+        **({} if model.benefit_rule_ is None else {"benefit_rule": model.benefit_rule_.to_json()}),
+        **({"id_columns": list(model.id_columns_)} if model.id_columns_ else {}),
+        "search": model.trace_.to_json(),
+    }
+
+
+def _model_of(data: dict[str, Any]) -> SelectiveNB:
+    """Return the model of a file's content; `Damaged` if its parts are not such, or contradict each other."""
+    file = converted(data, ModelFile, "content")
+    card = card_from_file(file)
+    options = options_of_file(file.provenance.get("options", {}), file.provenance.get("rules"))
+    usual = arguments(SelectiveNB)
+    if unknown := set(options) - set(usual):
+        raise Damaged(f"it has an option {min(unknown)!r} that this bayesieve does not know")
+    n_jobs = options.get("n_jobs")
+    if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):
+        raise Damaged("n_jobs is neither null nor a number of threads")
+    read_by(check_options, usual | {k: own for k, own in options.items() if not isinstance(own, OptionText)})
+    rule = file.benefit_rule
+    return SelectiveNB._of_record(
+        options,
+        card,
+        SearchTrace.from_json(file.search, tuple(feature.name for feature in card.features)),
+        target_name=file.target,
+        named=file.named,
+        cautions=tuple(file.cautions),
+        benefit_rule=None if rule is None else BenefitRule.from_json(rule, card.classes),
+        id_columns=tuple(file.id_columns),
+    )
 
 
 def facts_of(model: SelectiveNB, name: str | None = None) -> dict[str, str]:
@@ -82,7 +121,7 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is not a model, is damaged, or was written by a newer version; the message tells which.
+        If the file is not a model, is damaged, or was written by another version; the message says which.
 
     Examples
     --------
@@ -120,17 +159,17 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
             "wrote."
         )
     version = data.get("version", "unknown")
-    if type(version) is not int or version not in _READ:
+    if type(version) is not int or version != VERSION:
         written = version if isinstance(version, str) else json.dumps(version)
         raise ValueError(
-            f"{file} has model version {written[:20]}, this bayesieve reads versions up to {VERSION}; "
-            "update bayesieve or fit again."
+            f"{file} has model version {written[:20]}, this bayesieve reads version {VERSION}; update bayesieve or fit "
+            "again."
         )
     sum_in_file = data.pop(CHECKSUM, None)
     if sum_in_file != checksum(data):
         raise Damaged("its checksum does not fit its content")
     try:
-        return model_from_json(data, version)
+        return _model_of(data)
     except Damaged:
         raise
     except Exception:  # Python's own messages would not help the reader of a damaged file
@@ -209,5 +248,5 @@ def _to_text(data: dict[str, Any]) -> str:
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
     """All that predictions depend on, the cells apart."""
     card = model.scorecard_
-    tables = np.concatenate([feature.table.ravel() for feature in card.features])
+    tables = np.concatenate([np.zeros(0), *(feature.table.ravel() for feature in card.used_features)])
     return tables, card.intercept, card.class_counts, model.feature_weights_, model.classes_

@@ -19,7 +19,7 @@ from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration_rows import rows_to_keep
 from bayesieve.evidence.shapes import leaves_room
-from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sign, options_of
+from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sign, options_of, require_objects
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import SHARED_OPTIONS, make_encoder, seed_of
 from bayesieve.table.cautions import warn_caller
@@ -42,6 +42,8 @@ class FitPlan:
 
     Attributes
     ----------
+    options : of the model, as they were given.
+    codes_given : whether rows are coded already.
     selector : copy of the selector with the options of the model, not fitted yet.
     encoder : likewise, the encoder; or, for rows that are coded already, the one that coded them.
     fitted : what is fitted after the search; None for counted contributions and the weights of the search.
@@ -50,6 +52,8 @@ class FitPlan:
     on_disk : whether codes and the numbers of the search are kept in files even if the rows are in memory.
     """
 
+    options: Mapping[str, Any]
+    codes_given: bool
     selector: CodedSelector
     encoder: Any
     fitted: FittedPart | None
@@ -85,6 +89,8 @@ class FitPlan:
         selector = new_selector(options)
         selector.check_options()
         return cls(
+            options=options,
+            codes_given=encoder is not None,
             selector=selector,
             encoder=new_encoder(options) if encoder is None else encoder,
             fitted=fitted,
@@ -134,6 +140,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
     Options of its selector and encoder are checked by these.
     """
+    require_objects(options)
     check_smoothing(options["smoothing"])
     check_allowed(options, _ALLOWED)
     check_pairs(options["pairs"])

@@ -19,12 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.fit_steps import offset_of
 from bayesieve.classifier.plan import MEMORY
 from bayesieve.counts import CodedTable
-from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.refitting import drawn_from_scan
 from bayesieve.scorecard.direction import POINTS, REASONS, warn_of_direction
 from bayesieve.scorecard.explaining import check_way, explain_cells
 from bayesieve.scorecard.explanation import Explanation
-from bayesieve.scorecard.look_up import Cell, is_row, one_row
+from bayesieve.scorecard.look_up import Cell, ScoreReader, is_row, one_row
 from bayesieve.scorecard.probabilities import check_level, log_probabilities, probabilities
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.scorecard.unseen import EXAMPLE_ROWS, unseen_said_once, warn_of_unseen
@@ -474,7 +473,7 @@ def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
 
 def levels_of_columns(model: SelectiveNB) -> dict[str, FeatureLevels]:
     """The levels of the columns that a model was trained on, by name; they define how values are read."""
-    levels = columns_of(model.encoder_.levels_)
+    levels = columns_of([feature.levels for feature in model.scorecard_.features])
     return {level.column: level for level in levels}
 
 
@@ -506,10 +505,7 @@ def own_columns(model: SelectiveNB, frame: Any) -> Any:
 
 def read(model: SelectiveNB, X: Any) -> Table:
     """Rows in memory with the columns of the fit, in their order, or their scores; a row of values by column."""
-    encoder = model.encoder_
-    if is_row(X):
-        return one_row(X)
-    return new_table(model, X) if isinstance(encoder, TableEncoder) else encoder.read(X, model)
+    return one_row(X) if is_row(X) else new_table(model, X)
 
 
 def _joint(model: SelectiveNB, X: Any, offset: Any) -> np.ndarray:
@@ -620,7 +616,7 @@ def drawn_from(
 
 def look_at_first_rows(model: SelectiveNB, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
     """Warn of values never seen in training in the first rows of a query, which no Python is going to see."""
-    if not isinstance(model.encoder_, TableEncoder):
+    if isinstance(model.scorecard_.reader, ScoreReader):
         return
     try:
         first = frame.head(EXAMPLE_ROWS)

@@ -17,7 +17,6 @@ from bayesieve.classifier import summary
 from bayesieve.classifier.persistence import facts_of
 from bayesieve.classifier.predicting import explain_rows
 from bayesieve.counts import SymmetricalUncertainty
-from bayesieve.discretize import IndicatorEncoder, TableEncoder
 from bayesieve.evaluation.deciding import Deciding
 from bayesieve.evaluation.evaluating import Estimate, Segment
 from bayesieve.evaluation.judged import JudgedRows, groups_of, judged_rows
@@ -38,9 +37,9 @@ from bayesieve.statistics import metrics
 from bayesieve.table import Column
 from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.columns import column_of
-from bayesieve.table.frames import as_table, split_columns, take_rows
+from bayesieve.table.frames import apart_by_name, as_table, take_rows
 from bayesieve.table.levels import columns_of
-from bayesieve.table.target import sign_of_positive
+from bayesieve.table.target import side_of
 from bayesieve.words import did_you_mean, local_now, named, shorten
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | N
 
 def _dated(model: SelectiveNB) -> str | None:
     """The column of dates that a caution is about."""
-    marks = getattr(model.encoder_, "marks_", {})
+    marks = model.scorecard_.provenance.get("marks", {})
     names = [name for caution in model.cautions_ if caution.kind == "order" for name in caution.columns]
     return next((name for name in names if marks.get(name) == "date"), None)
 
@@ -193,7 +192,7 @@ def _on_rows(
     given, needed = rows[0], model.scorecard_.columns
     X, moments = _moments(model, given, time)
     for name in by:
-        X = X if name in needed else split_columns(X, name)[0]
+        X = X if name in needed else apart_by_name(X, name)[0]
     judged = judged_rows(model, X, *rows[1:])
     if moments is not None and moments.size != judged.n_rows:
         raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
@@ -383,13 +382,13 @@ def of_features(
     ``others`` are rows by cell and class, by position of a feature; ``gains`` nats per held-out row, by name.
     """
     place, card = _place(model, positive), model.scorecard_
-    side = sign_of_positive(card.classes, place)
+    side = side_of(card.classes, place)
     levels, others = [feature.levels for feature in card.features], others or {}
     scores = [(feature.importance, feature.weight, feature.levels.level_score) for feature in card.features]
-    features = []
+    features, rules = [], summary.rules_of(model)
     for k in sorted(range(len(levels)), key=lambda k: scores[k], reverse=True):
         gain = None if gains is None else gains.get(levels[k].name, 0.0)
-        note = summary.feature_note(model, k)
+        note = summary.feature_note(model, k, rules)
         features.append(feature_data(card, k, side, min_count, note=note, gain=gain, others=others.get(k)))
     return ReportData(
         title=f"Predicting {model.target_name_ or 'target'}",
@@ -405,11 +404,15 @@ def of_features(
 
 
 def _search(model: SelectiveNB) -> SearchSummary:
-    trace, name, description = model.trace_, summary.selector_name(model), summary.selector_sentence(model)
-    if model.selector_.chooses_on_path:
-        search = summarise_trace(trace, model.selector_.support_, name=name, description=description)
-        candidates = getattr(model.selector_, "_candidates", None)  # of clusters that were searched in this process
-        return search if candidates is None else replace(search, clusters=model.selector_)
+    trace, facts = model.trace_, model.scorecard_.provenance["selector"]
+    name, description = facts["name"], facts["sentence"]
+    if facts.get("chooses_on_path"):
+        chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
+        support = np.array([own in chosen for own in trace.names])
+        search = summarise_trace(trace, support, name=name, description=description)
+        selector = getattr(model, "selector_", None)
+        candidates = getattr(selector, "_candidates", None)  # of clusters that were searched in this process
+        return search if candidates is None else replace(search, clusters=selector)
     search = summarise_trace(trace, name=name, description=description)
     if len(search.path) > _MOST_STEPS:
         last_whole = search.path[_MOST_STEPS].start
@@ -500,30 +503,10 @@ def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
     told = [f"{name}={shorten(value, 200)}" for name, value in changed.items()]
     rest = [f"{name}={usual[name]!r}" for name in options if name not in changed]
     return (
-        ("Selector", summary.selector_name(model)),
+        ("Selector", model.scorecard_.provenance["selector"]["name"]),
         ("Smoothing", summary.smoothing_in_words(model)),
         ("Calibration", summary.weights_in_words(model)),
-        *_encoder_settings(model.encoder_),
+        *model.scorecard_.provenance.get("coding", ()),
         ("Options set", ", ".join(told) or "none"),
         ("Options at their defaults", ", ".join(rest)),
     )
-
-
-def _encoder_settings(encoder: TableEncoder | IndicatorEncoder) -> list[tuple[str, str]]:
-    missing = "a level of their own" if encoder.missing == "level" else "ignored"
-    if isinstance(encoder, IndicatorEncoder):
-        learnt = isinstance(encoder.thresholds, Integral)
-        return [
-            ("Indicators", f"{len(encoder.levels_):,}, of {len(encoder.thresholds_):,} scores"),
-            ("Thresholds", f"{encoder.thresholds} quantiles of each score" if learnt else "as given"),
-            ("Missing scores", missing),
-        ]
-    settings = [
-        ("Numeric columns", str(encoder.numeric)),
-        ("Categorical columns", str(encoder.categorical)),
-        ("Missing values", missing),
-        ("Unseen values", "bring no evidence"),
-    ]
-    if encoder.kinds:
-        settings.append(("Kinds set by hand", ", ".join(f"{name}: {kind}" for name, kind in encoder.kinds.items())))
-    return settings

@@ -17,6 +17,7 @@ from bayesieve.classifier.frame_predictions import of_rows
 from bayesieve.classifier.predicting import columns_to_read, prediction_names
 from bayesieve.engine.files import bytes_of
 from bayesieve.engine.progress import RowProgress
+from bayesieve.scorecard.model_file import card_to_plain
 from bayesieve.scorecard.unseen import unseen_said_once
 from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import rows_from
@@ -83,7 +84,7 @@ class PredictedRows:
         if taken:
             raise ValueError(f"Column {taken[0]!r} has the name of a prediction; rename it, or do not keep it.")
         read = source.select(list(dict.fromkeys([*kept, *also, *columns_to_read(model, source)])))
-        per_row = _BYTES["column"] * len(model.encoder_.levels_) + _BYTES["class"] * len(model.classes_)
+        per_row = _BYTES["column"] * len(model.scorecard_.features) + _BYTES["class"] * len(model.classes_)
         for dtype in read.schema.values():
             per_row += _BYTES["text" if dtype == pl.String or dtype.is_nested() else "value"]
         n_rows = max(_LEAST_ROWS, (bytes_of(memory_limit) - _LIBRARIES) // (_COPIES * per_row))
@@ -192,14 +193,12 @@ def _make(folder: Path) -> None:
 
 def _state_of(model: SelectiveNB) -> str | None:
     """A digest of the parts of a model that predictions depend on; None for a model that a file cannot hold."""
-    from bayesieve.classifier.model_json import model_to_json
-
     try:
-        parts = model_to_json(model)
+        parts = card_to_plain(model.scorecard_)
     except ValueError:
         return None
-    relevant = {name: part for name, part in parts.items() if name not in ("parameters", "search", "cautions", "edits")}
-    return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+    del parts["provenance"]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:

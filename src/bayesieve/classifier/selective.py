@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import fit_steps as steps
 from bayesieve.classifier.cautions import fit_cautions, model_cautions
+from bayesieve.classifier.fit_provenance import provenance_of
 from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.predicting import Predicting, drawn_from
 from bayesieve.compiling import compiling_elsewhere
@@ -23,12 +24,15 @@ from bayesieve.engine.progress import Clock, stage
 from bayesieve.evidence.fitting import fit_evidence
 from bayesieve.forking import refuse_fork
 from bayesieve.parts import with_shared_docs
-from bayesieve.scorecard.record import scorecard_of_fit
+from bayesieve.scorecard.date_orders import in_date_orders
+from bayesieve.scorecard.record import Scorecard, scorecard_of_fit
+from bayesieve.search import SearchTrace
 from bayesieve.selection import CodedSelector
 from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
-from bayesieve.table.frames import copy_features, is_scan, require_table
-from bayesieve.table.target import positive_position, require_classes, require_target, sign_of_positive
+from bayesieve.table.frames import is_scan, require_table
+from bayesieve.table.levels import TableLevels
+from bayesieve.table.target import positive_position, require_classes, require_target, side_of
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
@@ -124,8 +128,10 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     edits_ : tuple of Edit
         What was changed by hand, see `edit` and `with_prior`: ``what``, ``feature``, ``who``, ``when``, ``why``,
         ``before``, ``after``, and AUC and log loss before and after on the rows given, if any.
-    selector_, encoder_, trace_
-        The fitted selector, the fitted encoder, and the record of the search.
+    trace_ : SearchTrace
+        The record of the search.
+    selector_, encoder_
+        The fitted selector and the fitted encoder of the last ``fit``; a model that was loaded has none.
     benefit_rule_ : BenefitRule or None
         Benefits of decisions that `bayesieve fit --benefit` keeps with the model.
     id_columns_ : tuple of str
@@ -287,11 +293,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             coded = with_benefit(coded, benefit, plan.selector)
             coded, shift = steps.with_offset(coded, offset, plan)
 
-            self._fit_codes(coded, plan, task, rows.target_name, rows.groups, shift)
-        if rows.date_orders:
-            from bayesieve.classifier.editing import remember_date_orders
-
-            remember_date_orders(self, rows.date_orders)
+            self._fit_codes(coded, plan, task, rows, shift)
 
         # Cautions: one look at the rows and the model, after the fit.
         self.cautions_ = fit_cautions(rows, coded, plan, self.scorecard_, self.trace_)
@@ -321,27 +323,27 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         coded: CodedTable,
         plan: FitPlan,
         task: FitTask,
-        target_name: str | None = None,
-        groups: Any = None,
+        rows: steps.TrainingRows | None = None,
         shift: Any = 0.0,
     ) -> None:
         """Search, fit the contributions and build the scorecard from coded rows.
 
-        ``shift`` was added to an offset of the rows, (n_classes,).
+        ``rows`` are those before they were coded; ``shift`` was added to an offset of the rows, (n_classes,).
         """
         require_classes(self, coded.classes)
-        steps.check_texts(coded, target_name)
+        steps.check_texts(coded, None if rows is None else rows.target_name)
         positive = plan.positive
         if positive is not None:
             positive = positive_position(coded.classes, coded.counts.class_counts, positive)
-        signs = steps.signs_of(plan, coded.n_classes, sign_of_positive(coded.classes, positive))
+        signs = steps.signs_of(plan, coded.n_classes, side_of(coded.classes, positive))
         selector, encoder = plan.selector, plan.encoder
+        given = coded
         coded = coded if selector._rows_in_order else coded.by_class  # counts and searches read runs of a class fastest
 
         # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6).
         clock = Clock(getattr(selector, "max_seconds", None))
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
-            selector.fit_coded(coded, **plan.search_options(groups, search))
+            selector.fit_coded(coded, **plan.search_options(None if rows is None else rows.groups, search))
 
         # Contributions: counted first, then fitted jointly.
         evidence_stage = stage("Fitting the evidence", plan.verbose)
@@ -352,17 +354,48 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             evidence = fit_evidence(learnt, levels, weights, plan.smoothing, options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
-        # Scorecard: the only place where the model is written.
+        # Scorecard: the record that everything after the fit reads.
         encoder = steps.with_levels(encoder, evidence.levels)
-        facts = (evidence.kind, evidence.factor, evidence.smoothing, coded.n_rows, positive)
-        header = steps.header_of(selector, encoder, *facts)
-        card = scorecard_of_fit(evidence, selector.weights_, signs, classes=np.asarray(coded.classes), **header)
-        copy_features(self, encoder)
-        for name in ("benefit_rule_", "id_columns_"):
+        card = scorecard_of_fit(
+            evidence,
+            selector.weights_,
+            signs,
+            classes=np.asarray(coded.classes),
+            columns=steps.columns_of_fit(encoder),
+            provenance=provenance_of(plan, encoder, evidence, given, positive, rows),
+            library=encoder._library,
+        )
+        if rows is not None and rows.date_orders:
+            card = in_date_orders(card, rows.date_orders)
+            encoder = steps.with_levels(encoder, TableLevels.of([feature.levels for feature in card.features]))
+        trace = replace(selector.trace_, library=card.library)
+        self._remember(card, trace, None if rows is None else rows.target_name, hasattr(encoder, "feature_names_in_"))
+        self.selector_, self.encoder_ = selector, encoder
+
+    def _remember(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
+        """Take over a record: the only place where a model is written.
+
+        ``named`` says whether the columns of the training table had names.
+        """
+        for name in ("benefit_rule_", "id_columns_", "feature_names_in_", "selector_", "encoder_"):
             self.__dict__.pop(name, None)
-        self.selector_, self.encoder_, self.scorecard_ = selector, encoder, card
-        self.trace_ = selector.trace_ = replace(selector.trace_, library=card.library)
+        self.scorecard_, self.trace_ = card, trace
         self.classes_, self.target_name_ = card.classes, target_name
+        self.n_features_in_, self._library = len(card.columns), card.library
+        if named:
+            self.feature_names_in_ = np.asarray(card.columns, dtype=object)
+
+    @classmethod
+    def _of_record(cls, options: Mapping[str, Any], card: Scorecard, trace: SearchTrace, **facts: Any) -> SelectiveNB:
+        """Return a fitted model of a record, such as that in a file, with its options."""
+        model = cls(**options)
+        model._remember(card, trace, facts["target_name"], facts["named"])
+        model.cautions_, model.benefit_rule_, model.id_columns_ = (
+            facts["cautions"],
+            facts["benefit_rule"],
+            facts["id_columns"],
+        )
+        return model
 
     def edit(self) -> ModelEditor:
         """Edit the fitted model by hand: levels, contributions, texts; see `ModelEditor`. Its ``done`` gives a new
@@ -375,7 +408,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10, "job": ["a", "c", "b", "b"] * 10})
         >>> model = SelectiveNB(pairs=0).fit(frame, ["no", "no", "yes", "yes"] * 10)
         >>> edited = model.edit().cut("age", model.encoder_.levels_[0].cut_points[0], 30).done("round numbers")
-        >>> edited.encoder_.levels_[0].labels
+        >>> edited.scorecard_["age"].levels.labels
         ('<= 30', '> 30')
         """
         from bayesieve.classifier.editing import ModelEditor
@@ -500,14 +533,15 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         ----------
         path : file to write; None: only return the text.
         """
+        from bayesieve.classifier.summary import rules_of
         from bayesieve.discretize.rules import levels_to_yaml
         from bayesieve.table.writing import write_atomically
 
         check_is_fitted(self, "scorecard_")
         side, features = self.scorecard_.side, self.scorecard_.features
         signs = {feature.name: side * feature.sign for feature in features if feature.sign}
-        rules, edited = getattr(self.encoder_, "rules_", None), {str(edit.feature) for edit in self.edits_}
-        text = levels_to_yaml(self.encoder_.levels_, signs, rules, edited)
+        edited = {str(edit.feature) for edit in self.edits_}
+        text = levels_to_yaml([feature.levels for feature in features], signs, rules_of(self), edited)
         if path is not None:
             write_atomically(path, text)
         return text
@@ -601,10 +635,11 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         return data.performance
 
     def save(self, path: str | os.PathLike[str], *, min_count: int = 1) -> None:
-        """Write the model as JSON: every parameter, exact to the last bit; read it with `bayesieve.load`.
+        """Write the model as JSON, exact to the last bit; read it with `bayesieve.load`.
 
-        It is read back before it replaces an older file. A model with parts that a file cannot hold, such as your own
-        classes, is refused, and so is the name of another format, such as ``model.pkl``.
+        It is read back before it replaces an older file. Options that are objects are kept as text. Categories of
+        columns that are not in the model are not in its file. The name of another format, such as ``model.pkl``, is
+        refused.
 
         Parameters
         ----------

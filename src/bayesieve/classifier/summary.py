@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayesieve.counts.contingency import Shrinkage
+from bayesieve.discretize.ruled_coders import AS_LEARNT
+from bayesieve.discretize.rules import LevelRule, TableRules
 from bayesieve.scorecard.wording import Wording
-from bayesieve.selection.boosted import BoostedSelector
-from bayesieve.selection.filters import RankedSelector
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.frames import in_library, results_frame
-from bayesieve.table.levels import TableLevels
 from bayesieve.words import plural
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
 
 
-def selector_name(model: SelectiveNB) -> str:
-    """The name of the selector, or of its class if it has no name."""
-    kind = type(model.selector_)
-    return vars(kind).get("name", kind.__name__)
+def rules_of(model: SelectiveNB) -> TableRules | None:
+    """Return the rules for levels of a fit, or None if there were none."""
+    card = model.scorecard_
+    if "rules" not in card.provenance:
+        return None
+    learnt = {name for caution in model.cautions_ if caution.kind == AS_LEARNT for name in caution.columns}
+    return TableRules.of(card.provenance["rules"], card.side).as_learnt(learnt)
 
 
-def selector_sentence(model: SelectiveNB) -> str:
-    """A sentence about the selector."""
-    # The sentence of a base class does not describe a derived one.
-    sentence: str = vars(type(model.selector_)).get("sentence", "A selector of your own found the weights.")
-    if isinstance(model.selector_, RankedSelector) and model.trace_.validation_name is not None:
-        sentence += " How many of them to keep was measured on held-out rows."
-    return sentence
-
-
-def feature_note(model: SelectiveNB, k: int) -> str | None:
-    """The description of a feature, and a remark, or None."""
-    name, rules = model.encoder_.levels_[k].name, getattr(model.encoder_, "rules_", None)
+def feature_note(model: SelectiveNB, k: int, rules: TableRules | None) -> str | None:
+    """Return the description of a feature, and a remark, or None."""
+    name = model.scorecard_.features[k].name
     label = Wording.of(model.scorecard_).labels.get(name, {})
     rule = None if rules is None else rules.rules.get(name)
     remarks = [label.get("description"), "" if rule is None else rule.in_words]
@@ -67,16 +61,13 @@ def _reason_against(model: SelectiveNB, k: int) -> str | None:
         return f"In the model through {plural(len(pairs), 'pair')} only."
     if level.n_levels == 1:
         return _single_level(level, model.n_rows_)
-    if isinstance(model.selector_, RankedSelector):
-        return "Informative alone, but ranked behind the features kept."
-    if isinstance(model.selector_, BoostedSelector):
-        return "Informative alone, but won no round."
-    return "Informative alone, but adds too little beside the other features."
+    return card.provenance["selector"].get("remark")
 
 
 def left_out(model: SelectiveNB) -> dict[str, list[str]]:
     """Return the names of the features that are not in the model by the reason why."""
-    card, rules = model.scorecard_, getattr(getattr(model.encoder_, "rules_", None), "rules", {})
+    card, known = model.scorecard_, rules_of(model)
+    rules: Mapping[str, LevelRule] = {} if known is None else known.rules
     words, names = Wording.of(card), dict[str, list[str]]()
     for k, feature in enumerate(card.features):
         if not feature.is_used:
@@ -90,11 +81,11 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
     """Why a feature has one level; it may still say something about the target."""
     if isinstance(level, PairLevels):
         return "One level: no grouping of its cells pays for itself."
-    if level.groups is None:
+    if level.kind == "numeric":
         return "One level: no cut point pays for itself."
-    n_values = len(level.groups[0])
+    n_values = level.n_values
     if n_values == 1:
-        return f"One level: {'missing' if None in level.groups[0] else 'the same value'} in all rows."
+        return f"One level: {'missing' if level.has_missing_alone else 'the same value'} in all rows."
     return f"One level: no grouping pays for itself ({n_values:,} values, {n_rows / n_values:,.1f} rows a value)."
 
 
@@ -120,8 +111,8 @@ def smoothing_in_words(model: SelectiveNB) -> str:
 
 def summarise(model: SelectiveNB) -> Any:
     """One row per feature, most important first."""
-    levels = model.encoder_.levels_
     card = model.scorecard_
+    levels = [feature.levels for feature in card.features]
     of_levels = [card.side * feature.sign for feature in card.features]
     monotone: dict[str, Any] = {}
     if any(of_levels):
@@ -129,10 +120,10 @@ def summarise(model: SelectiveNB) -> Any:
         monotone = {"monotone": of_levels, "monotone_class": [positive if sign else None for sign in of_levels]}
     frame = results_frame(
         {
-            "feature": list(TableLevels.of(model.encoder_.levels_).names),
+            "feature": [level.name for level in levels],
             "kind": [level.kind for level in levels],
             "weight": model.feature_weights_,
-            "level_score": model.encoder_.level_scores_,
+            "level_score": [level.level_score for level in levels],
             "importance": [feature.importance for feature in card.features],
             "n_levels": [level.n_levels for level in levels],
             **monotone,

@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import CommandError, Heading, Screen, interruptible, names_in, numbers, require_choice
+from bayesieve.cli.commands import Column, CommandError, Screen, interruptible, names_in, numbers, require_choice
 from bayesieve.cli.files import amounts_of
 from bayesieve.words import format_count, named, plural, quoted, shorten, visible
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bayesieve.table.scans import Scan
 
 _MOST_CLASSES = 6
-_COLUMNS = [*map(Heading, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
+_COLUMNS = [*map(Column, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
 _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
 _BLOCK_ROWS = 1 << 13  # each becomes a line for every feature and class
 _FIRST = 3  # rows shown by default, as the help of `explain` says
@@ -134,7 +134,7 @@ def explain(given: Any) -> None:
     X = own_columns(model, block)
     what = f"Explaining {plural(len(chosen), 'row')} ..."
     with files.locating(table, rows=chosen), compiling.announced(screen), screen.working(what):
-        explanation = replace(explain_rows(model, X, "score"), rows=chosen)
+        explanation = replace(explain_rows(model, X, "score"), rows=np.array(chosen))
     if output is not None:
         shown = explanation if against is None else explanation.against(against)
         files.write_frame(_identified(shown, block, ids), output)
@@ -246,7 +246,7 @@ def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: 
             with rows_from(at):
                 explanation = explain_rows(model, own_columns(model, block), "score")
             explanation = explanation if against is None else explanation.against(against)
-            write(_identified(replace(explanation, rows=list(range(at, at + block.height))), block, ids))
+            write(_identified(replace(explanation, rows=np.arange(at, at + block.height)), block, ids))
             at += block.height
             progress(block.height)
 
@@ -322,8 +322,8 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
         rows.append([(shown.names or shown.features)[k], value, cell, *numbers_of(contributions[k])])
     rows.append(["total", "", "", *numbers_of(shown.joint_log_proba()[at])])
     heads = ["contribution"] if is_single else [shorten(titles[j], _MOST_TITLE) for j in columns]
-    bar = [Heading("", bar=True)] * is_single
-    screen.table([*map(Heading, ("feature", "value", "cell")), *numbers(*heads), *bar], rows, strong=(len(rows) - 1,))
+    bar = [Column("", bar=True)] * is_single
+    screen.table([*map(Column, ("feature", "value", "cell")), *numbers(*heads), *bar], rows, strong=(len(rows) - 1,))
 
 
 def _value(value: str | None) -> str:
@@ -363,7 +363,7 @@ def info(given: Any) -> None:
         texts = ((e.what, e.feature or "", e.before, e.after, e.who, e.when[:10], e.why) for e in model.edits_)
         lines = [[shorten(visible(text), _MOST_LEVEL) if text else "" for text in line] for line in texts]
         titles = ("edited by hand", "feature", "before", "after", "who", "when", "why")
-        screen.table([*map(Heading, titles)], lines)
+        screen.table([*map(Column, titles)], lines)
     if model.cautions_:
         screen.line()
         for caution in model.cautions_:
@@ -451,7 +451,7 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
         if row["feature"] in chosen:
             figures = (f"{row['level_score']:.4f}", f"{100 * row['importance']:.1f} %", f"{row['weight']:.4f}")
             rows.append([row["feature"], row["kind"], row["n_levels"], *figures, row["weight"]])
-    screen.table([*_COLUMNS, Heading("", bar=True)], rows)
+    screen.table([*_COLUMNS, Column("", bar=True)], rows)
     more = model.n_features_selected_ - len(rows)
     if more > 0:
         screen.line(f"and {plural(more, 'more feature')}", "dim")

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bayesieve.classifier.editing import remember_date_orders
 from bayesieve.cli.commands import CommandError, Screen
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.decision.benefit_classifier import BenefitRule
 from bayesieve.discretize.refitting import drawn_from_scan
 from bayesieve.evaluation.splits import read_moments
+from bayesieve.scorecard.date_orders import in_date_orders
 from bayesieve.table import as_table, as_target
 from bayesieve.table.cautions import Caution, silenced
 from bayesieve.table.columns import ValueInRow
@@ -198,7 +198,7 @@ class TrainingTable:
         with _numbered(self.known if self.in_memory else None):  # rows of scans are numbered already
             model.fit(self.to_learn, self.columns.target, self.columns.weight)
         if self.date_orders:
-            remember_date_orders(model, self.date_orders)
+            model.scorecard_ = in_date_orders(model.scorecard_, self.date_orders)
 
     def parted(self, start: str) -> tuple[TrainingTable, TrainingTable]:
         """Return the rows before a moment, and those from it on. Raise CommandError if either is empty."""

@@ -17,7 +17,7 @@ import numpy as np
 from bayesieve.parts import is_number
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import SpecialValues
-from bayesieve.table.levels import columns_of
+from bayesieve.table.levels import WithheldLevels, columns_of
 from bayesieve.table.text_types import number_of
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal, number_type, parse_number
 from bayesieve.table.yaml_files import read_yaml, write_yaml
@@ -220,15 +220,21 @@ def levels_to_yaml(
     """
     columns, asked = columns_of(levels), {} if rules is None else rules.given
     given = {level.name: _with_moments(asked[level.name], level.type) for level in columns if level.name in asked}
-    one = [level.name for level in columns if level.n_levels == 1 and not given.get(level.name)]
+    withheld = {level.name for level in columns if isinstance(level, WithheldLevels)}
+    whole = {level.name for level in columns if level.n_levels == 1} | withheld
     written = {
         level.name: given[level.name]
-        if level.n_levels == 1
+        if level.name in whole
         else _with_options(level, signs.get(level.name), given.get(level.name) or {}, level.name in edited)
         for level in columns
-        if level.name not in one
+        if level.name not in whole or given.get(level.name)
     }
-    note = f"# In one level: {', '.join(map(_in_comment, one))}\n" if one else ""
+    left = [level.name for level in columns if level.name not in written]
+    notes = {
+        "In one level": [name for name in left if name not in withheld],
+        "Not in the model, whose file does not hold their values": [name for name in left if name in withheld],
+    }
+    note = "".join(f"# {what}: {', '.join(map(_in_comment, names))}\n" for what, names in notes.items() if names)
     return note + write_yaml(_without_quotes(written))
 
 
@@ -259,13 +265,13 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
     if level.groups is not None:
         groups = [[value if value is None else canonical_text(value) for value in group] for group in level.groups]
         return {"groups": groups}
-    cuts = [_cut_to_yaml(cut, level.type) for cut in level.number_cuts.tolist()]
+    cuts = [_cut_to_yaml(cut, level.type) for cut in level.own_cuts.tolist()]
     written: dict[str, Any] = {"cuts": cuts}
     if level.special:
         written["special"] = {name: list(values) for name, values in level.special}
-    joined = None if level.missing_code is None else level.missing_code - level.n_special_levels
+    joined = None if level.missing_code is None else level.missing_code - level.n_apart
     if joined is not None and joined >= 0:
-        written["missing"] = (level.number_cuts.tolist() or [0.0])[joined] if joined < max(1, len(cuts)) else math.inf
+        written["missing"] = (level.own_cuts.tolist() or [0.0])[joined] if joined < max(1, len(cuts)) else math.inf
     elif joined is not None and level.cut_points is not None and level.cut_points[0] > -math.inf:
         written["missing"] = level.special[joined][0]
     return written | ({} if sign is None else {"monotone": sign})
@@ -273,14 +279,16 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
 
 def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
     """The rule of a column whose levels are just these, whatever the rows hold; levels that were learnt may have
-    cells.
+    cells. A column whose values are not known is excluded.
     """
+    if isinstance(level, WithheldLevels):
+        return {"exclude": True}
     cells = {} if is_by_hand else {"cells": True}
     if level.groups is not None:
         return _written(level, None) | {"unseen": True} | cells
     if level.cut_points is None or not hasattr(level, "special"):
         raise ValueError(f"levels of {level.name!r} cannot be kept: it is no column of numbers or categories.")
-    written = _written(level, None) | {"cuts": level.number_cuts.tolist()}
+    written = _written(level, None) | {"cuts": level.own_cuts.tolist()}
     alone = "apart" if level.missing_code is not None else "unseen"
     return {"missing": alone} | written | cells
 
@@ -523,7 +531,7 @@ class TableRules:
         for level in columns_of(levels):
             asked = self.rules[level.name].monotone if level.name in self.rules else None
             if asked == "auto" and level.cut_points is not None:
-                counts = np.asarray(level.counts, dtype=float)[level.n_special_levels :]
+                counts = np.asarray(level.counts, dtype=float)[level.n_apart :]
                 counts = counts[counts.any(axis=1)]
                 falls = len(counts) > 0 and counts[-1, 1] * counts[0].sum() < counts[0, 1] * counts[-1].sum()
                 asked = -1 if falls else 1

@@ -19,7 +19,7 @@ from bayesieve.scorecard.unseen import warn_of_unseen
 from bayesieve.table import Column, Table, Target, as_sample_weight, as_target
 from bayesieve.table.columns import column_of
 from bayesieve.table.derived_levels import PairLevels
-from bayesieve.table.frames import as_table, refuse_scan, take_rows, whole_frame
+from bayesieve.table.frames import as_table, new_table, refuse_scan, take_rows, whole_frame
 from bayesieve.table.target import normalized_weights
 from bayesieve.table.values import MICROSECONDS_PER_DAY, canonical_text
 from bayesieve.words import did_you_mean, format_count, named
@@ -132,7 +132,7 @@ def judged_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Judged
 
     ValueError if there are not as many labels or weights as rows, or labels that the model does not know.
     """
-    table = model.encoder_.read(X, owner=model)
+    table = new_table(model, X)
     _, codes, weights = known_labels(model, table, y, sample_weight)
     card = model.scorecard_
     cells, unseen = card.reader.code(table)
@@ -190,7 +190,7 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
             rows.append(np.flatnonzero(masks[level.parts[0].name] | masks[level.parts[1].name]))
             continue
         found = np.flatnonzero(codes == (level.n_levels if level.missing_code is None else level.missing_code))
-        if found.size and not level.has_missing_level:
+        if found.size and not level.has_missing_alone:
             found = found[level.is_missing(own.column(position[level.column]).take(found))]
         rows.append(found)
     return cells, rows

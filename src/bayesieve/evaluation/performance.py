@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,17 +12,23 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import clone
 
+from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
 from bayesieve.discretize.repeats import REPEATED, repeats_of
 from bayesieve.evaluation.evaluating import Estimate, Segment
 from bayesieve.evaluation.judged import JudgedRows
 from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
+from bayesieve.parts import options_of, require_objects
+from bayesieve.scorecard.look_up import RowReader
 from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
 from bayesieve.statistics import metrics
-from bayesieve.table import Target, as_target
-from bayesieve.table.levels import TableLevels, columns_of
+from bayesieve.table import FeatureLevels, Target, as_target
+from bayesieve.table.cautions import silenced
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.frames import new_table
+from bayesieve.table.levels import WithheldLevels, columns_of
 from bayesieve.words import ShortRepr, plural
 
 TIME = "time"
@@ -216,28 +222,36 @@ def are_training_rows(model: Any, rows: JudgedRows) -> bool:
     that learnt from part of them, no count exceeds theirs. Surfaces, whose counts may be of a sample, are left out. The
     counts say nothing if no feature has two levels, and then nothing but the shares of the classes was learnt.
     """
-    levels, labels = TableLevels.of(model.encoder_.levels_), np.asarray(rows.labels)
-    estimated = {k for k, pair in enumerate(levels.pairs, levels.n_columns) if pair.level_score == 0}
+    card, labels = model.scorecard_, np.asarray(rows.labels)
+    levels = [feature.levels for feature in card.features]
     cut = {edit.feature for edit in model.edits_ if edit.what == "cut"}
-    estimated |= {k for k, name in enumerate(levels.names) if name in cut}
-    trained = {k: count for k, count in enumerate(np.asarray(level.counts) for level in levels) if k not in estimated}
-    part = model.selector_.learns_from_part
+    trained = {k: np.asarray(level.counts) for k, level in enumerate(levels) if _is_counted(level, cut)}
+    part = card.provenance["selector"].get("rows_by_class")
     if all(len(count) < 2 for count in trained.values()) or (part and rows.n_rows != model.n_rows_):
         return False
-    if part and rows.weights is None:
-        sizes = np.bincount(labels, minlength=model.classes_.size).tolist()
-        n_learnt = [*map(model.selector_.n_to_learn, sizes)]
-        if not np.array_equal(n_learnt, model.scorecard_.class_counts):
-            return False
-    coded = model.encoder_.transform_coded(model.encoder_.read(rows.X, owner=model))
+    if part and not np.array_equal(np.bincount(labels, minlength=card.classes.size), part):
+        return False
+    table = new_table(model, rows.X)
+    reader = RowReader.of(levels, np.array([*trained], dtype=np.int64), card.columns)
+    with silenced():
+        coded = CodedTable(
+            reader.code(table, model.n_jobs)[0], [levels[k].n_levels for k in trained], [*map(str, trained)]
+        )
     codes = labels.astype(np.min_scalar_type(model.classes_.size))
     for weights in (rows.weights, None) if rows.weights is not None else (None,):
         counts = coded.with_rows(class_codes=codes, classes=model.classes_, weights=weights).counts
-        pairs = [(counts.class_counts, model.scorecard_.class_counts)]
-        pairs += [(counts.feature(k), count) for k, count in trained.items()]
+        pairs = [(counts.class_counts, card.class_counts)]
+        pairs += [(counts.feature(i), count) for i, count in enumerate(trained.values())]
         if all(np.allclose(np.minimum(new, old) if part else new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
             return True
     return False
+
+
+def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
+    """Whether the counts of a feature are those of the training rows, and its levels are known."""
+    is_surface = isinstance(level, PairLevels) and level.level_score == 0
+    withheld = any(isinstance(own, WithheldLevels) for own in level.by_column)
+    return not (is_surface or withheld or level.name in cut)
 
 
 def measure(model: Any, rows: JudgedRows, cv: Any, held_out: bool) -> Performance | None:
@@ -273,7 +287,7 @@ def _counted_once(model: Any, rows: JudgedRows) -> JudgedRows | None:
     if not any(caution.kind == REPEATED for caution in model.cautions_):
         return None
     target = Target(np.asarray(rows.labels), model.classes_)
-    repeats = repeats_of(model.encoder_.read(rows.X, owner=model), target, rows.weights, model.n_jobs)
+    repeats = repeats_of(new_table(model, rows.X), target, rows.weights, model.n_jobs)
     if repeats is None:
         return None
     distinct = replace(rows, weights=repeats.weights, copies=None if repeats.is_whole else repeats.groups)
@@ -308,7 +322,7 @@ def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
         return "Measured on held-out rows that the model was not trained on.", f"this model on {n_rows} held out"
     caution = "; the figures hold for new rows if it was trained on none of these."
     counts = model.scorecard_.class_counts
-    repeated = counts.sum() != model.n_rows_ and not model.selector_.learns_from_part
+    repeated = counts.sum() != model.n_rows_ and "rows_by_class" not in model.scorecard_.provenance["selector"]
     weighted = repeated or bool(np.any(counts != np.rint(counts)))
     if weighted and rows.weights is None and rows.n_rows == model.n_rows_:
         caution = (
@@ -320,6 +334,12 @@ def _of_this_model(model: Any, rows: JudgedRows, trained_on: bool, held_out: boo
 
 def _of_folds(model: Any, rows: JudgedRows, cv: Any, trained_on: bool, last: bool = False) -> Performance:
     """Measure models of folds; with ``last`` only the model of the last fold."""
+    try:
+        require_objects(options_of(model))
+    except ValueError as error:
+        if cv is None:
+            raise Unmeasured(str(error).rstrip(".")) from None
+        raise
     in_time = isinstance(cv, str) and cv == TIME
     if rows.weights is not None and not rows.weights.all() and (cv is None or in_time or is_number_of_folds(cv)):
         rows = rows.take(np.flatnonzero(rows.weights))  # rows of weight 0 do not count, also not in folds
@@ -388,10 +408,11 @@ def _predicted_by_others(
     """Return out-of-fold log probabilities of the test rows of each split, the columns that each fold's model uses, and
     the mean gain of each feature on test rows, by name (0 for models without the feature).
     """
-    encoder = clone(model.encoder_)
+    encoder = clone(model.encoder_) if hasattr(model, "encoder_") else TableEncoder()  # of a model from a file
     if isinstance(encoder, TableEncoder):
         # Columns are read in every fold as in the whole table: a fold may hold only the numbers of a mixed column.
-        encoder.set_params(kinds={level.name: level.kind for level in columns_of(model.encoder_.levels_)})
+        columns = columns_of([feature.levels for feature in model.scorecard_.features])
+        encoder.set_params(kinds={level.name: level.kind for level in columns})
     quiet = model.__class__(**{**model.get_params(deep=False), "encoder": encoder, "verbose": 0})
     with warnings.catch_warnings():
         # The model itself has given the same warnings.
@@ -419,7 +440,7 @@ def loss_without_features(model: Any, X: Any, labels: np.ndarray, weights: np.nd
     rows, 0. Rows of classes that the model does not know are left out.
     """
     card = model.scorecard_
-    cells = card.cells(model.encoder_.read(X, owner=model))
+    cells = card.cells(new_table(model, X))
     classes = np.full(labels.size, -1)
     for j, label in enumerate(card.classes):
         classes[labels == label] = j

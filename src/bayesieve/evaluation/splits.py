@@ -13,8 +13,9 @@ from sklearn.base import clone
 from bayesieve.table import as_table
 from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import Column
-from bayesieve.table.frames import split_columns, take_rows
+from bayesieve.table.frames import apart_by_name, take_rows
 from bayesieve.table.target import Target
+from bayesieve.table.values import TEMPORAL
 from bayesieve.words import did_you_mean, named
 
 
@@ -50,7 +51,7 @@ def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.n
         hint = did_you_mean(time, table.names) or f"there are {named(table.names)}."
         raise ValueError(f"There is no column {time!r} to order the rows by; {hint}")
     moments, _ = read_moments(table.select([table.names.index(time)]).column(0))
-    return X if time in needed else split_columns(X, time)[0], moments
+    return X if time in needed else apart_by_name(X, time)[0], moments
 
 
 def read_moments(column: Column) -> tuple[np.ndarray, str]:
@@ -113,7 +114,8 @@ def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndar
         column = table.column(position)
         digest.update(column.kind.encode())
         if column.kind == "numeric":
-            numbers = column.numbers() + 0.0  # no minus zero
+            type_ = column.type if column.type in TEMPORAL else "number"
+            numbers = column.read_numbers(type_, [])[0] + 0.0  # no minus zero
             numbers[np.isnan(numbers)] = np.nan
             digest.update(numbers.tobytes())
         else:

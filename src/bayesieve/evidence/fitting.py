@@ -193,7 +193,7 @@ def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
 
 def _between_neighbours(logs: np.ndarray, counts: np.ndarray, levels: FeatureLevels) -> np.ndarray:
     """Return ``logs`` of levels with those of intervals without rows on the line through their neighbours."""
-    rows, first = counts.sum(axis=1), levels.n_special_levels if levels.kind == "numeric" else levels.n_levels
+    rows, first = counts.sum(axis=1), levels.n_apart if levels.kind == "numeric" else levels.n_levels
     on_curve = (rows == 0) & (np.arange(rows.size) >= first)
     return filled(logs, rows, on_curve, first)
 

@@ -24,7 +24,7 @@ def describe(card: Scorecard) -> str:
     if updated := provenance.get("updated", ()):
         rows = [f"{note.rows:,} on {note.when[:10]}" for note in updated]
         sentences.append(f"Updated with further rows: {listed(rows)}.")
-    if provenance.get("learns_from_part"):
+    if "rows_by_class" in provenance["selector"]:
         sentences.append("Some of them chose the features; the others give the probabilities.")
     if n_used == 0:
         sentences.append(

@@ -22,7 +22,7 @@ from bayesieve.table.yaml_files import read_yaml
 from bayesieve.words import did_you_mean, named
 
 
-class _Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The words about a column."""
 
     name: str = ""
@@ -60,7 +60,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
             hint = did_you_mean(column, columns) or f"there are {named(columns)}."
             raise ValueError(f"{where} describe the column {column!r:.80}, which is not there; {hint}")
         try:
-            label = _Label(given) if isinstance(given, str) else msgspec.convert(given, _Label)
+            label = Label(given) if isinstance(given, str) else msgspec.convert(given, Label)
         except msgspec.MsgspecError as error:
             rule = f"{where} must give column {column!r:.80} texts as name, unit, description and levels"
             raise ValueError(f"{rule}: {str(error).rstrip('.')}.") from None
@@ -159,7 +159,7 @@ class Wording:
 
     def _part(self, part: FeatureLevels) -> Any:
         groups = None if part.groups is None else self._groups(part)
-        names = ("cut_points", "type", "missing_code", "n_special_levels", "special", "labels")
+        names = ("cut_points", "type", "missing_code", "n_apart", "special", "labels")
         return SimpleNamespace(name=self.named(part), groups=groups, **{name: getattr(part, name) for name in names})
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import ClassVar
 
 import numpy as np
 
@@ -84,7 +83,6 @@ class GreedySearch(Search):
     until_best: bool = False
     last_of_ties: bool = False
     every_move: bool = False
-    unsaved_options: ClassVar[tuple[str, ...]] = ("resume",)  # a trace is no option
 
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         if self.direction == "fast":

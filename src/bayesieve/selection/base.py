@@ -63,9 +63,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     -----
     A selector describes itself in class attributes: ``name``, by which `SelectiveNB` and the command line know it;
     ``title``, in a few words, for lists; ``sentence``, for reports; ``scores``, a `Score` for every name of a criterion
-    in its traces that is not a criterion of `bayesieve.criteria`; ``unsaved_options``, constructor options that are not
-    saved with a model; ``chooses_on_path``, whether it selects one of the subsets that its search passes through.
-    Its docstring describes the parameters that `bayesieve.parts` does not.
+    in its traces that is not a criterion of `bayesieve.criteria`; ``chooses_on_path``, whether it selects
+    one of the subsets that its search passes through. Its docstring describes the parameters that `bayesieve.parts`
+    does not.
 
     Options are declared as in a dataclass, those given by keyword only after ``_: KW_ONLY``, and the values that they
     may take in ``_allowed``; `_check_options` is for options that depend on each other. A subclass may also define
@@ -78,7 +78,6 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     title: ClassVar[str] = ""
     sentence: ClassVar[str] = ""
     scores: ClassVar[tuple[Score, ...]] = ()
-    unsaved_options: ClassVar[tuple[str, ...]] = ("encoder",)  # the encoder of the model stands for it
     chooses_on_path: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -204,7 +204,6 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     name = "wrapper"
     title = "search by the classifier's own performance"
     sentence = "The features with which naive Bayes itself does best were searched step by step."
-    unsaved_options = (*CodedSelector.unsaved_options, "resume")  # a trace is no option
     _allowed = SHARED_OPTIONS | {
         "direction": Allowed.choice(*DIRECTIONS),
         "n_features_to_select": Allowed.count("best"),

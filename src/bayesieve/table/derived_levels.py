@@ -13,7 +13,7 @@ import numpy as np
 from bayesieve.plain_values import Counts, Finite, converted, table
 from bayesieve.table.columns import Column
 from bayesieve.table.labels import cell_labels
-from bayesieve.table.levels import FeatureLevels, counts_of, saved_levels
+from bayesieve.table.levels import FeatureLevels, SavedLevels, counts_of, saved_levels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,34 +124,41 @@ class PairLevels(FeatureLevels):
         }
 
     @classmethod
-    def from_json(
-        cls, data: Any, columns: Sequence[FeatureLevels] = (), shared: dict[str, FeatureLevels] | None = None
-    ) -> PairLevels:
-        """The levels written by `to_json`, or by `features_to_json` if ``columns`` has the levels of the columns.
-        Parts that are alike are those ``shared``, which grows.
-        """
+    def from_json(cls, data: Any) -> PairLevels:
+        """The levels written by `to_json`; ValueError with one sentence for anything else."""
         with saved_levels(data, "pair"):
-            saved = converted(data, _SavedPair, "content")
-            named = {level.name: level for level in columns}
-            shared = {} if shared is None else shared
-            parts = [
-                named[part]
-                if isinstance(part, str) and part in named
-                else shared.setdefault(repr(part), FeatureLevels.from_json(part))
-                for part in saved.parts
-            ]
-            shape = tuple(part.n_levels for part in parts)
-            grid = table(saved.grid, shape, "grid").astype(np.int64)
-            width = len(saved.cells[0][0]) if saved.cells and saved.cells[0] else 0
-            cells = table(saved.cells, (*shape, width), "cells")
+            return cls.of_saved(converted(data, SavedPair, "content"), (), {})
+
+    @classmethod
+    def of_saved(
+        cls, saved: SavedPair, columns: Sequence[FeatureLevels], shared: dict[str, FeatureLevels]
+    ) -> PairLevels:
+        """The levels that a file holds; ValueError if they contradict each other.
+
+        Parameters
+        ----------
+        columns : levels of the columns, which parts may name.
+        shared : parts so far, which grow: a part of several pairs is one object, so that its column is coded once.
+        """
+        named = {level.name: level for level in columns}
+        parts = []
+        for part in saved.parts:
+            if isinstance(part, str) and part not in named:
+                raise ValueError(f"The pair {saved.name!r} is made of columns that are not there.")
+            own = named[part] if isinstance(part, str) else FeatureLevels.from_saved(part)
+            parts.append(own if isinstance(part, str) else shared.setdefault(repr(part), own))
+        shape = tuple(part.n_levels for part in parts)
+        grid = table(saved.grid, shape, f"grid of the pair {saved.name!r}").astype(np.int64)
+        width = len(saved.cells[0][0]) if saved.cells and saved.cells[0] else 0
+        cells = table(saved.cells, (*shape, width), f"cells of the pair {saved.name!r}")
         return cls.of(parts, grid, cells, saved.level_score, saved.name, renamed=saved.renamed)
 
 
-class _SavedPair(msgspec.Struct, forbid_unknown_fields=True):
+class SavedPair(msgspec.Struct, forbid_unknown_fields=True):
     """Content of `PairLevels.to_json`; a part is levels, or the name of a column."""
 
     name: str
-    parts: tuple[Any, Any]
+    parts: tuple[str | SavedLevels, str | SavedLevels]
     grid: list[list[int]]
     cells: list[list[list[Finite]]]
     level_score: Finite
@@ -169,26 +176,6 @@ def unused_pair_name(first: str, second: str, taken: Collection[str], more: str 
     while name in taken:
         name += more
     return name
-
-
-def features_to_json(levels: Sequence[FeatureLevels]) -> list[dict[str, Any]]:
-    """`FeatureLevels.to_json` of all features of a table; a pair names the columns whose own levels are its parts."""
-    columns = {id(level): level.name for level in levels if not isinstance(level, PairLevels)}
-    return [level.to_json(columns) if isinstance(level, PairLevels) else level.to_json() for level in levels]
-
-
-def features_from_json(data: Sequence[Any]) -> tuple[FeatureLevels, ...]:
-    """The features that `features_to_json` wrote; ValueError with one sentence for anything else."""
-    is_pair = [isinstance(one, dict) and "parts" in one for one in data]
-    n_columns = len(is_pair) - sum(is_pair)
-    columns = tuple(FeatureLevels.from_json(one) for one in data[:n_columns])
-    shared: dict[str, Any] = {}  # a part of several pairs is one object, so that its column is coded once
-    pairs = tuple(PairLevels.from_json(one, columns, shared) for one in data[n_columns:])
-    names = {level.name for level in columns}
-    for pair in pairs:
-        if not names.issuperset(part.name for part in pair.parts):
-            raise ValueError(f"The pair {pair.name!r} is made of columns that are not there.")
-    return (*columns, *pairs)
 
 
 MISSING_LEVEL = 2
@@ -246,7 +233,7 @@ class IndicatorLevels(FeatureLevels):
         return MISSING_LEVEL if self.missing_code is None else MISSING_LEVEL + 1
 
     @property
-    def has_missing_level(self) -> bool:
+    def has_missing_alone(self) -> bool:
         """Whether missing scores are a level."""
         return self.missing_code is not None
 
@@ -274,13 +261,16 @@ class IndicatorLevels(FeatureLevels):
     def from_json(cls, data: Any) -> IndicatorLevels:
         """The levels written by `to_json`; ValueError with one sentence for anything else."""
         with saved_levels(data, "indicator"):
-            saved = converted(data, _SavedIndicator, "content")
-            counts = counts_of(saved.counts)
-        rest: dict[str, Any] = {"counts": counts, "level_score": saved.level_score, "renamed": saved.renamed}
-        return cls.of(saved.score, saved.threshold, missing=saved.missing, **rest)
+            return cls.of_saved(converted(data, SavedIndicator, "content"))
+
+    @classmethod
+    def of_saved(cls, saved: SavedIndicator) -> IndicatorLevels:
+        """The levels that a file holds; ValueError if they contradict each other."""
+        rest: dict[str, Any] = {"counts": counts_of(saved.counts), "level_score": saved.level_score}
+        return cls.of(saved.score, saved.threshold, missing=saved.missing, renamed=saved.renamed, **rest)
 
 
-class _SavedIndicator(msgspec.Struct, forbid_unknown_fields=True):
+class SavedIndicator(msgspec.Struct, forbid_unknown_fields=True):
     """Content of `IndicatorLevels.to_json`."""
 
     score: str

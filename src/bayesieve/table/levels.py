@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import msgspec
 import numpy as np
 
-from bayesieve.plain_values import Counts, Damaged, Finite, Number, converted, number, number_to_json, table
+from bayesieve.plain_values import Count, Counts, Damaged, Finite, Number, converted, number, number_to_json, table
 from bayesieve.table.columns import Categories, Column, Kind, SpecialValues, special_number
 from bayesieve.table.labels import group_labels, interval_labels
 from bayesieve.table.text_types import TRUTH_WORDS, other_texts, truth_of
@@ -170,20 +172,22 @@ class FeatureLevels(ShortRepr):
         return (self,)
 
     @property
-    def n_special_levels(self) -> int:
-        """Number of leading levels of a numeric column that are no intervals: missing and special values."""
+    def n_apart(self) -> int:
+        """Number of levels that are not on the line of numbers and come before those that are: of missing values alone,
+        and of special ones.
+        """
         return len(self.special) + int(self.cut_points is not None and (self.cut_points[:1] == -math.inf).any())
 
     @property
-    def has_level_below_numbers(self) -> bool:
+    def has_first_apart(self) -> bool:
         """Whether the first level is below all numbers: it holds missing values only."""
         return self.cut_points is not None and self.cut_points[:1].tolist() == [-math.inf]
 
     @property
-    def number_cuts(self) -> np.ndarray:
+    def own_cuts(self) -> np.ndarray:
         """The cut points between numbers."""
         assert self.cut_points is not None
-        return self.cut_points[self.n_special_levels :]
+        return self.cut_points[self.n_apart :]
 
     @property
     def n_values(self) -> int:
@@ -285,10 +289,10 @@ class FeatureLevels(ShortRepr):
         return column.read_as(column.name, SpecialValues(self.special)) if self.special else column
 
     @property
-    def has_missing_level(self) -> bool:
+    def has_missing_alone(self) -> bool:
         """Whether a level holds missing values and no others."""
         if self.cut_points is not None:
-            return self.missing_code == 0 and self.has_level_below_numbers
+            return self.missing_code == 0 and self.has_first_apart
         return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
 
     def is_missing(self, column: Column) -> np.ndarray:
@@ -417,12 +421,76 @@ class FeatureLevels(ShortRepr):
     def from_json(cls, data: Any) -> FeatureLevels:
         """The levels written by `to_json`; ValueError with one sentence for anything else."""
         with saved_levels(data, "feature"):
-            saved = converted(data, _Saved, "content")
-            counts = counts_of(saved.counts)
+            return cls.from_saved(converted(data, SavedLevels, "content"))
+
+    @staticmethod
+    def from_saved(saved: SavedLevels) -> FeatureLevels:
+        """The levels that a file holds; ValueError if they contradict each other."""
+        counts = counts_of(saved.counts)
+        if saved.sizes is not None:
+            facts = (saved.name, saved.kind, saved.type, None, None, saved.missing_code, counts, saved.level_score)
+            return WithheldLevels(*facts, sizes=saved.sizes, digest=saved.digest)
         cuts = None if saved.cut_points is None else np.array([number(cut) for cut in saved.cut_points], dtype=float)
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
         rest = (saved.missing_code, counts, saved.level_score, saved.special, saved.renamed, saved.day_first)
         return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WithheldLevels(FeatureLevels):
+    """Groups of the values of a categorical column that is not in the model, as a model file holds them: without the
+    values.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Number of values of each level, missing ones included.
+    digest : str
+        SHA-256 of the values by level, by which files of several models are compared.
+    """
+
+    sizes: tuple[int, ...] = ()
+    digest: str = ""
+
+    @classmethod
+    def of(cls, levels: FeatureLevels) -> WithheldLevels:
+        """The levels of a categorical column without their values."""
+        assert levels.groups is not None
+        texts = [[None if value is None else canonical_text(value) for value in group] for group in levels.groups]
+        facts = (levels.name, levels.kind, levels.type, None, None, levels.missing_code, levels.counts)
+        digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]
+        return cls(*facts, levels.level_score, sizes=tuple(map(len, texts)), digest=digest)
+
+    def __post_init__(self) -> None:
+        self._demand(self.kind == "categorical", "only values of categories can be withheld")
+        self._demand(len(self.sizes) > 0, "it needs the number of values of each level")
+        self._check_rest()
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return len(self.sizes)
+
+    @property
+    def n_values(self) -> int:
+        """Number of values that the levels are groups of."""
+        return sum(self.sizes)
+
+    @property
+    def has_missing_alone(self) -> bool:
+        """Whether a level holds missing values and no others."""
+        return self.missing_code is not None and self.sizes[self.missing_code] == 1
+
+    def _own_labels(self, *, full: bool) -> tuple[str, ...]:
+        return tuple(f"group {k} of {n:,} {'value' if n == 1 else 'values'}" for k, n in enumerate(self.sizes, 1))
+
+    def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
+        """The only level, or the code of unseen values for every row: it is not known which values the levels hold."""
+        return np.full(len(column), 0 if self.n_levels == 1 else self.unseen_code, dtype=self.code_dtype)
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of plain values for JSON."""
+        return super().to_json() | {"sizes": list(self.sizes), "digest": self.digest}
 
 
 def smallest_unsigned(highest: int) -> np.dtype[Any]:
@@ -430,8 +498,8 @@ def smallest_unsigned(highest: int) -> np.dtype[Any]:
     return np.dtype(np.uint8 if highest <= 255 else np.uint16 if highest <= 65535 else np.uint32)
 
 
-class _Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """Content of `FeatureLevels.to_json`."""
+class SavedLevels(msgspec.Struct, forbid_unknown_fields=True):
+    """Content of `FeatureLevels.to_json`: cut points, groups of values, or the sizes of groups without their values."""
 
     name: str
     kind: Literal["numeric", "categorical"]
@@ -444,6 +512,8 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     special: tuple[tuple[str, tuple[str | int | Finite | bool, ...]], ...] = ()
     renamed: tuple[str | None, ...] = ()
     day_first: bool | None = None
+    sizes: tuple[Count, ...] | None = None
+    digest: str = ""
 
 
 @contextmanager
@@ -618,13 +688,13 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return self._counts[self._starts[i] : self._starts[i + 1]]
 
     @property
-    def created(self) -> list[FeatureLevels]:
-        """The features created so far, among them all groups of values."""
+    def in_objects(self) -> list[FeatureLevels]:
+        """The features made so far, which all that are groups of values are among."""
         return list(self._made.values())
 
     @property
-    def is_numeric(self) -> np.ndarray:
-        """Return which features are intervals of numbers, (n_features,) bool, whose cuts are in `cut_points`."""
+    def of_numbers(self) -> np.ndarray:
+        """Which features are intervals of numbers, (n_features,) bool; `cut_points` and `missing` are theirs."""
         return self._in_arrays & np.array([type_ == "number" for type_ in self.types])
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
@@ -641,7 +711,7 @@ def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
 
 
 def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
-    """Return the columns that features, (n_features,) bool, are made of, (n_columns,) bool."""
+    """Which columns the marked features, (n_features,) bool, are made of, (n_columns,) bool."""
     columns = columns_of(levels)
     if len(columns) == len(levels):
         return features

@@ -1,0 +1,195 @@
+"""Provenance of a fit: options, selector, rules, training table and versions as plain values."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+from collections.abc import Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesieve.classifier.fit_steps import TrainingRows
+from bayesieve.classifier.plan import FitPlan, new_encoder
+from bayesieve.counts import CodedTable
+from bayesieve.discretize import IndicatorEncoder
+from bayesieve.discretize.rules import TableRules
+from bayesieve.evaluation.splits import fingerprint
+from bayesieve.evidence.fitting import Evidence
+from bayesieve.parts import OptionText
+from bayesieve.scorecard.provenance import Provenance, RulesFile, SelectorFacts, TrainingTable
+from bayesieve.selection import CodedSelector
+from bayesieve.selection.boosted import BoostedSelector
+from bayesieve.selection.filters import RankedSelector
+from bayesieve.table import Table, as_sample_weight
+from bayesieve.table.cautions import silenced
+from bayesieve.version import __version__
+
+_UNSAVED = ("engine", "memory_limit", "verbose")
+_MOST_TEXT = 1000  # characters of an option that is an object
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def provenance_of(
+    plan: FitPlan,
+    encoder: Any,
+    evidence: Evidence,
+    coded: CodedTable,
+    positive: int | None,
+    rows: TrainingRows | None,
+) -> Provenance:
+    """Return the provenance of a fit.
+
+    Parameters
+    ----------
+    encoder : the fitted encoder.
+    coded : the coded training rows.
+    positive : position of the positive class, if it was given.
+    rows : the training rows, if they were not coded already.
+    """
+    rules: TableRules | None = getattr(encoder, "rules_", None)
+    found: dict[str, Any] = {
+        "n_rows": int(coded.n_rows),
+        "evidence": evidence.kind,
+        "weight_factor": float(evidence.factor),
+        "smoothing": _plain_number(evidence.smoothing),
+        "positive": positive,
+        "selector": _selector_facts(plan.selector, coded),
+        "coding": _coding_in_words(encoder),
+        "options": _plain_options(plan, encoder),
+        "rules": None if rules is None else dict(rules.given),
+        "by_hand": None if rules is None or not rules.by_hand else tuple(rules.by_hand),
+        "rules_file": _rules_file(getattr(encoder, "levels", None)),
+        "marks": dict(getattr(encoder, "marks_", {})) or None,
+        "table": None if rows is None else _training_table(rows, coded),
+        "versions": {"bayesieve": __version__, "python": platform.python_version(), "numpy": np.__version__},
+    }
+    return {name: value for name, value in found.items() if value is not None}  # type: ignore[return-value]
+
+
+def _selector_facts(selector: CodedSelector, coded: CodedTable) -> SelectorFacts:
+    own, remark = vars(type(selector)), "Informative alone, but adds too little beside the other features."
+    # The sentence of a base class does not describe a derived one.
+    sentence = own.get("sentence", "A selector of your own found the weights.")
+    if isinstance(selector, RankedSelector):
+        remark = "Informative alone, but ranked behind the features kept."
+        if selector.trace_.validation_name is not None:
+            sentence += " How many of them to keep was measured on held-out rows."
+    elif isinstance(selector, BoostedSelector):
+        remark = "Informative alone, but won no round."
+    facts: SelectorFacts = {
+        "name": own.get("name", type(selector).__name__),
+        "sentence": sentence,
+        "remark": remark,
+        "chooses_on_path": selector.chooses_on_path,
+    }
+    if selector.learns_from_part:
+        rows = np.bincount(np.asarray(coded.class_codes), minlength=coded.n_classes)
+        facts["rows_by_class"] = tuple(rows.tolist())
+    return facts
+
+
+def _coding_in_words(encoder: Any) -> tuple[tuple[str, str], ...]:
+    missing = "a level of their own" if encoder.missing == "level" else "ignored"
+    if isinstance(encoder, IndicatorEncoder):
+        learnt = isinstance(encoder.thresholds, Integral)
+        return (
+            ("Indicators", f"{len(encoder.levels_):,}, of {len(encoder.thresholds_):,} scores"),
+            ("Thresholds", f"{encoder.thresholds} quantiles of each score" if learnt else "as given"),
+            ("Missing scores", missing),
+        )
+    kinds = ", ".join(f"{name}: {kind}" for name, kind in (getattr(encoder, "kinds", None) or {}).items())
+    return (
+        ("Numeric columns", str(encoder.numeric)),
+        ("Categorical columns", str(encoder.categorical)),
+        ("Missing values", missing),
+        ("Unseen values", "bring no evidence"),
+        *([("Kinds set by hand", kinds)] if kinds else []),
+    )
+
+
+def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
+    """The options of the model; those that are objects as text, a random generator as the seed that it gave."""
+    options = dict(plan.options)
+    state = options["random_state"]
+    if state is not None and not isinstance(state, Integral):
+        options["random_state"] = getattr(plan.selector, "random_state", None)
+    if encoder is not plan.encoder or plan.codes_given:
+        usual = new_encoder(plan.options)
+        if type(encoder) is not type(usual) or str(encoder.get_params()) != str(usual.get_params()):
+            options["encoder"] = encoder
+    options["levels"] = options["levels"] is not None  # whether the rules of the provenance are this option
+    return {name: _plain(value) for name, value in options.items() if name not in _UNSAVED}
+
+
+def _plain(value: Any) -> Any:
+    """An option as plain values for JSON, or its text."""
+    if isinstance(value, OptionText):
+        return {"object": str(value)}
+    try:
+        return _plain_values(value)
+    except TypeError:
+        text = _ADDRESS.sub("", " ".join(repr(value).split()))
+        return {"object": text[:_MOST_TEXT]}
+
+
+def _plain_values(value: Any) -> Any:
+    """Values for JSON; TypeError if there is anything else."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool):
+        return value
+    for plain in (str, int, float):
+        if isinstance(value, plain) and (plain is not float or np.isfinite(value)):
+            return plain(value)
+    if isinstance(value, (list, tuple, range, np.ndarray)):
+        return [_plain_values(one) for one in value]
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {str(name): _plain_values(one) for name, one in value.items()}
+    raise TypeError
+
+
+def _plain_number(smoothing: Any) -> Any:
+    """The smoothing, a number as a float of Python."""
+    return float(smoothing) if isinstance(smoothing, (int, float, np.number)) else smoothing
+
+
+def _rules_file(levels: Any) -> RulesFile | None:
+    """The file that rules for levels were read from."""
+    if not isinstance(levels, (str, os.PathLike)):
+        return None
+    try:
+        content = Path(levels).read_bytes()
+        text = content.decode("utf-8")
+    except (OSError, UnicodeDecodeError):  # it was there when it was read
+        return None
+    return {"name": Path(levels).name, "sha256": hashlib.sha256(content).hexdigest(), "content": text}
+
+
+def _training_table(rows: TrainingRows, coded: CodedTable) -> TrainingTable | None:
+    """The size and hash of rows in memory."""
+    if not isinstance(rows.table, Table):
+        return None
+    table, weights = rows.table, as_sample_weight(rows.weights, rows.table.n_rows)
+    codes = np.asarray(coded.class_codes)
+    with silenced():  # coding has issued the same cautions
+        sha256 = fingerprint(table, codes, np.asarray(coded.classes), weights)
+    return {"rows": table.n_rows, "columns": table.n_columns, "sha256": sha256}
+
+
+def options_of_file(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return constructor options from those in a file; objects are text, which `FitPlan` refuses."""
+    found = {name: _from_plain(value) for name, value in options.items()}
+    return found | {"levels": dict(rules) if found.get("levels") and rules is not None else None}
+
+
+def _from_plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        text = value.get("object")
+        if len(value) == 1 and isinstance(text, str):
+            return OptionText(text)
+        return {name: _from_plain(one) for name, one in value.items()}
+    return [_from_plain(one) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,355 @@
+"""Schema of model files: a scorecard as plain values, and back, exact, with checks of everything that is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from bayesieve.counts import check_smoothing
+from bayesieve.counts.contingency import Shrinkage
+from bayesieve.discretize.refitting import coarser_codes
+from bayesieve.discretize.rules import TableRules
+from bayesieve.evidence.standard_errors import N_FACTORS
+from bayesieve.plain_values import (
+    Counts,
+    Damaged,
+    Finite,
+    Number,
+    number,
+    number_to_json,
+    numbers,
+    read_by,
+    table,
+)
+from bayesieve.scorecard.combining import joined_cells
+from bayesieve.scorecard.provenance import Provenance, Share
+from bayesieve.scorecard.record import Feature, Scorecard, with_importances
+from bayesieve.scorecard.wording import read_labels
+from bayesieve.table import FeatureLevels
+from bayesieve.table.cautions import Caution
+from bayesieve.table.derived_levels import IndicatorLevels, PairLevels, SavedIndicator, SavedPair
+from bayesieve.table.levels import SavedLevels, WithheldLevels
+
+FORMAT = "bayesieve.SelectiveNB"
+VERSION = 4
+_MOST_WEIGHT = 1e100  # of counts beyond which sums could overflow: no table has them
+_MOST_NATS = 1e5  # of contributions and errors beyond which sums could overflow: no table has them
+_LABELS: dict[str, type] = {"str": str, "int": int, "bool": bool, "float": float}
+_LABEL_TYPES = {
+    "int": {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float": {"float16", "float32", "float64"},
+}
+Matrix = list[list[Finite]]
+
+
+class SavedClasses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Labels of the classes, in ascending order, with the type of the array that held them."""
+
+    kind: Literal["str", "int", "bool", "float"]
+    values: Annotated[list[str | int | Finite | bool], msgspec.Meta(min_length=2)]
+    object: bool = False
+    type: str | None = None
+
+
+class SavedFeature(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A feature: its levels (one of ``levels``, ``pair`` and ``indicator``), and arrays as `Feature` describes them.
+
+    ``cells`` and ``counts`` are given if they differ from the levels and the counts of the cells.
+    """
+
+    levels: SavedLevels | None = None
+    pair: SavedPair | None = None
+    indicator: SavedIndicator | None = None
+    cells: SavedLevels | None = None
+    counts: Counts = None
+    weight: Share
+    search_weight: Share
+    contributions: Matrix
+    unseen: list[Finite]
+    standard_errors: Matrix
+    factors: list[Matrix] | None = None
+    sign: Literal[-1, 0, 1] = 0
+    log_bayes: Finite | None = None
+
+
+class ModelFile(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A model file: the arrays of a `Scorecard`, its provenance, and what the model keeps beside it.
+
+    ``columns`` are those of the training table, ``named`` whether they had names, ``search`` the trace of the search.
+    """
+
+    format: Literal["bayesieve.SelectiveNB"]
+    version: Literal[4]
+    written_by: str
+    target: str | None
+    columns: list[str]
+    named: bool
+    classes: SavedClasses
+    class_counts: list[Finite]
+    intercept: list[Number]
+    intercept_factors: list[list[Finite]]
+    omitted_variances: list[Finite]
+    features: Annotated[list[SavedFeature], msgspec.Meta(min_length=1)]
+    provenance: Provenance
+    cautions: list[Caution]
+    search: dict[str, Any]
+    benefit_rule: dict[str, Any] | None = None
+    id_columns: list[str] = []
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of model files, without the checksum."""
+    schema = msgspec.json.schema(ModelFile)
+    schema["title"] = "Model file of bayesieve"
+    return schema
+
+
+def card_to_plain(card: Scorecard) -> dict[str, Any]:
+    """Return the parts of a scorecard by the names of `ModelFile`; ValueError if a file cannot hold its classes."""
+    features = without_unused_values(card)
+    columns = {id(own.levels): own.levels.name for own in features if own.kind != "pair"}
+    withheld = {own.name for own in features if isinstance(own.levels, WithheldLevels)}
+    provenance = dict(card.provenance)
+    if "rules" in provenance:  # which may hold the same values
+        rules = card.provenance["rules"].items()
+        provenance["rules"] = {
+            name: {"exclude": True} if name in withheld and "groups" in rule else rule for name, rule in rules
+        }
+    return {
+        "columns": list(card.columns),
+        "classes": _classes_to_plain(card.classes),
+        "class_counts": card.class_counts.tolist(),
+        "intercept": [number_to_json(value) for value in card.intercept.tolist()],
+        "intercept_factors": card.intercept_factors.tolist(),
+        "omitted_variances": card.omitted_variances.tolist(),
+        "features": [_feature_to_plain(own, columns) for own in features],
+        "provenance": msgspec.to_builtins(provenance),
+    }
+
+
+def without_unused_values(card: Scorecard) -> list[Feature]:
+    """Return the features, without the categories of columns that are not in the model."""
+    known = {name for feature in card.used_features for name in feature.columns}
+    withheld: dict[int, FeatureLevels] = {}
+
+    def hidden(levels: FeatureLevels) -> FeatureLevels:
+        if levels.groups is None or levels.column in known:
+            return levels
+        return withheld.setdefault(id(levels), WithheldLevels.of(levels))
+
+    features = []
+    for feature in card.features:
+        pair = feature.levels
+        if not isinstance(pair, PairLevels):
+            levels = hidden(pair)
+            is_known = levels is pair
+            features.append(feature if is_known else joined_cells(feature, levels, feature.level_of_cell))
+        elif feature.is_used or feature.cells is not pair:
+            features.append(feature)
+        else:
+            parts = [hidden(part) for part in pair.parts]
+            closed = PairLevels.of(parts, pair.grid, pair.cells, pair.level_score, pair.name)
+            features.append(replace(feature, levels=closed, cells=closed))
+    return features
+
+
+def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str, Any]:
+    levels = feature.levels
+    more: dict[str, Any] = {}
+    if isinstance(levels, PairLevels):
+        more["pair"] = levels.to_json(columns)
+    else:
+        more["indicator" if isinstance(levels, IndicatorLevels) else "levels"] = levels.to_json()
+    if feature.cells is not levels:
+        more["cells"] = feature.cells.to_json()
+    if np.any(feature.counts != feature.cells.counts):  # codes may be fitted with other weights than coded
+        more["counts"] = feature.counts.tolist()
+    if feature.factors.size:
+        more["factors"] = feature.factors.tolist()
+    if feature.sign:
+        more["sign"] = feature.sign
+    if not math.isnan(feature.log_bayes):
+        more["log_bayes"] = feature.log_bayes
+    return {
+        **more,
+        "weight": feature.weight,
+        "search_weight": feature.search_weight,
+        "contributions": feature.contributions.tolist(),
+        "unseen": feature.unseen.tolist(),
+        "standard_errors": feature.standard_errors.tolist(),
+    }
+
+
+def card_from_file(file: ModelFile) -> Scorecard:
+    """Return the scorecard that a file holds; `Damaged` if its parts contradict each other."""
+    classes = _classes_of(file.classes)
+    n_classes, n_logits = classes.size, 1 if classes.size == 2 else classes.size
+    class_counts = numbers(file.class_counts, (n_classes,), "class counts", 0.0, _MOST_WEIGHT)
+    if not class_counts.any():
+        raise Damaged("its class counts leave no class")
+    intercept = numbers(np.array([number(value) for value in file.intercept]), (n_classes,), "intercepts")
+    if not np.array_equal(np.isneginf(intercept), class_counts == 0) or np.isposinf(intercept).any():
+        raise Damaged("its intercepts and class counts contradict each other")
+    n_factors = len(file.intercept_factors[0]) if file.intercept_factors else 0
+    if n_factors > N_FACTORS:
+        raise Damaged("its intercept has too many factors")
+    shared = numbers(file.intercept_factors, (n_logits, n_factors), "factors", -_MOST_NATS, _MOST_NATS)
+    omitted = numbers(file.omitted_variances, (n_logits,), "variances of omitted columns", 0.0, _MOST_NATS)
+    levels = _levels_of(file)
+    features = [_feature_of(own, level, n_classes, n_factors) for own, level in zip(file.features, levels, strict=True)]
+    provenance = _checked_provenance(file.provenance, file.columns, class_counts)
+    facts = {"classes": classes, "class_counts": class_counts, "columns": tuple(file.columns), "provenance": provenance}
+    facts |= {"intercept": intercept, "intercept_factors": shared, "omitted_variances": omitted}
+    return Scorecard(features=with_importances(features, class_counts), **facts)
+
+
+def _checked_provenance(provenance: Provenance, columns: Sequence[str], class_counts: np.ndarray) -> Provenance:
+    n_classes, smoothing = class_counts.size, provenance["smoothing"]
+    if provenance.get("positive", 0) >= n_classes:
+        raise Damaged("its positive class is none of its classes")
+    if isinstance(smoothing, Shrinkage):
+        numbers(smoothing.rows, (), "smoothing", np.finfo(float).tiny, 1e6)
+    else:
+        read_by(check_smoothing, smoothing)
+    if "prior" in provenance:
+        prior = numbers(list(provenance["prior"]), (n_classes,), "shares of the classes", 0.0, 1.0)
+        if not np.array_equal(prior > 0, class_counts > 0):
+            raise Damaged("its shares of the classes and class counts contradict each other")
+    if "rules" in provenance:
+        read_by(TableRules.of, provenance["rules"])
+    if "labels" in provenance:
+        labels: Any = read_by(read_labels, msgspec.to_builtins(provenance["labels"]), columns)
+        return {**provenance, "labels": labels}
+    return provenance
+
+
+def _levels_of(file: ModelFile) -> list[FeatureLevels]:
+    """The levels of the features: columns or indicators, then pairs."""
+    levels: list[FeatureLevels] = []
+    shared: dict[str, FeatureLevels] = {}
+    for feature in file.features:
+        given = [own for own in (feature.levels, feature.pair, feature.indicator) if own is not None]
+        if len(given) != 1:
+            raise Damaged("each of its features needs either levels, a pair or an indicator")
+        if feature.levels is not None:
+            levels.append(read_by(FeatureLevels.from_saved, feature.levels))
+        elif feature.pair is not None:
+            columns = [level for level in levels if level.kind != "pair"]
+            levels.append(read_by(PairLevels.of_saved, feature.pair, columns, shared))
+        elif feature.indicator is not None:
+            levels.append(read_by(IndicatorLevels.of_saved, feature.indicator))
+    names, single = [level.name for level in levels], [level for level in levels if level.kind != "pair"]
+    if len(set(names)) != len(names) or len(set(file.columns)) != len(file.columns):
+        raise Damaged("names of its features and columns must differ from each other")
+    if levels[: len(single)] != single:
+        raise Damaged("its pairs do not come last")
+    if isinstance(levels[0], IndicatorLevels):
+        _check_indicators(levels, file.columns)
+    elif [level.name for level in single] != file.columns:
+        raise Damaged("its features are not those of its columns")
+    for pair in levels[len(single) :]:
+        if not {part.name for part in pair.by_column} <= set(file.columns):
+            raise Damaged(f"the pair {pair.name!r} is made of columns that are not there")
+    return levels
+
+
+def _check_indicators(levels: Sequence[FeatureLevels], columns: Sequence[str]) -> None:
+    indicators = [level for level in levels if isinstance(level, IndicatorLevels)]
+    if len(indicators) != len(levels):
+        raise Damaged("it has indicators beside other features")
+    families = [(score, list(family)) for score, family in groupby(indicators, key=lambda level: level.column)]
+    scores = [score for score, _ in families]
+    if len(set(scores)) != len(scores) or not set(scores) <= set(columns):
+        raise Damaged("the indicators of a score do not stand together")
+    for score, family in families:
+        ascending = all(low.threshold < high.threshold for low, high in pairwise(family))
+        if not ascending or len({level.missing_code for level in family}) > 1:
+            raise Damaged(f"the indicators of the score {score!r} contradict each other")
+
+
+def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_factors: int) -> Feature:
+    """A feature from its checked arrays."""
+    name, cells = repr(level.name), level
+    if saved.cells is not None:
+        cells = _cells_of(saved.cells, level)
+    shape = (cells.n_levels, n_classes)
+    of_levels = table(level.counts, (level.n_levels, n_classes), f"counts of {name}")
+    written = cells.counts if saved.counts is None else saved.counts
+    counts = of_levels if written is level.counts else table(written, shape, f"counts of the cells of {name}")
+    for part in (of_levels, counts):
+        numbers(part, part.shape, f"counts of {name}", 0.0, _MOST_WEIGHT)
+    contributions, most = f"contributions of {name}", _MOST_NATS
+    n_logits = 1 if n_classes == 2 else n_classes
+    factors = np.zeros((shape[0], n_logits, 0))
+    if saved.factors is not None:
+        factors = numbers(saved.factors, (shape[0], n_logits, n_factors), f"factors of {name}", -most, most)
+    if saved.sign and (level.cut_points is None or n_classes != 2):
+        raise Damaged(f"the sign of {name} is of no number, or of several classes")
+    return Feature(
+        levels=level,
+        cells=cells,
+        contributions=numbers(saved.contributions, shape, contributions, -most, most),
+        unseen=numbers(saved.unseen, (n_classes,), f"contributions of unseen values of {name}", -most, most),
+        counts=counts,
+        standard_errors=numbers(saved.standard_errors, shape, f"standard errors of {name}", 0.0, most),
+        factors=factors,
+        weight=saved.weight,
+        search_weight=saved.search_weight,
+        sign=saved.sign,
+        log_bayes=math.nan if saved.log_bayes is None else saved.log_bayes,
+    )
+
+
+def _cells_of(saved: SavedLevels, level: FeatureLevels) -> FeatureLevels:
+    """Cells that are nested in the levels of their feature."""
+    cells = read_by(FeatureLevels.from_saved, saved)
+    alike = all(getattr(cells, part) == getattr(level, part) for part in ("name", "kind", "type", "special"))
+    if not alike or (cells.missing_code is None) != (level.missing_code is None) or not _is_nested(cells, level):
+        raise Damaged(f"its levels and cells of {level.name!r} contradict each other")
+    return cells
+
+
+def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
+    if cells.cut_points is not None and level.cut_points is not None:
+        return bool(np.isin(level.cut_points[np.isfinite(level.cut_points)], cells.cut_points).all())
+    if cells.groups is None or level.groups is None:
+        return False
+    values = {value for group in level.groups for value in group}
+    if values != {value for group in cells.groups for value in group}:
+        return False
+    group_of: Mapping[Any, int] = {value: at for at, group in enumerate(level.groups) for value in group}
+    first = coarser_codes(cells, level).tolist()
+    return all(group_of[value] == at for at, group in zip(first, cells.groups, strict=True) for value in group)
+
+
+def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
+    """Labels of one kind: text, whole numbers, booleans or floats; ValueError for labels of any other kind."""
+    values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
+    kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
+    if not kinds:
+        raise ValueError(f"Classes of type {type(values[0]).__name__} cannot be saved; use text, numbers or booleans.")
+    written = {"kind": kinds[0], "object": labels.dtype == object, "values": values}
+    return written | ({"type": labels.dtype.name} if labels.dtype.name in _LABEL_TYPES.get(kinds[0], ()) else {})
+
+
+def _classes_of(saved: SavedClasses) -> np.ndarray:
+    values, type_ = saved.values, saved.type
+    if not all(type(value) is _LABELS[saved.kind] for value in values):
+        raise Damaged("its classes are not at least two labels of one kind")
+    if sorted(set(values)) != values:
+        raise Damaged("its classes are not in order")
+    if type_ is not None and type_ not in _LABEL_TYPES.get(saved.kind, ()):
+        raise Damaged("its classes are of an unknown type")
+    try:
+        labels = np.array(values, dtype=object if saved.object else type_)
+    except OverflowError:
+        labels = np.zeros(0)
+    if labels.tolist() != values:
+        raise Damaged("its classes do not fit their type")
+    return labels
