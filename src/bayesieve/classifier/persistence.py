@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ from bayesieve.words import format_count, utc_now
 
 CHECKSUM = "sha256"
 """The name of the checksum in a file."""
-_dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True).encode
+_Write = Callable[[Any], str]
+_dumps: _Write = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_sorted_dumps: _Write = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True).encode
 _REMEDY = "restore the file or fit the model again"
 
 
@@ -200,11 +203,11 @@ def _refuse_constant(text: str) -> float:
     raise Damaged(f"it holds {text}, which no model contains")
 
 
-def _parts(data: dict[str, Any]) -> dict[str, list[str]]:
+def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, list[str]]:
     """Every part of a model as JSON that depends on its content only, a list of objects entry by entry."""
     try:
         return {
-            key: [_dumps(entry) for entry in value] if _is_list_of_objects(value) else [_dumps(value)]
+            key: [dumps(entry) for entry in value] if _is_list_of_objects(value) else [dumps(value)]
             for key, value in data.items()
         }
     except RecursionError:
@@ -219,7 +222,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 def checksum(data: dict[str, Any]) -> str:
     """SHA-256 of everything else in a file; layout and order make no difference."""
-    return _sum_of(_parts(data))
+    return _sum_of(_parts(data, _sorted_dumps))
 
 
 def _sum_of(parts: dict[str, list[str]]) -> str:
@@ -235,14 +238,14 @@ def _sum_of(parts: dict[str, list[str]]) -> str:
 
 
 def _to_text(data: dict[str, Any]) -> str:
-    """One part a line, and one feature a line."""
-    parts = _parts(data)
+    """One part a line, and one feature a line; entries stay in order, as those of special values matter."""
+    parts = _parts(data, _dumps)
     lines = [
         f"{json.dumps(key)}: "
         + ("[\n" + ",\n".join(parts[key]) + "\n]" if _is_list_of_objects(value) else parts[key][0])
         for key, value in data.items()
     ]
-    return "{\n" + ",\n".join([*lines, f'"{CHECKSUM}": "{_sum_of(parts)}"']) + "\n}\n"
+    return "{\n" + ",\n".join([*lines, f'"{CHECKSUM}": "{checksum(data)}"']) + "\n}\n"
 
 
 def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:

@@ -104,10 +104,11 @@ class ModelFile(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of model files, without the checksum."""
+    """Return the JSON Schema of model files, without the checksum and the descriptions of parts."""
     schema = msgspec.json.schema(ModelFile)
-    schema["title"] = "Model file of bayesieve"
-    return schema
+    for part in schema["$defs"].values():
+        part.pop("description", None)
+    return schema | {"title": "Model file of bayesieve"}
 
 
 def card_to_plain(card: Scorecard) -> dict[str, Any]:
