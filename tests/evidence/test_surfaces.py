@@ -14,6 +14,7 @@ from sklearn.base import clone
 from bayesieve import SelectiveNB
 from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.report_data import report_data
+from bayesieve.engine.progress import Clock
 from bayesieve.evidence import calibration_rows, joint_fit, shapes, surfaces as module
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
 from bayesieve.evidence.surfaces import grid_gains, surface_gains
@@ -178,10 +179,8 @@ def test_an_early_end_keeps_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = frame(6, 1500)
     fits, solve = [], joint_fit.solve
 
-    def ended(*args: Any, **options: Any) -> Any:
-        fits.append(solve(*args, **options))
-        if len(fits) > 1:
-            object.__setattr__(fits[-1], "complete", False)
+    def ended(problem: Any, clock: Any, *args: Any, **options: Any) -> Any:
+        fits.append(solve(problem, Clock(0.0) if fits else clock, *args, **options))
         return fits[-1]
 
     monkeypatch.setattr(joint_fit, "solve", ended)

@@ -24,7 +24,6 @@ from bayesieve.evidence.standard_errors import (
     counting_variances,
     errors_of_deviations,
     no_factors,
-    round_errors,
     slope_variances,
 )
 from bayesieve.evidence.terms import FitOptions, Term, choose_shapes, collect_terms
@@ -80,8 +79,6 @@ class FeatureEvidence:
 
     def with_neutral_cells(self, levels: FeatureLevels, is_empty: np.ndarray) -> FeatureEvidence:
         """Return contributions with neutral cells where ``levels`` have no rows, ``is_empty`` (n_levels,) bool."""
-        if not is_empty.any():
-            return self
         empty = is_empty[coarser_codes(self.cells, levels)]
         first = start_of_curve(levels, self.cells)
         return replace(self, table=filled(self.table, self.counts.sum(axis=1), empty, first))
@@ -155,7 +152,12 @@ def fit_evidence(
     logs = log_probabilities_of_tables(counts, float(class_counts.sum()), smoothing)
     shrinks = isinstance(smoothing, Shrinkage)
     if shrinks and options.fit == "cells":
-        logs = [_between_neighbours(*own) for own in zip(logs, counts, levels, strict=True)]
+        # Intervals without rows lie on the line through their neighbours.
+        for k, rows in enumerate(counts):
+            is_empty = rows.sum(axis=1) == 0
+            if levels[k].kind == "numeric" and is_empty.any():
+                first = levels[k].n_apart
+                logs[k] = filled(logs[k], rows.sum(axis=1), is_empty & (np.arange(len(rows)) >= first), first)
 
     # Joint fit: all features together depart from the counted contributions as far as the rows support it. Columns
     # without weight may matter by their curves or together, if they are tested.
@@ -170,8 +172,8 @@ def fit_evidence(
         if fit.terms or fit.surfaces:
             fitted = _fitted_contributions(fit, solution, TableLevels.of(levels), counts)
             intercept = intercept + solution.intercept
-            if solution.errors is not None:
-                intercept_factors = round_errors(solution.errors.intercept)
+            assert solution.errors is not None
+            intercept_factors = solution.errors.intercept
             surfaces = [own.cells for k, own in fitted.items() if k >= len(levels)]
             if surfaces:
                 of_table = TableLevels.of(levels)
@@ -191,19 +193,13 @@ def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
     warn_caller(f"{fit} {reason}: {consequence}.")
 
 
-def _between_neighbours(logs: np.ndarray, counts: np.ndarray, levels: FeatureLevels) -> np.ndarray:
-    """Return ``logs`` of levels with those of intervals without rows on the line through their neighbours."""
-    rows, first = counts.sum(axis=1), levels.n_apart if levels.kind == "numeric" else levels.n_levels
-    on_curve = (rows == 0) & (np.arange(rows.size) >= first)
-    return filled(logs, rows, on_curve, first)
-
-
 def _fitted_contributions(
     fit: JointFit, solution: Solution, levels: TableLevels, counts: Sequence[np.ndarray]
 ) -> dict[int, FeatureEvidence]:
     """Return the contributions of the terms and surfaces that make a difference, by position, surfaces after all
     ``levels``. ``counts`` : rows of the levels by class.
     """
+    assert solution.errors is not None
     tables, n_terms = solution.tables, len(fit.terms)
     codes = [*(term.codes for term in fit.terms), *fit.surfaces.values()]
     seen = [fit.loss.rows.count_classes(own, len(table)) for own, table in zip(codes, tables, strict=True)]
@@ -262,7 +258,8 @@ def _all_contributions(
         if sign and (k in fitted or weights[k] > 0):
             feature = feature.monotone(sign)
         if is_neutral and k < len(counts):
-            feature = feature.with_neutral_cells(level, counts[k].sum(axis=1) == 0)
+            is_empty = counts[k].sum(axis=1) == 0
+            feature = feature.with_neutral_cells(level, is_empty) if is_empty.any() else feature
             feature = feature.monotone(sign) if sign else feature
         features.append(feature)
     return features
@@ -304,6 +301,7 @@ def fit_around(
             shapes[k] = replace(shapes[k], rising=order, counted=features[k][1].table)
     shapes = [shape.of_rows(of_rows, weights) for shape, of_rows in zip(shapes, codes, strict=True)]
     solution = solve(EvidenceProblem.of_rows(codes, shapes, joint, classes, weights, n_jobs))
+    assert solution.errors is not None
     refitted = []
     for k, (_, feature, _) in enumerate(features):
         table, order = feature.table + solution.tables[k], rising[k]
@@ -311,6 +309,4 @@ def fit_around(
             table = monotone(table, order, feature.counts.sum(axis=1))
         errors, factors = errors_of_deviations(solution.errors, k, feature.errors**2)
         refitted.append(replace(feature, table=table, errors=errors, factors=factors))
-    no_errors = no_factors(1, joint.shape[1])[0]
-    intercept_factors = no_errors if solution.errors is None else round_errors(solution.errors.intercept)
-    return refitted, solution.intercept, intercept_factors
+    return refitted, solution.intercept, solution.errors.intercept

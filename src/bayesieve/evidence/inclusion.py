@@ -20,6 +20,7 @@ _MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmar
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
 _LEAST_POSTERIOR = 1e-12  # variance
 _MOST_ROUNDS = 200
+_DIGITS = 4  # of variances of dropped features
 _SAME_SHARE = 1e-9
 
 
@@ -113,7 +114,8 @@ def omitted_variances(effects: Effects, probabilities: np.ndarray) -> np.ndarray
     """
     shared = softmax(np.append(0.0, effects.log_bayes.sum(axis=0)))[1:]
     each = probabilities[:, None] * softmax(effects.log_bayes, axis=1)
-    return np.asarray(_OMITTED_TIMES * np.einsum("kjv,kv->j", effects.squares, shared + each))
+    variances = _OMITTED_TIMES * np.einsum("kjv,kv->j", effects.squares, shared + each)
+    return np.asarray(np.round(variances, _DIGITS))
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:

@@ -21,7 +21,6 @@ from bayesieve.evidence.inclusion import (
 from bayesieve.evidence.problem import EvidenceProblem
 from bayesieve.evidence.pruning import CURVATURE_ROWS, worth_keeping
 from bayesieve.evidence.solver import FEW_ROWS, Solution, solve, start_with_fewer, start_with_more
-from bayesieve.evidence.standard_errors import round_errors
 from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_parts
 from bayesieve.evidence.terms import FitOptions, Term
 from bayesieve.table import FeatureLevels
@@ -169,7 +168,7 @@ def select_features(
     dropped = np.flatnonzero(~kept[:n])
     assert solution.effects is not None
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
-    omitted = round_errors(omitted_variances(effects, probabilities[dropped]))
+    omitted = omitted_variances(effects, probabilities[dropped])
     return replace(fit.only(kept), omitted_variances=omitted), kept
 
 

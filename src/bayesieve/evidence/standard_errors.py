@@ -14,7 +14,7 @@ from bayesieve.evidence.problem import EvidenceProblem
 N_FACTORS = 4
 """Main directions of the errors of rows; their spread is within some 3 % of that of all directions."""
 _POWERS = 4
-_DIGITS = 4  # of factors and of variances, in nats
+_DIGITS = 4  # of factors, in nats
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def posterior_errors(
         prior += (basis**2 @ priors[functions])[:, None]
         variances.append(posterior)
         left.append(np.divide(posterior, prior, out=np.ones_like(prior), where=prior > 0).clip(0.0, 1.0))
-        factors.append(np.matmul(roots, main).transpose(1, 0, 2))
+        factors.append(np.round(np.matmul(roots, main).transpose(1, 0, 2), _DIGITS))
         intercept += np.matmul(np.matmul(mean, steps)[:, None], main)[:, 0]
-    return PosteriorErrors(variances, left, factors, intercept)
+    return PosteriorErrors(variances, left, factors, np.round(intercept, _DIGITS))
 
 
 def class_variances(variances: np.ndarray, n_classes: int) -> np.ndarray:
@@ -110,7 +110,7 @@ def slope_variances(counts: np.ndarray, logs: np.ndarray) -> np.ndarray:
     return squares / curvature if curvature > 0.0 else np.zeros_like(logs)
 
 
-def errors_of_deviations(errors: PosteriorErrors | None, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def errors_of_deviations(errors: PosteriorErrors, i: int, counting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return standard errors (n_cells, n_classes) and factors (n_cells, n_logits, n_factors) of one feature.
 
     A contribution is counted + deviation. The deviation follows the rows by a share of 1 - left and the counted part
@@ -119,22 +119,14 @@ def errors_of_deviations(errors: PosteriorErrors | None, i: int, counting: np.nd
 
     Parameters
     ----------
-    errors : of all features; None if the fit was not finished.
+    errors : of all features.
     i : position of the feature.
     counting : (n_cells, n_classes) variances of the counted contributions.
     """
-    n_classes = counting.shape[1]
-    if errors is None:
-        return np.sqrt(counting), no_factors(*counting.shape)
-    posterior, left = class_variances(errors.variances[i], n_classes), errors.left[i]
-    return np.sqrt(posterior + left * (2.0 - left) * counting), round_errors(errors.factors[i])
+    posterior, left = class_variances(errors.variances[i], counting.shape[1]), errors.left[i]
+    return np.sqrt(posterior + left * (2.0 - left) * counting), errors.factors[i]
 
 
 def no_factors(n_cells: int, n_classes: int) -> np.ndarray:
     """Return no errors that are shared with other features, (n_cells, n_logits, 0)."""
     return np.zeros((n_cells, 1 if n_classes == 2 else n_classes, 0))
-
-
-def round_errors(errors: np.ndarray) -> np.ndarray:
-    """Round factors or variances to the digits that matter."""
-    return np.round(errors, _DIGITS)
