@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -116,8 +117,9 @@ def test_saved_and_fitted_again(by_hand: SelectiveNB, tmp_path: Any) -> None:
         clone(loaded).set_params(encoder=by_hand.encoder).fit(X, bad),
         SelectiveNB.scorecard(tmp_path / "levels.yaml").fit(X, bad),
     ]
+    assert (loaded.predict_proba(X) == by_hand.predict_proba(X)).all()
     for model in again:
-        assert (model.predict_proba(X) == by_hand.predict_proba(X)).all()
+        np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), rtol=1e-7)
         assert model.scorecard_.positive == 0
     assert ThresholdTuner(clone(by_hand)).fit(X, bad).pos_label_ == 0
 
@@ -150,3 +152,14 @@ def test_three_classes_are_refused() -> None:
         ValueError, match="positive='majority', as in a scorecard, needs two classes, but the target has 3"
     ):
         SelectiveNB.scorecard().fit(X, bad + (X["age"].to_numpy() > 60))
+
+
+def test_sql_of_a_card_is_short_and_exact(by_hand: SelectiveNB) -> None:
+    data, _ = credit(500, 2)
+    query = by_hand.export(to="sql", table="data")
+    assert query.count("\n") < 70
+    with duckdb.connect() as connection:
+        connection.register("data", data)
+        found = connection.sql(query).pl()
+    np.testing.assert_allclose(found["p_1"].to_numpy(), by_hand.predict_proba(data)[:, 1], rtol=1e-12)
+    assert found["predicted"].to_list() == by_hand.predict(data).tolist()

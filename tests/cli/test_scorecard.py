@@ -62,3 +62,15 @@ def test_what_is_refused(fails: Run, options: list[str], message: str) -> None:
     target = [] if "--target" in options else ["--target", "class"]
     assert message in fails("fit", GERMAN, "--scorecard", *target, *options, "--output", "out")
     assert not Path("out").exists()
+
+
+def test_codes_of_reasons_are_kept_with_the_model(succeeds: Run) -> None:
+    Path("labels.yaml").write_text("duration: {name: Term, code: R01}\nage: {code: R02}\n", encoding="utf-8")
+    options = ("--target", "class", "--labels", "labels.yaml", "--folds", 0, "--no-report")
+    succeeds("fit", GERMAN, "--scorecard", *options, "--output", "card")
+    succeeds("predict", "card/model.json", GERMAN, "--reasons", 2, "-o", "scored.csv")
+    scored = pl.read_csv("scored.csv")
+    assert scored.columns[-4:] == ["reason_1", "reason_2", "reason_code_1", "reason_code_2"]
+    about_term = scored["reason_1"].str.starts_with("Term: ").fill_null(False)
+    assert about_term.any()
+    assert (scored["reason_code_1"].fill_null("") == "R01").equals(about_term)

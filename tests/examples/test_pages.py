@@ -39,7 +39,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("levels-by-hand.md", 4),
         ("own-selector.md", 2),
         ("own-dependence.md", 4),
-        ("reasons.md", 11),
+        ("reasons.md", 14),
         ("privacy.md", 2),
         ("update-and-merge.md", 6),
         ("watching-a-model.md", 15),

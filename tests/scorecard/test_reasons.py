@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from functools import cache
 from typing import Any
 
@@ -10,6 +12,7 @@ import polars as pl
 import pytest
 
 from bayesieve import IndicatorEncoder, SelectiveNB
+from tests.scorecard.exported import case
 from tests.scorecard.test_counterfactuals import rows
 
 
@@ -119,6 +122,37 @@ def test_texts_hold_for_the_row() -> None:
     assert set(unseen.filter(pl.col("column") == "c")["text"]) <= {"c: not seen in training"}
 
 
+@pytest.mark.parametrize("name", ["all kinds", "special values", "indicators", "labelled", "odd names", "surfaces"])
+def test_texts_with_values_name_the_number_and_its_interval(name: str) -> None:
+    model, frame = case(name)
+    plain, found = (model.reasons(frame[:60], None, values=values) for values in (False, True))
+    assert plain.drop("text").equals(found.drop("text"))
+    for (row, column, before), after in zip(plain.select("row", "column", "text").rows(), found["text"], strict=True):
+        if before != after:
+            value, interval = re.fullmatch(r".* (\S+|\S+ \S+) \((.*)\)", after, re.DOTALL).groups()  # type: ignore[union-attr]
+            assert before.endswith(f": {interval}")
+            if isinstance(frame[column][row], float):
+                assert float(value) == pytest.approx(frame[column][row])
+
+
+def test_thousands_are_separated_in_texts_with_values() -> None:
+    amount = np.tile([1000.0, 2500.0, 7500.0, 12000.0], 50)
+    X = pl.DataFrame({"amount": amount, "day": [dt.date(2021, 3, 1), dt.date(2022, 3, 1)] * 100})
+    model = SelectiveNB.scorecard({"amount": {"cuts": [1500, 6420]}}).fit(X, np.where(amount > 5000, "bad", "good"))
+    model = model.with_labels({"amount": {"name": "credit amount", "unit": "DM"}})
+    assert model.reasons(X[2:3], values=True)["text"][0] == "credit amount 7,500 (more than 6,420 DM)"
+
+
+def test_reasons_have_codes() -> None:
+    model, X = fitted(2)
+    labelled = model.with_labels({"a": {"name": "A", "code": "R01"}, "c": {"code": "R02"}})
+    assert "code" not in model.reasons(X[:30]).columns
+    for found in (model.reasons(X[:30], codes={"a": "R01", "c": "R02"}), labelled.reasons(X[:30])):
+        codes = dict(found.select("column", "code").unique().rows())
+        assert codes == {"a": "R01", "b": None, "c": "R02", "d": None}
+        assert found["contribution"].equals(model.reasons(X[:30])["contribution"])
+
+
 def test_rows_of_any_kind_have_the_same_reasons() -> None:
     model, X = fitted(2)
     whole = model.reasons(X[:30])
@@ -136,7 +170,16 @@ def test_a_model_without_features_gives_no_reasons() -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"n": 0}, "n must"), ({"n": True}, "n must"), ({"against": "worst"}, "against"), ({"target_class": 7}, "class")],
+    [
+        ({"n": 0}, "n must"),
+        ({"n": True}, "n must"),
+        ({"against": "worst"}, "against"),
+        ({"target_class": 7}, "class"),
+        ({"values": "all"}, "values must"),
+        ({"codes": ["R01"]}, "codes must map names of columns to codes"),
+        ({"codes": {"a": 1}}, "codes must map the column 'a' to a text, got 1"),
+        ({"codes": {"aa": "R01"}}, "codes names the column 'aa', which the model does not know; "),
+    ],
 )
 def test_bad_options_are_named(options: dict[str, Any], words: str) -> None:
     model, X = fitted(2)

@@ -122,7 +122,7 @@ def test_a_file_says_the_same_as_a_dictionary(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("aa: Age", "'aa'"),
-        ("a: {names: Age}", "name, unit, description and levels"),
+        ("a: {names: Age}", "name, unit, description, code and levels"),
         ("a: {name: [1, 2]}", "column 'a'"),
         ("a: {levels: [x]}", "column 'a'"),
         ("c: {levels: {z: last}}", "z"),

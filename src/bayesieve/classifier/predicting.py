@@ -173,7 +173,14 @@ class Predicting(ClassifierMixin, BaseEstimator):
         return in_library_of(X, (explanation if against is None else explanation.against(against)).to_frame())
 
     def reasons(
-        self: Any, X: Any, n: int | None = 4, against: Literal["mean", "best"] = "mean", target_class: Any = None
+        self: Any,
+        X: Any,
+        n: int | None = 4,
+        against: Literal["mean", "best"] = "mean",
+        target_class: Any = None,
+        *,
+        values: bool = False,
+        codes: Mapping[str, str] | None = None,
     ) -> Any:
         """Why rows do not score better: the columns that speak against a class, one reason for each column.
 
@@ -193,6 +200,11 @@ class Predicting(ClassifierMixin, BaseEstimator):
         target_class : label, default=None
             The class that reasons speak against. None: the positive class (``classes_[1]`` of two, unless ``positive``
             names it). Of more than two without one, all classes but the predicted one: reasons speak for that.
+        values : bool, default=False
+            Whether texts of numbers have the number of the row, too: "amount 7,500 (more than 6,420)".
+        codes : dict from columns to codes or texts, default=None
+            Your own codes of reasons, which become the column ``code`` of the result, null for other columns. None:
+            those of the labels of the model, if it has any.
 
         Returns
         -------
@@ -214,7 +226,8 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self, "scorecard_")
         warn_of_direction(self.scorecard_, [REASONS], target_class)
-        found = reasons_of(self.scorecard_, read(self, rows_in_memory(self, X)), n, against, target_class)
+        table = read(self, rows_in_memory(self, X))
+        found = reasons_of(self.scorecard_, table, n, against, target_class, values, codes)
         return in_library_of(X, found)
 
     def counterfactuals(

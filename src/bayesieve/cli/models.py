@@ -61,7 +61,7 @@ def predict(given: Any) -> None:
     if given.columns:
         if given.keep:
             raise CommandError("--columns names all columns to write; leave --keep out")
-        results = [*prediction_names(model), *reason_names(given.reasons), *decisions]
+        results = [*prediction_names(model), *reason_names(model, given.reasons), *decisions]
         asked = _asked(given.columns, model, source.names, results)
         kept = [name for name in dict.fromkeys(asked.values()) if name not in results]
         add["asked"] = asked
@@ -70,7 +70,7 @@ def predict(given: Any) -> None:
         add["add_key"] = f"{add.get('add_key', '')} reasons {given.reasons}"
         add["add"] = partial(reason_columns, model, given.reasons, add.get("add"))
     scored = PredictedRows.of(model, source, kept, given.memory_limit, most_named=_MOST_UNSEEN, **add)
-    added = dict.fromkeys(reason_names(given.reasons), "reason")
+    added = dict.fromkeys(reason_names(model, given.reasons), "reason")
     added |= dict.fromkeys(decisions, "decision")
     if taken := [name for name in added if name in scored.keep]:
         raise CommandError(
@@ -477,8 +477,12 @@ def decision_names(rule: BenefitRule) -> list[str]:
     return ["decision", *(f"benefit({name})" for name in rule.decisions)]
 
 
-def reason_names(n: int) -> list[str]:
-    return [f"reason_{i}" for i in range(1, n + 1)]
+def reason_names(model: Any, n: int) -> list[str]:
+    """Return the columns of n reasons: texts, then codes if the labels of the model have some."""
+    from bayesieve.scorecard.wording import Wording
+
+    kinds = ["reason", *["reason_code"] * bool(Wording.of(model.scorecard_).codes)]
+    return [f"{kind}_{i}" for kind in kinds for i in range(1, n + 1)]
 
 
 def reason_columns(model: Any, n: int, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
@@ -487,10 +491,13 @@ def reason_columns(model: Any, n: int, before: Any, block: pl.DataFrame, probabi
 
     from bayesieve.classifier.predicting import own_columns
 
-    texts: list[list[str | None]] = [[None] * block.height for _ in range(n)]
+    names = reason_names(model, n)
+    texts: list[list[str | None]] = [[None] * block.height for _ in names]
     if block.height:
-        found = model.reasons(own_columns(model, block), n).select("row", "rank", "text")
-        for row, rank, text in found.iter_rows():
-            texts[rank - 1][row] = text
-    columns = [pl.Series(name, own, dtype=pl.String) for name, own in zip(reason_names(n), texts, strict=True)]
+        kinds = ["text", *["code"] * (len(names) > n)]
+        found = model.reasons(own_columns(model, block), n).select("row", "rank", *kinds)
+        for row, rank, *of_kinds in found.iter_rows():
+            for k, text in enumerate(of_kinds):
+                texts[k * n + rank - 1][row] = text
+    columns = [pl.Series(name, own, dtype=pl.String) for name, own in zip(names, texts, strict=True)]
     return [*(before(block, probability, first) if before else ()), *columns]

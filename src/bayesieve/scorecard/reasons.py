@@ -17,7 +17,8 @@ what speaks for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,14 @@ from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import silenced
 from bayesieve.table.levels import TableLevels
+from bayesieve.words import did_you_mean, named
 
 DECIMALS = 9
-_ALLOWED = {"n": Allowed.count(None), "against": Allowed.choice("mean", "best")}
+_ALLOWED = {
+    "n": Allowed.count(None),
+    "against": Allowed.choice("mean", "best"),
+    "values": Allowed.choice(True, False),
+}
 _BLOCK = 1 << 22  # numbers of rows by columns at a time
 
 
@@ -41,12 +47,21 @@ def columns_in_use(card: Scorecard) -> list[str]:
     return [name for name in card.columns if name in behind]
 
 
-def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, target: Any) -> Any:
+def reasons_of(
+    card: Scorecard,
+    table: Table,
+    n: int | None,
+    against: str,
+    target: Any,
+    values: bool = False,
+    codes_by_column: Mapping[str, str] | None = None,
+) -> Any:
     """Compute `SelectiveNB.reasons`."""
     import polars as pl
 
-    check_allowed({"n": n, "against": against}, _ALLOWED)
+    check_allowed({"n": n, "against": against, "values": values}, _ALLOWED)
     names, of_class = columns_in_use(card), card.position(target)
+    reason_codes = _checked_codes(card, codes_by_column)
     codes = card.cells(table)
     levels, shown, words = _texts(card, table, names)
     starts = np.cumsum([0, *map(len, words)])
@@ -64,9 +79,54 @@ def reasons_of(card: Scorecard, table: Table, n: int | None, against: str, targe
         column = order[row, rank]
         at = starts[levels[column]] + shown[levels[column], first + row]
         told = {"column": pl.Series(names, dtype=pl.String).gather(column), "text": texts.gather(at)}
+        if reason_codes:
+            of_columns = pl.Series([reason_codes.get(name) for name in names], dtype=pl.String)
+            told = {"column": told["column"], "code": of_columns.gather(column), "text": told["text"]}
         frame = {"row": first + row, "rank": rank + 1, **told, "contribution": sign * found[row, rank]}
         frames.append(pl.DataFrame(frame, schema_overrides={"row": pl.Int64, "rank": pl.Int64}))
-    return pl.concat(frames)
+    reasons = pl.concat(frames)
+    return _with_values(card, table, names, reasons) if values else reasons
+
+
+def _checked_codes(card: Scorecard, given: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return codes of reasons by column, by default those of the labels; ValueError for a column that is none."""
+    if given is None:
+        return Wording.of(card).codes
+    if not isinstance(given, Mapping):
+        raise ValueError(f"codes must map names of columns to codes or texts of reasons, got {given!r:.80}.")
+    for name, code in given.items():
+        if name not in card.columns:
+            hint = did_you_mean(str(name), card.columns) or f"there are {named(card.columns)}."
+            raise ValueError(f"codes names the column {name!r:.80}, which the model does not know; {hint}")
+        if not isinstance(code, str):
+            raise ValueError(f"codes must map the column {name!r:.80} to a text, got {code!r:.80}.")
+    return given
+
+
+def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: Any) -> Any:
+    """Put the numbers of rows into the texts of reasons: "amount 7,500 (more than 6,420)"."""
+    import polars as pl
+
+    numbers, words, read = dict[str, Any](), Wording.of(card), card.reader.read(table)
+    for name, level in zip(names, told_apart(card, names), strict=True):
+        if level.cut_points is not None:
+            column = read.column(card.reader.needed.index(name))
+            cells = code_by(card, table, [level])[0]
+            is_interval = (cells >= level.n_apart) & (cells < level.n_levels) & ~level.is_missing(column)
+            numbers[name] = words.named(level), level.texts(column), is_interval
+    texts = []
+    for row, name, text in reasons.select("row", "column", "text").iter_rows():
+        shown, values, is_interval = numbers.get(name, ("", (), ()))
+        if shown and is_interval[row]:
+            interval = text.removeprefix(f"{shown}: ")
+            text = f"{shown} {_in_thousands(values[row])} ({_in_thousands(interval)})"
+        texts.append(text)
+    return reasons.with_columns(text=pl.Series(texts, dtype=pl.String))
+
+
+def _in_thousands(text: str) -> str:
+    """Separate the thousands of the whole numbers in a text; dates stay as they are."""
+    return re.sub(r"(?<![\d.:-])\d{4,}(?![\d:-])", lambda digits: f"{int(digits[0]):,}", text)
 
 
 def shortfalls(

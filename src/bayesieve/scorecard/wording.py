@@ -28,6 +28,7 @@ class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     name: str = ""
     unit: str = ""
     description: str = ""
+    code: str = ""
     levels: dict[str, str] = {}
     fixed: bool = False
 
@@ -38,8 +39,8 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     Parameters
     ----------
     source : a mapping from columns to names, or to mappings with any of ``name``, ``unit``, ``description``,
-        ``levels``, a mapping from labels of levels or values to texts, and ``fixed``, whether no change of the column
-        is ever proposed; or a YAML file with such a mapping.
+        ``code`` (of reasons), ``levels``, a mapping from labels of levels or values to texts, and ``fixed``, whether no
+        change of the column is ever proposed; or a YAML file with such a mapping.
     columns : those that may be described.
 
     Raises
@@ -62,7 +63,7 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
         try:
             label = Label(given) if isinstance(given, str) else msgspec.convert(given, Label)
         except msgspec.MsgspecError as error:
-            rule = f"{where} must give column {column!r:.80} texts as name, unit, description and levels"
+            rule = f"{where} must give column {column!r:.80} texts as name, unit, description, code and levels"
             raise ValueError(f"{rule}: {str(error).rstrip('.')}.") from None
         labels[column] = msgspec.to_builtins(label)
     return labels
@@ -108,6 +109,11 @@ class Wording:
     def name(self, column: str) -> str:
         """The readable name of a column."""
         return str(self.labels.get(column, {}).get("name", column))
+
+    @property
+    def codes(self) -> dict[str, str]:
+        """Codes of reasons, by column."""
+        return {column: label["code"] for column, label in self.labels.items() if label.get("code")}
 
     def named(self, level: FeatureLevels) -> str:
         """The readable name of a feature."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sqlglot import exp
+from sqlglot.generator import Generator
 
 from bayesieve.scorecard.export.plan import Key, Plan, Reader
 from bayesieve.scorecard.reasons import DECIMALS
@@ -25,6 +26,7 @@ _TYPES: dict[str, dict[str, str]] = {
 _TEXTS = {"mysql": "char", "duckdb": "varchar", "postgres": "varchar"}
 _UNTYPED_TRUTH = {*_TEXTS, "sqlite"}  # in which booleans can be read as texts, among other words for true and false
 _REGEXP_REPLACE = {"clickhouse": "replaceRegexpAll", "mysql": "REGEXP_REPLACE", "oracle": "REGEXP_REPLACE"}
+_WIDTH = 110  # of a line that holds several columns or levels
 _table: Any = exp.table_  # whose signature knows no names of unknown length
 
 
@@ -158,12 +160,15 @@ class Query:
         return self.case([(known.is_(exp.null()), exp.null())], found)
 
     def values(self, reader: Reader) -> list[Any]:
-        """Return the expressions that a reader's code is computed from: its value, and a text with its blanks."""
+        """Return the expressions that a reader's code is computed from: its value and, if some categories begin or end
+        with blanks, the text with its blanks.
+        """
         column = self.column(reader.column)
         if self.reads_texts(reader):
             type_ = _TEXTS.get(self.dialect)  # in which booleans and numbers have their texts
             text = column if type_ is None else self.cast(column, type_)
-            return [self.exact(self.bare(text)), self.exact(text)]
+            has_blanks = any(isinstance(key, str) and key != key.strip() for key in reader.keys)
+            return [self.exact(self.bare(text)), *[self.exact(text)] * has_blanks]
         if reader.is_moment:
             return [self.moment(column, reader.type)]
         if reader.type == "boolean" or reader.is_large:
@@ -174,25 +179,43 @@ class Query:
         """Return whether the values of a reader are texts in this dialect."""
         return reader.is_text or (reader.type == "boolean" and self.dialect in _UNTYPED_TRUTH)
 
-    def code(self, reader: Reader, value: Any, *others: Any) -> Any:
-        """The code of a reader, from the columns of its `values`; NULL for a number that is infinite."""
-        pairs = [(value.is_(exp.null()), self.number(reader.missing))]
+    def code(self, reader: Reader, value: Any, *others: Any, table: Sequence[float] | None = None) -> Any:
+        """Return the code of a reader, from the columns of its `values`; NULL for a number that is infinite.
+
+        ``table`` : (n_codes,) numbers to return in place of codes.
+        """
+        results = range(reader.n_codes) if table is None else table
+        pairs: list[tuple[Any, float | None]] = [(value.is_(exp.null()), results[reader.missing])]
         if reader.refuses_infinite and not reader.is_moment:
             most = self.cast(self.text("1.7976931348623157e308"), "double")
-            pairs.insert(0, (exp.Abs(this=value) > most, exp.null()))
+            pairs.insert(0, (exp.Abs(this=value) > most, None))
         groups: dict[tuple[bool, int], list[Any]] = {}
         is_text = self.reads_texts(reader)
         for key, code in (reader.level.code_of_word if is_text else reader.keys).items():
             is_bare = not isinstance(key, str) or key == key.strip()
             groups.setdefault((is_bare, code), []).append(self.key(key, reader))
         for (is_bare, code), keys in sorted(groups.items()):
-            pairs.append((exp.In(this=value if is_bare else others[0], expressions=keys), self.number(code)))
+            pairs.append((exp.In(this=value if is_bare else others[0], expressions=keys), results[code]))
         if is_text and "" not in reader.keys:
-            pairs.append((value.eq(self.text("")), self.number(reader.missing)))
+            pairs.append((value.eq(self.text("")), results[reader.missing]))
         cuts = reader.cuts or ()
         at_most = (exp.LTE(this=value, expression=self.key(own, reader)) for own in cuts)  # operators copy the tree
-        pairs += [(within, self.number(k)) for k, within in enumerate(at_most, reader.first)]
-        return self.case(pairs, self.number(reader.unseen if reader.cuts is None else reader.first + len(cuts)))
+        pairs += [(within, results[k]) for k, within in enumerate(at_most, reader.first)]
+        rest = results[reader.unseen if reader.cuts is None else reader.first + len(cuts)]
+        while len(pairs) > 1 and pairs[-1][1] == rest:  # as the rows that are left
+            del pairs[-1]
+        cases = [(when, exp.null() if number is None else self.number(number)) for when, number in pairs]
+        return self.case(cases, self.number(rest))
+
+    def laid_out(self, case: Any) -> str:
+        """Return the text of a CASE, as a double, on as few lines as hold it."""
+        whens = [f"WHEN {self.written(own.this)} THEN {self.written(own.args['true'])}" for own in case.args["ifs"]]
+        lines = _filled([f"CASE {whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
+        return self.written(self.cast(exp.var("\n    ".join(lines)), "double"))
+
+    def written(self, tree: Any) -> str:
+        """Return the text of a tree on one line; line breaks inside literals are kept from being indented later."""
+        return str(tree.sql(self.dialect)).replace("\n", Generator.SENTINEL_LINE_BREAK)
 
     def new(self, name: str) -> str:
         """The name, or with the first number that makes it new."""
@@ -204,7 +227,9 @@ class Query:
     def stage(self, new: Mapping[str, Any], carried: Iterable[str] = ()) -> list[Any]:
         """Add a select of the columns that are kept, of others of the stage before, and of new ones; return these."""
         old = {name: self.column(name) for name in (*self.kept, *carried)}
-        made = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in {**old, **new}.items()]
+        lines = _filled([self.written(exp.alias_(tree, name, quoted=True)) for name, tree in old.items()])
+        made = [exp.alias_(tree, name, quoted=True, copy=False) for name, tree in new.items()]
+        made = [*map(exp.var, lines), *made]
         source = [f"bayesieve_{len(self.selects)}"] if self.selects else self.options.table.split(".")[::-1]
         select = exp.select(*made, copy=False).from_(_table(*source, quoted=True, alias="t"), copy=False)
         # Without a limit, MySQL and MariaDB compute a sub-select again for every use of its columns.
@@ -218,18 +243,12 @@ class Query:
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
         scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]  # against one class, which has 0
         reasons = [self.new(f"reason_{k + 1}") for k in range(self.options.reasons)]
-        told = self._sums(scores, reasons)
-        columns, low = [*map(self.column, scores)], self.number(-700.0)
-        columns.insert(self._reference, self.number(0.0))
-        greatest = self.extreme("GREATEST", columns, self.column(scores[-1]))
-        top, *_ = self.stage({self.new("top"): greatest, **told}, scores)
+        told = self._flat_sum(scores[0]) if self._is_flat else self._sums(scores, reasons)
         texts = [self.number(own) if type(own) in (int, float) else self.text(str(own)) for own in labels]
-        # EXP of lower numbers is an error in some engines.
-        weights = {self.new("weight"): exp.Exp(this=self.case([(own - top < low, low)], own - top)) for own in columns}
-        others = [*(scores if is_binary else []), *reasons]
-        *found, _ = self.stage({**weights, predicted: self.case(zip(columns, texts, strict=True), of=top)}, others)
-        shares = {name: weight / self.total(found) for name, weight in zip(chances, found, strict=True)}
-        self.stage({**shares, **{name: self.column(name) for name in (predicted, *others)}})
+        if is_binary:
+            self._two_classes(self.column(scores[0]), chances, predicted, texts, told)
+        else:
+            self._several_classes(scores, chances, predicted, texts, told)
         *before, query = self.selects
         for k, select in enumerate(before, 1):
             once = self.dialect in ("postgres", "sqlite") or None
@@ -239,6 +258,63 @@ class Query:
             return query
         view = _table(*self.options.view.split(".")[::-1], quoted=True)
         return exp.Create(this=view, kind="VIEW", expression=query)
+
+    def _two_classes(
+        self, score: Any, chances: Sequence[str], predicted: str, texts: Sequence[Any], reasons: Mapping[str, Any]
+    ) -> None:
+        """Add the stage of probabilities, the predicted class and reasons from the log odds of the positive class."""
+        first, zero = self._reference, self.number(0.0)
+        one, most, least = self.number(1.0), self.number(700.0), self.number(-700.0)
+        # EXP of higher numbers is an error in some engines.
+        odds = self.case([(score > most, most), (score < least, least)], score)
+        inverse = self.case([(score > most, least), (score < least, most)], exp.Neg(this=score))
+        shares = [exp.var(self.written(one / exp.paren(one + exp.Exp(this=power)))) for power in (odds, inverse)]
+        ahead = (score >= zero, score < zero) if first else (score > zero, score <= zero)  # of equals, the first class
+        chosen = self.case(zip(ahead, (texts[1 - first], texts[first]), strict=True))
+        new = dict(zip((chances[first], chances[1 - first]), shares, strict=True))
+        self.stage({**{name: new[name] for name in chances}, predicted: chosen, score.name: score, **reasons})
+
+    def _several_classes(
+        self,
+        scores: Sequence[str],
+        chances: Sequence[str],
+        predicted: str,
+        texts: Sequence[Any],
+        reasons: Mapping[str, Any],
+    ) -> None:
+        """Add the stages of probabilities, the predicted class and reasons from scores against the first class."""
+        columns, low = [self.number(0.0), *map(self.column, scores)], self.number(-700.0)
+        greatest = self.extreme("GREATEST", columns, self.column(scores[-1]))
+        top, *_ = self.stage({self.new("top"): greatest, **reasons}, scores)
+        # EXP of lower numbers is an error in some engines.
+        weights = {self.new("weight"): exp.Exp(this=self.case([(own - top < low, low)], own - top)) for own in columns}
+        *found, _ = self.stage({**weights, predicted: self.case(zip(columns, texts, strict=True), of=top)}, reasons)
+        shares = {name: weight / self.total(found) for name, weight in zip(chances, found, strict=True)}
+        self.stage({**shares, **{name: self.column(name) for name in (predicted, *reasons)}})
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether the score is one sum of a contribution of each column, and no reasons are asked for."""
+        plan = self.plan
+        single = all(term.readers == (k,) for k, term in enumerate(plan.terms)) and len(plan.readers) == len(plan.terms)
+        return len(plan.classes) == 2 and single and not self.options.reasons
+
+    def _flat_sum(self, score: str) -> dict[str, Any]:
+        """Add stages for values and for the score, with one line for each level."""
+        plan, names, terms = self.plan, dict[Any, str](), list[str]()
+        intercept, tables = plan.log_odds
+        for reader, table in zip(plan.readers, tables, strict=True):
+            values = self.values(reader)
+            names |= {value: self.new("value") for value in values if value not in names}
+            columns = (self.column(names[value]) for value in values)
+            terms.append(self.laid_out(self.code(reader, *columns, table=table.tolist())))
+        if names:
+            self.stage({name: value for value, name in names.items()})
+        terms.insert(0, self.written(self.cast(self.number(intercept), "double")))
+        line = Generator.SENTINEL_LINE_BREAK
+        total = _in_groups(terms, lambda own: f"({f'{line}    + '.join(own)})")
+        self.stage({score: exp.var(total)})
+        return {}
 
     @property
     def _reference(self) -> int:
@@ -283,6 +359,17 @@ class Query:
             left = [self.case([(column > last, column)], zero) for column in columns]
         texts = [self.text(plan.words.name(name)) for name in parts]
         return {name: self.case(zip(columns, texts, strict=True), of=self.column(name)) for name in reasons}
+
+
+def _filled(texts: Sequence[str], between: str = ", ") -> list[str]:
+    """Join texts to as few lines as hold them."""
+    lines: list[str] = []
+    for text in texts:
+        if lines and len(lines[-1]) + len(text) < _WIDTH:
+            lines[-1] += between + text
+        else:
+            lines.append(text)
+    return lines
 
 
 def _in_groups(terms: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
