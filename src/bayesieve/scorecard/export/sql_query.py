@@ -204,6 +204,8 @@ class Query:
         rest = results[reader.unseen if reader.cuts is None else reader.first + len(cuts)]
         while len(pairs) > 1 and pairs[-1][1] == rest:  # as the rows that are left
             del pairs[-1]
+        if len(pairs) > 1 and pairs[0][1] == rest:  # NULL passes no other test either
+            del pairs[0]
         cases = [(when, exp.null() if number is None else self.number(number)) for when, number in pairs]
         return self.case(cases, self.number(rest))
 
@@ -309,7 +311,7 @@ class Query:
             columns = (self.column(names[value]) for value in values)
             terms.append(self.laid_out(self.code(reader, *columns, table=table.tolist())))
         if names:
-            self.stage({name: value for value, name in names.items()})
+            self.stage({name: exp.var(self.written(value)) for value, name in names.items()})
         terms.insert(0, self.written(self.cast(self.number(intercept), "double")))
         line = Generator.SENTINEL_LINE_BREAK
         total = _in_groups(terms, lambda own: f"({f'{line}    + '.join(own)})")
