@@ -13,7 +13,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
-from bayesieve import SelectiveNB, evaluate, pair_statistics
+from bayesieve import SelectiveNB, challenge, evaluate, pair_statistics
 from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.report_data import report_data
 from bayesieve.report import ReportData, render_card, render_report
@@ -331,6 +331,64 @@ def test_segments_by_columns_and_periods() -> None:
     names = X.with_columns(name=pl.Series([f"n{i}" for i in range(N)]))
     with pytest.raises(ValueError, match="'name' has 900 values; segments have at most 50"):
         report_data(model, names, TWO, by="name")
+
+
+DAYS = pl.Series("day", np.arange(N) // 3).cast(pl.Date)
+
+
+def test_the_score_is_followed_by_period() -> None:
+    train, test = np.arange(600), np.arange(600, N)
+    model = SelectiveNB(random_state=0).fit(X[train], TWO[train])
+    dated = X.with_columns(DAYS)
+    rows = {"test": (dated[test], TWO[test]), "time": "day", "cv": 2}
+    report = report_data(model, dated[train], TWO[train], **rows)
+    months = DAYS[600:].dt.strftime("%Y-%m")
+    assert [line["period"] for line in report.periods] == sorted(set(months))
+    scores = [model.predict_proba(X[part])[:, 1] for part in (train, test)]
+    cuts = np.quantile(scores[0], np.arange(1, 10) / 10)
+    for line in report.periods:
+        own = (months == line["period"]).to_numpy()
+        assert line["rows"] == own.sum()
+        assert line["predicted"] == pytest.approx(scores[1][own].mean())
+        assert line["observed"] == pytest.approx((TWO[test][own] == "good").mean())
+        counts = [np.bincount(np.searchsorted(cuts, one), minlength=10) for one in (scores[1][own], scores[0])]
+        p, q = (np.maximum(one, 0.5) / one.sum() for one in counts)
+        assert line["psi"] == pytest.approx((p - q) @ np.log(p / q), abs=1e-6)
+        assert line["psi"] < 3 * line["psi_chance"]
+    assert "against the training rows" in next(e for e in read(render_report(report)) if e.tag == "main").text
+    assert report_data(model, X[train], TWO[train], cv=2).periods == ()
+
+
+def test_a_challenger_stands_beside_the_model() -> None:
+    train, test = np.arange(600), np.arange(600, N)
+    model = SelectiveNB(random_state=0).fit(X[train], TWO[train])
+    other = SelectiveNB("all", random_state=0).fit(X[train].select("income", "employed"), TWO[train])
+    rows = X[test].with_columns(DAYS[test])
+    report = report_data(model, rows, TWO[test], time="day", challenger=other)
+    expected = challenge(model, other, X[test], TWO[test])
+    assert report.challenged.whole.tests.equals(expected.tests)
+    assert report.challenged.whole.swaps.equals(expected.swaps)
+    assert [line["rows"] for line in report.challenged.periods] == [line["rows"] for line in report.periods]
+    assert sum(line["swap in"] for line in report.challenged.periods) > 0
+    elements = read(render_report(report))
+    assert {"challenger", "periods"} <= {e.attributes.get("data-part") for e in elements}
+    with pytest.raises(ValueError, match="challenger= is about rows"):
+        report_data(model, challenger=other)
+
+
+def test_rules_and_edits_by_hand_are_shown_with_their_effect() -> None:
+    levels = {"age": {"cuts": [30, 50], "special": {"none": [-1]}}, "purpose": {"groups": [["car", "boat"], [None]]}}
+    model = SelectiveNB(random_state=0, levels=levels | {"employed": {"exclude": True}}).fit(X, TWO)
+    report = report_data(model, X, TWO, held_out=True)
+    by_hand = {feature["name"]: feature["by_hand"] for feature in report.features}
+    assert by_hand["age"] == "cuts: 30, 50; special: none (-1)"
+    assert by_hand["purpose"] == "groups: car, boat; missing"
+    assert by_hand["employed"] == "exclude: yes"
+    assert by_hand["income"] is None
+    assert "employed" in report.left_out["Excluded by hand"]
+    lines = texts(read(render_report(report)), "td")
+    assert "cuts: 30, 50; special: none (-1)" in lines
+    assert "edits" not in [e.attributes.get("data-part") for e in read(render_report(report_data(finished({}, TWO))))]
 
 
 def test_importances_of_columns_and_dependence() -> None:

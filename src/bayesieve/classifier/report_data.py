@@ -21,6 +21,7 @@ from bayesieve.evaluation.deciding import Deciding
 from bayesieve.evaluation.evaluating import Estimate, Segment
 from bayesieve.evaluation.judged import JudgedRows, groups_of, judged_rows
 from bayesieve.evaluation.performance import Performance, Unmeasured, measure
+from bayesieve.evaluation.periods import challenged, score_by_period
 from bayesieve.evaluation.splits import fingerprint, moments_of
 from bayesieve.forking import refuse_fork
 from bayesieve.report import ReportData
@@ -66,17 +67,19 @@ def report_data(
     positive: Any = None,
     title: str | None = None,
     facts: Mapping[str, str] | None = None,
+    challenger: Any = None,
     min_count: int = 1,
 ) -> ReportData:
     """Collect the data of `SelectiveNB.report`."""
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title must be text, got {title!r:.80}.")
-    _check_rows(X, y, {"benefit": benefit, "rows": rows, "test": test})
+    _check_rows(X, y, {"benefit": benefit, "rows": rows, "test": test, "challenger": challenger})
     place = _place(model, positive)
     parts: dict[str, Any] = {}
     if X is not None:
         refuse_fork()
         of_rows = {"benefit": benefit, "explained": rows, "by": [by] if isinstance(by, str) else list(by), "time": time}
+        of_rows["challenger"] = challenger
         parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
         if min_count > 1:  # segments and cells tell numbers of rows
             parts |= {"segments": (), "others": None}
@@ -138,7 +141,8 @@ def _on_both(
         measured = {"cv": None, "held_out": True}  # this very model only
     parts = _on_rows(model, place, rows, **measured, time=more["time"])
     time = more["time"] if isinstance(more["time"], str) else None
-    later = _on_rows(model, place, test, held_out=True, **{**more, "time": time})
+    training = next((sample.rows for sample in parts["samples"] if sample.is_training), None)
+    later = _on_rows(model, place, test, held_out=True, baseline=training, **{**more, "time": time})
     both = {name: (*parts[name], *later[name]) for name in ("samples", "facts", "warnings")}
     return {**parts, **later, **both, "stability": parts["stability"]}
 
@@ -185,6 +189,8 @@ def _on_rows(
     cv: Any = None,
     held_out: bool = False,
     explained: Any = None,
+    challenger: Any = None,
+    baseline: JudgedRows | None = None,
 ) -> dict[str, Any]:
     """Parts of the report that need rows, their classes and perhaps weights, by name; ``warnings`` tell those that
     these rows do not allow.
@@ -198,6 +204,7 @@ def _on_rows(
         raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
     groups = _groups(given, _dated(model) if time is None else time, by)
     judged = replace(judged, moments=moments, positive=place, segments=groups)
+    is_timed = bool(groups) and (not by or groups[0][0] != by[0])
     wanted = checked_rows(explained, judged.n_rows)
     parts: dict[str, Any] = {"performance": None, "explained": (), "samples": (), "segments": (), "stability": {}}
     warned = []
@@ -212,6 +219,8 @@ def _on_rows(
             if folds := measured.columns:
                 parts["stability"] = {name: sum(name in used for used in folds) / len(folds) for name in needed}
             parts["others"] = None if measured.is_training else _rows_of_cells(model, judged)
+            if is_timed:
+                parts["periods"] = score_by_period(measured, baseline)
     except Unmeasured as reason:
         warned.append(f"The report is without figures of performance: {reason}.")
     try:
@@ -219,9 +228,11 @@ def _on_rows(
             parts["explained"] = _explained_rows(model, judged, wanted)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # values that cannot be shown
         warned.append(f"The report explains no rows: {str(error).rstrip('.')}.")
+    if challenger is not None:
+        parts["challenged"] = challenged(model, challenger, given, judged, is_timed)
     told = f"{judged.n_rows:,} rows × {len(needed):,} columns, SHA-256 of the values "
     told += fingerprint(X, np.asarray(judged.labels), model.classes_, judged.weights)
-    period = "" if not groups or groups[0][0] in by else f", {groups[0][0]} {groups[0][2][0]} to {groups[0][2][-1]}"
+    period = "" if not is_timed else f", {groups[0][0]} {groups[0][2][0]} to {groups[0][2][-1]}"
     name = parts["samples"][0].name if parts["samples"] else "Rows"
     parts["facts"] = ((f"Data, {name.lower()}", told + period),)
     return parts | {"warnings": tuple(warned), "dependence": _dependence(model, judged)}
@@ -388,8 +399,12 @@ def of_features(
     features, rules = [], summary.rules_of(model)
     for k in sorted(range(len(levels)), key=lambda k: scores[k], reverse=True):
         gain = None if gains is None else gains.get(levels[k].name, 0.0)
-        note = summary.feature_note(model, k, rules)
-        features.append(feature_data(card, k, side, min_count, note=note, gain=gain, others=others.get(k)))
+        rule = None if rules is None else rules.rules.get(levels[k].name)
+        words = {
+            "note": summary.feature_note(model, k, rules),
+            "by_hand": None if rule is None else "; ".join(f"{name}: {text}" for name, text in rule.options.items()),
+        }
+        features.append(feature_data(card, k, side, min_count, gain=gain, others=others.get(k), **words))
     return ReportData(
         title=f"Predicting {model.target_name_ or 'target'}",
         target=model.target_name_ or "target",

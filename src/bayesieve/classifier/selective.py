@@ -563,6 +563,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         positive: Any = None,
         title: str | None = None,
         facts: Mapping[str, str] | None = None,
+        challenger: Any = None,
         min_count: int = 1,
     ) -> Any:
         """Write a self-contained HTML report.
@@ -596,6 +597,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         positive : the class that curves, contributions, thresholds and texts are about; by default that of the model.
         title : headline; by default it names the target.
         facts : lines of the overview by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner": "Risk"}``.
+        challenger : a fitted model or scorecard that may take the place of this one, or any classifier of the same
+            classes; compared with it on the rows that the page is about, by period if they have a ``time``. `challenge`
+            explains the tests and the swap set.
         min_count : more than 1: counts of rows by level are rounded to multiples of it, and levels of fewer rows joined
             in one line.
 
@@ -620,7 +624,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             check_html(path)
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "rows": rows}
         options["positive"] = positive
-        options |= {"title": title, "test": test, "by": by, "facts": facts}
+        options |= {"title": title, "test": test, "by": by, "facts": facts, "challenger": challenger}
         model = self._hiding(min_count)
         if is_scan(X, y):
             X, y, sample_weight, options["time"], caution = drawn_from(self, X, y, sample_weight, time)

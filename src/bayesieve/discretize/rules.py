@@ -153,6 +153,21 @@ class LevelRule:
         return f"Asked of its levels by hand: {listed(asked)}." if asked else ""
 
     @property
+    def options(self) -> dict[str, str]:
+        """Options that are not at their defaults, each with its value as text."""
+        fields = [name for name in self.__dataclass_fields__ if name != "learnt"]
+        given = {name: getattr(self, name) for name in fields if getattr(self, name) != getattr(LevelRule, name)}
+        texts = {name: "yes" if value is True else str(value) for name, value in given.items()}
+        if self.cuts:
+            texts["cuts"] = ", ".join(map(str, self.cuts))
+        if self.groups:
+            groups = [["missing" if value is None else str(value) for value in group] for group in self.groups]
+            texts["groups"] = "; ".join(map(", ".join, groups))
+        if self.special:
+            texts["special"] = ", ".join(f"{name} ({listed([*map(str, values)])})" for name, values in self.special)
+        return texts
+
+    @property
     def is_fixed(self) -> bool:
         """Whether the levels are those given by hand, whatever the rows."""
         return self.exclude or ((self.cuts is not None or self.groups is not None) and not self.coarsen)

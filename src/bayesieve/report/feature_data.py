@@ -28,6 +28,7 @@ def feature_data(
     note: str | None = None,
     gain: float | None = None,
     others: np.ndarray | None = None,
+    by_hand: str | None = None,
 ) -> dict[str, Any]:
     """Return one feature as plain data, with its cells if it is in the model.
 
@@ -38,6 +39,7 @@ def feature_data(
     min_count : cells of fewer rows are joined in one line.
     note : one sentence that a reader should not miss, such as why the feature has a single level.
     gain : mean nats by which the feature lowers the log loss of rows that its model did not learn from.
+    by_hand : rules by hand for the levels of the column, in words.
     others : (n_cells + 1, n_classes) rows among other rows than those of training, unseen values last.
     """
     feature, words = card.features[k], Wording.of(card)
@@ -55,6 +57,7 @@ def feature_data(
         "n_levels": levels.n_levels,
         "monotone": side * feature.sign,
         "note": note,
+        "by_hand": by_hand,
         "caution": support_caution(feature, words, min_count),
         "information_value": information_value(card, feature),
         "gain": gain,

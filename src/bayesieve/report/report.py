@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 1000
 MAX_CONFUSION_CLASSES, N_CONFUSIONS = 26, 12
 _N_CARD_FEATURES = 8
+_TESTED = {"log_loss": "Log loss, nats", "brier": "Brier score", "auc": "AUC"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +42,8 @@ class ReportData(ShortRepr):
     segments : by feature, column or period, for each of its levels with rows: its label, its share of the rows and of
         the training rows (None if unknown), how well the positive class is predicted there, or of more classes the
         predicted one, and AUC and log loss with their intervals
+    periods : what `score_by_period` returns
+    challenged : `evaluation.periods.Challenged` or None
     explained : explained rows, whose ``prior`` and ``contributions`` add up to the log joint of each class
     warnings : one sentence each
     settings : (name, value)
@@ -70,6 +73,8 @@ class ReportData(ShortRepr):
     performance: Any = None
     samples: Sequence[Any] = ()
     segments: Sequence[tuple[str, Sequence[tuple[Any, ...]]]] = ()
+    periods: Sequence[Mapping[str, Any]] = ()
+    challenged: Any = None
     explained: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[str] = ()
     settings: Sequence[tuple[str, str]] = ()
@@ -115,6 +120,10 @@ def render_report(data: ReportData) -> str:
     sentence, charts = ("", {}) if data.search is None else search_parts(data.search)
     if data.decisions is not None and data.decisions.curve is not None:
         charts["decisions"] = decision_figure(data.decisions)
+    if data.periods:
+        charts["periods"] = periods_figure(data.periods)
+    if data.challenged is not None:
+        charts |= challenge_figures(data.challenged)
     if data.dependence is not None:
         charts["dependence"] = dependence_figure(*data.dependence)
     return page(
@@ -201,6 +210,35 @@ def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -
     drawing = draw.template("dependence", names=list(names), domain=[0, max(0.1, *frame["dependence"])])
     caption = "0: independent, 1: each determines the other. Alike columns stand side by side."
     return Figure("Dependence of columns", caption, drawing, {"pairs": frame})
+
+
+def periods_figure(periods: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw the stability index of the score and the AUC period by period."""
+    frame = {name: [period[name] for period in periods] for name in periods[0]}
+    heads = {
+        "period": "Period",
+        "rows": "Rows",
+        "psi": "PSI of the score",
+        "psi_chance": "by chance below",
+        "predicted": "Predicted",
+    }
+    heads |= {"observed": "Observed", "auc": "AUC", "low": "from", "high": "to"}
+    return Figure("Stability of the score", "", draw.template("by period"), {"periods": frame}, heads)
+
+
+def challenge_figures(challenged: Any) -> dict[str, Figure]:
+    """Return tables of two models compared: tests, the swap set, and both by period."""
+    tests = challenged.whole.tests.to_dict(as_series=False)
+    tests["measure"] = [_TESTED.get(name, name) for name in tests["measure"]]
+    tables = {"challenge": ("Tests of both models", tests)}
+    if challenged.whole.swaps is not None:
+        swaps = challenged.whole.swaps.to_dict(as_series=False)
+        swaps["events"] = [int(n) if float(n).is_integer() else n for n in swaps["events"]]
+        tables["swaps"] = ("Swap set", swaps)
+    if challenged.periods:
+        frame = {name: [line.get(name) for line in challenged.periods] for name in challenged.periods[0]}
+        tables["challenge-periods"] = ("By period", frame)
+    return {key: Figure(title, "", {}, {"rows": frame}) for key, (title, frame) in tables.items()}
 
 
 def search_parts(search: SearchSummary) -> tuple[str, dict[str, Figure]]:

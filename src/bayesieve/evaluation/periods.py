@@ -1,0 +1,106 @@
+"""The score of a model period by period: its stability, and that of a challenger beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from bayesieve.evaluation.drift import population_stability
+from bayesieve.evaluation.evaluating import Challenge, Segment, challenge
+from bayesieve.evaluation.judged import JudgedRows
+from bayesieve.evaluation.performance import Performance
+from bayesieve.statistics import metrics
+from bayesieve.table.frames import take_rows
+
+
+def score_by_period(performance: Performance, baseline: JudgedRows | None = None) -> list[dict[str, Any]]:
+    """Return measures of the score for each period of the rows, which are their first segments.
+
+    Parameters
+    ----------
+    baseline : rows whose scores are the standard, such as those of training; by default those of the first period.
+
+    Returns
+    -------
+    list of dict
+        ``period``, ``rows``, mean ``predicted`` probability of the positive class (of more classes, of the predicted
+        one) and the ``observed`` share, ``auc`` with the ends ``low`` and ``high`` of its 95 % interval, and ``psi``,
+        the population stability index of ten bands of the score; 95 % of samples of as many rows from the standard stay
+        below ``psi_chance``.
+    """
+    rows = performance.rows
+    _, group, labels = rows.segments[0]
+    two, place = rows.classes.size == 2, 1 if rows.positive is None else rows.positive
+    score = _scores(rows)
+    hit = performance.labels == (place if two else rows.decided)
+    present = np.unique(group).tolist()
+    first = np.flatnonzero(group == present[0])
+    standard = score[first] if baseline is None else _scores(baseline)
+    weights = rows.weights if baseline is None else baseline.weights
+    of_standard = weights[first] if baseline is None and weights is not None else weights
+    of_all = np.ones(standard.size) if of_standard is None else of_standard
+    cuts = np.unique(np.quantile(standard, np.arange(1, 10) / 10))
+    before = np.bincount(np.searchsorted(cuts, standard), of_all, cuts.size + 1)
+    periods = []
+    for k in present:
+        own = np.flatnonzero(group == k)
+        counted = np.ones(own.size) if rows.weights is None else rows.weights[own]
+        now = np.bincount(np.searchsorted(cuts, score[own]), counted, cuts.size + 1)
+        ((_, _, (auc, low, high)),) = Segment.of(rows, own, 0.95).measures(("auc",))
+        line = {"period": labels[k], "rows": float(counted.sum())}
+        line |= {"predicted": float(np.average(score[own], weights=counted))}
+        line |= {"observed": float(np.average(hit[own], weights=counted)), "auc": auc, "low": low, "high": high}
+        sizes = [metrics.effective_rows(own, own.size) for own in (counted, of_all)]
+        chance = float(chi2.ppf(0.95, cuts.size)) * sum(1.0 / size for size in sizes)
+        periods.append(line | {"psi": float(population_stability(now, before)), "psi_chance": chance})
+    return periods
+
+
+def _scores(rows: JudgedRows) -> np.ndarray:
+    """Return the probability of the positive of two classes for each row, of more classes that of the predicted one."""
+    probability = rows.probability
+    if rows.classes.size != 2:
+        return np.asarray(probability.max(axis=1))
+    return np.asarray(probability[:, 1 if rows.positive is None else rows.positive])
+
+
+@dataclass(frozen=True)
+class Challenged:
+    """Comparison of a model in use with a challenger on the same rows: of all rows, and period by period.
+
+    ``periods`` has a line for each period: ``period``, ``rows``, the AUC of both models, and for the rows that only the
+    challenger selects (swap in) and that only the champion selects (swap out) their number and share of the class.
+    """
+
+    whole: Challenge
+    periods: Sequence[dict[str, Any]]
+
+
+def challenged(champion: Any, challenger: Any, X: Any, rows: JudgedRows, by_period: bool) -> Challenged:
+    """Compare two models on rows; ``X`` has the columns of both, and periods are the first segments of the rows."""
+    labels = rows.classes[np.asarray(rows.labels)]
+    positive = rows.classes[rows.positive] if rows.classes.size == 2 and rows.positive is not None else None
+
+    def compared(own: np.ndarray | None = None) -> Challenge:
+        at = slice(None) if own is None else own
+        weights = None if rows.weights is None else rows.weights[at]
+        given = X if own is None else take_rows(X, own)
+        return challenge(champion, challenger, given, labels[at], positive=positive, sample_weight=weights)
+
+    periods = []
+    for k, label in enumerate(rows.segments[0][2] if by_period else ()):
+        own = np.flatnonzero(rows.segments[0][1] == k)
+        if own.size:
+            found = compared(own)
+            aucs = {name: line for *line, name in found.tests.select("champion", "challenger", "measure").iter_rows()}
+            line = {"period": label, "rows": own.size}
+            line |= dict(zip(("AUC champion", "AUC challenger"), aucs.get("auc", (None, None)), strict=True))
+            for name, n, rate in () if found.swaps is None else found.swaps.select("set", "rows", "event_rate").rows():
+                if name.startswith("swap"):
+                    line |= {name: n, f"share of {positive}, {name}": rate}
+            periods.append(line)
+    return Challenged(compared(), periods)
