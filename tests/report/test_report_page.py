@@ -13,7 +13,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
-from bayesieve import SelectiveNB, challenge, evaluate, pair_statistics
+from bayesieve import SelectiveNB, TableEncoder, challenge, evaluate, pair_statistics
 from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.report_data import report_data
 from bayesieve.report import ReportData, render_card, render_report
@@ -362,7 +362,8 @@ def test_the_score_is_followed_by_period() -> None:
 def test_a_challenger_stands_beside_the_model() -> None:
     train, test = np.arange(600), np.arange(600, N)
     model = SelectiveNB(random_state=0).fit(X[train], TWO[train])
-    other = SelectiveNB("all", random_state=0).fit(X[train].select("income", "employed"), TWO[train])
+    noisy = TWO[RNG.permutation(train)]
+    other = SelectiveNB("all", encoder=TableEncoder(numeric="equal-width"), calibrate=False).fit(X[train], noisy)
     rows = X[test].with_columns(DAYS[test])
     report = report_data(model, rows, TWO[test], time="day", challenger=other)
     expected = challenge(model, other, X[test], TWO[test])
