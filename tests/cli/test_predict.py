@@ -75,9 +75,8 @@ def test_files_that_are_not_there(fails: Run, model: Path) -> None:
 def test_a_column_whose_evidence_came_back_is_needed(fails: Run, german: pl.DataFrame) -> None:
     fitted = SelectiveNB(pairs=0).fit(german.drop("class"), german["class"])
     column = int(np.flatnonzero(fitted.feature_weights_ == 0)[0])
-    fitted.scorecard_.features[column].contributions[:] = [-0.1, 0.1]
-    fitted.save("back.json")
     name = german.columns[column]
+    fitted.edit().set(name, {0: -0.1}).done().save("back.json")
     german.drop(name).write_csv("less.csv")
     assert f"lacks a column that the model needs: '{name}'" in fails("predict", "back.json", "less.csv")
 

@@ -13,8 +13,8 @@ import polars as pl
 from sklearn.base import clone
 
 import bayesieve
-from bayesieve.classifier.editing import with_card
 from bayesieve.classifier.plan import fitted_part
+from bayesieve.classifier.predicting import with_card
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from tests.fuzz.case import Case

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from bayesieve import SelectiveNB, TableEncoder, challenge, evaluate, pair_statistics
-from bayesieve.classifier.editing import with_card
+from bayesieve.classifier.predicting import with_card
 from bayesieve.classifier.report_data import report_data
 from bayesieve.report import ReportData, render_card, render_report
 from bayesieve.report.feature_data import by_chance

@@ -12,7 +12,7 @@ import pytest
 
 import bayesieve
 from bayesieve import IndicatorEncoder, SelectiveNB
-from bayesieve.classifier.editing import with_card
+from bayesieve.classifier.predicting import with_card
 from bayesieve.classifier.report_data import report_data
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from tests.scorecard.test_counterfactuals import rows

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesieve.classifier.editing import with_card
-from bayesieve.classifier.predicting import read
+from bayesieve.classifier.predicting import read, with_card
 from bayesieve.discretize.pairs import cells_of_pair
 from bayesieve.evaluation.judged import known_labels
 from bayesieve.scorecard import combining

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesieve.classifier.predicting import read
+from bayesieve.classifier.predicting import read, with_card
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.evidence.fitting import FeatureEvidence, fit_around
 from bayesieve.parts import is_number
@@ -215,13 +214,6 @@ class ModelEditor:
         self._card = card
         self._steps.append((Edit(what, feature, "", utc_now(), "", before, after), card))
         return self
-
-
-def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
-    """Return a model that predicts by another scorecard."""
-    made = copy(model)
-    made.scorecard_ = card
-    return made
 
 
 def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: str | None) -> SelectiveNB:

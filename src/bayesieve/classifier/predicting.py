@@ -478,10 +478,16 @@ class Predicting(ClassifierMixin, BaseEstimator):
 
 
 def labelled(model: SelectiveNB, labels: Mapping[str, Any]) -> SelectiveNB:
-    """A copy of a model with labels, as `read_labels` returns them."""
-    other, card = copy(model), model.scorecard_
-    other.scorecard_ = replace(card, provenance={**card.provenance, "labels": dict(labels)})
-    return other
+    """Return a copy of a model with labels, as `read_labels` returns them."""
+    card, named = model.scorecard_, dict(labels)
+    return with_card(model, replace(card, provenance={**card.provenance, "labels": named}))
+
+
+def with_card(model: SelectiveNB, card: Scorecard) -> SelectiveNB:
+    """Return a copy of a model that predicts by another scorecard."""
+    made = copy(model)
+    made.scorecard_ = card
+    return made
 
 
 def levels_of_columns(model: SelectiveNB) -> dict[str, FeatureLevels]:

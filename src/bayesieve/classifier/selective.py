@@ -15,7 +15,7 @@ from bayesieve.classifier import fit_steps as steps
 from bayesieve.classifier.cautions import fit_cautions, model_cautions
 from bayesieve.classifier.fit_provenance import provenance_of
 from bayesieve.classifier.plan import FitPlan
-from bayesieve.classifier.predicting import Predicting, drawn_from
+from bayesieve.classifier.predicting import Predicting, drawn_from, with_card
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize.criterion import Prior
@@ -25,6 +25,7 @@ from bayesieve.evidence.fitting import fit_evidence
 from bayesieve.forking import refuse_fork
 from bayesieve.parts import with_shared_docs
 from bayesieve.scorecard.date_orders import in_date_orders
+from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from bayesieve.scorecard.record import Scorecard, scorecard_of_fit
 from bayesieve.search import SearchTrace
 from bayesieve.selection import CodedSelector
@@ -368,8 +369,10 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         if rows is not None and rows.date_orders:
             card = in_date_orders(card, rows.date_orders)
             encoder = steps.with_levels(encoder, TableLevels.of([feature.levels for feature in card.features]))
-        trace = replace(selector.trace_, library=card.library)
-        self._remember(card, trace, None if rows is None else rows.target_name, hasattr(encoder, "feature_names_in_"))
+        selector.trace_ = replace(selector.trace_, library=card.library)
+        self._remember(
+            card, selector.trace_, None if rows is None else rows.target_name, hasattr(encoder, "feature_names_in_")
+        )
         self.selector_, self.encoder_ = selector, encoder
 
     def _remember(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
@@ -482,37 +485,45 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
     @property
     def edits_(self) -> tuple[Edit, ...]:
+        """Changes made by hand, oldest first."""
         edits: tuple[Edit, ...] = self.scorecard_.provenance.get("edits", ())
         return edits
 
     @property
     def weight_factor_(self) -> float:
+        """Common factor on the selector's weights around which calibration fitted them."""
         return float(self.scorecard_.provenance["weight_factor"])
 
     @property
     def smoothing_(self) -> Smoothing:
+        """Smoothing of the probabilities, after calibration."""
         smoothing: Smoothing = self.scorecard_.provenance["smoothing"]
         return smoothing
 
     @property
     def n_rows_(self) -> int:
+        """Number of training rows."""
         return int(self.scorecard_.provenance["n_rows"])
 
     @property
     def feature_weights_(self) -> np.ndarray:
+        """Weight of each feature in the predictions, shape (n_features,)."""
         return np.array([feature.weight for feature in self.scorecard_.features])
 
     @property
     def feature_importances_(self) -> np.ndarray:
+        """Share of the contributions that comes from each input column, shape (n_columns,)."""
         return self.scorecard_.column_importances
 
     @property
     def selected_features_(self) -> list[str]:
+        """Names of the features in the model, most important first."""
         card = self.scorecard_
         return [card.features[k].name for k in card.by_importance.tolist()]
 
     @property
     def n_features_selected_(self) -> int:
+        """Number of features in the model."""
         return int(self.scorecard_.used.size)
 
     def summary(self) -> Any:
@@ -625,7 +636,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "rows": rows}
         options["positive"] = positive
         options |= {"title": title, "test": test, "by": by, "facts": facts, "challenger": challenger}
-        model = self._hiding(min_count)
+        model = with_card(self, with_hidden_counts(self.scorecard_, min_count))
         if is_scan(X, y):
             X, y, sample_weight, options["time"], caution = drawn_from(self, X, y, sample_weight, time)
             model = copy(model)
@@ -655,15 +666,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         from bayesieve.classifier.persistence import save
 
         check_is_fitted(self, "scorecard_")
-        save(self._hiding(min_count), path)
-
-    def _hiding(self, min_count: int) -> SelectiveNB:
-        """Return a copy of the model without counts of fewer rows than ``min_count``."""
-        from bayesieve.scorecard.hidden_counts import with_hidden_counts
-
-        other = copy(self)
-        other.scorecard_ = with_hidden_counts(self.scorecard_, min_count)
-        return other
+        save(with_card(self, with_hidden_counts(self.scorecard_, min_count)), path)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         if not hasattr(self, "scorecard_"):

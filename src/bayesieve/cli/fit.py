@@ -76,7 +76,7 @@ def fit(given: Any) -> None:
     if labels:
         if unknown := unknown_levels(model.scorecard_, labels):
             screen.warn(unknown)  # of this fit; it is too late to stop
-        model.scorecard_ = labelled(model, labels).scorecard_
+        model = labelled(model, labels)
     model.target_name_, model.benefit_rule_, model.id_columns_ = given.target, rule, columns.ids
     model.set_params(verbose=0, engine="memory", memory_limit=None)
     with files.opened_folder(output):
