@@ -228,6 +228,24 @@ def test_reasons_state_the_class_that_they_speak_against(
     assert result.stderr.count("Reasons speak against 1") == (positive is None)
 
 
+def test_a_threshold_decides(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:
+    german.write_parquet("german.parquet")
+    usual = pl.read_csv(io.StringIO(succeeds("predict", model, GERMAN).stdout))
+    for threshold in (0, 0.8, 1):
+        options = ("--threshold", threshold, "--reasons", 1, "-o", "decided.parquet")
+        succeeds("predict", model, "german.parquet", *options)
+        decided = pl.read_parquet("decided.parquet")
+        expected = pl.when(pl.col("P(good)") >= threshold).then(pl.lit("good")).otherwise(pl.lit("bad"))
+        assert decided["prediction"].equals(usual.select(prediction=expected)["prediction"])
+        assert decided.columns == [*usual.columns, "reason_1"]
+    assert "--threshold must be a probability from 0 to 1, got 5" in fails("predict", model, GERMAN, "--threshold", 5)
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0] * 20, "y": ["a", "b", "c"] * 20})
+    SelectiveNB().fit(frame, "y").save("three.json")
+    frame.write_csv("three.csv")
+    told = fails("predict", "three.json", "three.csv", "--threshold", 0.5)
+    assert "--threshold is for models of two classes; this one has 3" in told
+
+
 def test_reasons_are_columns_of_predictions(succeeds: Run, fails: Run, model: Path, german: pl.DataFrame) -> None:
     german[:500].write_parquet("one.parquet")
     printed = succeeds("predict", model, GERMAN, "--reasons", 3, "--keep", "age").stdout

@@ -158,6 +158,13 @@ PREDICT = {
             "one, for the predicted one, the strongest first.",
             0,
         ),
+        Option(
+            "--threshold P",
+            "Predict the positive of two classes where its probability is at least P, from 0 to 1, and the other one "
+            "elsewhere.",
+            type=float,
+            default_in_words="the more probable class",
+        ),
         Option("--keep COLUMN", "Column of TABLE to write as well, or all; may be repeated.", []),
         Option(
             "--columns A,B,...",

@@ -65,6 +65,10 @@ def predict(given: Any) -> None:
         asked = _asked(given.columns, model, source.names, results)
         kept = [name for name in dict.fromkeys(asked.values()) if name not in results]
         add["asked"] = asked
+    if given.threshold is not None:
+        _check_threshold(given.threshold, model)
+        add["add_key"] = f"{add.get('add_key', '')} threshold {given.threshold!r}"
+        add["add"] = partial(decided_columns, model, given.threshold, add.get("add"))
     if given.reasons:
         warn_of_direction(model.scorecard_, [REASONS])
         add["add_key"] = f"{add.get('add_key', '')} reasons {given.reasons}"
@@ -475,6 +479,31 @@ def decision_columns(
 
 def decision_names(rule: BenefitRule) -> list[str]:
     return ["decision", *(f"benefit({name})" for name in rule.decisions)]
+
+
+def _check_threshold(threshold: float, model: Any) -> None:
+    """Raise CommandError unless probabilities of the positive class can be compared with the threshold."""
+    if not 0 <= threshold <= 1:
+        raise CommandError(f"--threshold must be a probability from 0 to 1, got {threshold:g}")
+    if len(model.classes_) != 2:
+        raise CommandError(f"--threshold is for models of two classes; this one has {len(model.classes_)}")
+
+
+def decided_columns(
+    model: Any, threshold: float, before: Any, block: pl.DataFrame, probability: Any, first: int
+) -> list[Any]:
+    """Add predictions by a threshold to the columns that another function returns for a block, in place of those of
+    the more probable class.
+    """
+    import polars as pl
+
+    from bayesieve.decision.thresholds import above_threshold
+
+    place, labels = model.scorecard_.positive, model.classes_.tolist()
+    above = above_threshold(probability[:, place], threshold).tolist()
+    decided = [labels[place if is_above else 1 - place] for is_above in above]
+    predicted = pl.Series("prediction", decided, dtype=pl.Series(labels).dtype)
+    return [predicted, *(before(block, probability, first) if before else ())]
 
 
 def reason_names(model: Any, n: int) -> list[str]:
