@@ -81,6 +81,26 @@ class Curvature(NamedTuple):
     single: np.ndarray
 
 
+class RisingNeighbours(NamedTuple):
+    """Neighbouring cells over which contributions must not fall, to the second class of two.
+
+    Parameters
+    ----------
+    lower, upper : (n,) cells.
+    counted : (n,) rise of the counted contributions between them.
+    by_functions : (n, intercept + 1) rise of the basis functions between them.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    counted: np.ndarray
+    by_functions: np.ndarray
+
+    def falls(self, table: np.ndarray) -> np.ndarray:
+        """Return how far contributions fall between the neighbours, <= 0, at deviations of all cells, (n_cells, 1)."""
+        return np.minimum(self.counted + table[self.upper, 0] - table[self.lower, 0], 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Design:
     """Parameters of the deviations of several features, and the sparse matrix from parameters to cells.
@@ -104,9 +124,7 @@ class Design:
     expected : (n_groups,) expected variance, relative to that of most groups.
     single : (n_single,) cells with a coefficient by themselves.
     basis, transposed : sparse (n_cells, n_parameters), and its transpose.
-    lower, upper : neighbours among cells over which contributions must not fall.
-    counted_rise : counted rise between these.
-    rises : dense (n_neighbours, intercept + 1) change of the rise by basis functions.
+    rising : neighbours over which contributions must not fall, if any.
     """
 
     n_logits: int
@@ -124,10 +142,7 @@ class Design:
     single: np.ndarray
     basis: csr_array
     transposed: csr_array
-    lower: np.ndarray
-    upper: np.ndarray
-    counted_rise: np.ndarray
-    rises: np.ndarray
+    rising: RisingNeighbours | None
 
     def sum_by_feature(self, of_groups: np.ndarray) -> np.ndarray:
         """Sum over the groups of each feature, (n_features, ...)."""
@@ -175,10 +190,7 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
     cells, at, values = map(np.concatenate, zip(*entries, strict=True))
     basis = csr_array((values, (cells, at)), shape=(int(first_cell[-1]), group.size))
 
-    # Neighbours over which contributions must not fall.
-    rising = [shape.rising + own for shape, own in zip(shapes, first_cell[:-1], strict=True)]
-    nothing = np.zeros(0, dtype=np.int64)
-    lower, upper = (np.concatenate([nothing, *(own[part] for own in rising)]) for part in (slice(-1), slice(1, None)))
+    has_order = any(shape.rising.size > 1 for shape in shapes)
     return Design(
         n_logits=n_logits,
         n_groups=len(feature),
@@ -195,11 +207,16 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
         single=single_cells,
         basis=basis,
         transposed=basis.T.tocsr(),
-        lower=lower,
-        upper=upper,
-        counted_rise=np.concatenate([nothing, *(np.diff(s.counted[s.rising] @ [-1.0, 1.0]) for s in shapes)]),
-        rises=(basis[upper] - basis[lower])[:, : intercept + 1].toarray(),
+        rising=rising_neighbours(shapes, first_cell, basis[:, : intercept + 1]) if has_order else None,
     )
+
+
+def rising_neighbours(shapes: Sequence[Shape], first_cell: np.ndarray, basis: csr_array) -> RisingNeighbours:
+    """List the neighbours over which contributions must not fall, from the order of the cells of each feature."""
+    orders = [shape.rising + begin for shape, begin in zip(shapes, first_cell[:-1], strict=True)]
+    lower, upper = (np.concatenate([cells[part] for cells in orders]) for part in (slice(-1), slice(1, None)))
+    counted = np.concatenate([np.diff(shape.counted[shape.rising] @ [-1.0, 1.0]) for shape in shapes])
+    return RisingNeighbours(lower, upper, counted, (basis[upper] - basis[lower]).toarray())
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,19 +314,14 @@ class EvidenceProblem:
         of_chunks = zip(*map_in_threads(of_chunk, self.chunks, self.n_jobs), strict=True)
         loss, sums, of_intercept = (reduce(np.add, values) for values in of_chunks)
         loss = float(loss)
-        if design.lower.size:
-            falls, stiffness = self._falls(table), _STIFFNESS * self.total
+        if design.rising is not None:
+            falls, stiffness = design.rising.falls(table), _STIFFNESS * self.total
             loss += 0.5 * stiffness * float(falls @ falls)
-            sums[design.upper, 0] += stiffness * falls
-            sums[design.lower, 0] -= stiffness * falls
+            sums[design.rising.upper, 0] += stiffness * falls
+            sums[design.rising.lower, 0] -= stiffness * falls
         gradient = design.transposed @ sums
         gradient[design.intercept] = of_intercept
         return Evaluation(point, loss, gradient)
-
-    def _falls(self, table: np.ndarray) -> np.ndarray:
-        """Return how far contributions fall between neighbours that must not fall, <= 0."""
-        design = self.design
-        return np.minimum(design.counted_rise + table[design.upper, 0] - table[design.lower, 0], 0.0)
 
     def curvature_of_rows(self, logits: np.ndarray, rows: RowChunk) -> np.ndarray:
         """Return the curvature of the loss of each row by each of its logits, (n_rows, n_logits).
@@ -359,8 +371,8 @@ class EvidenceProblem:
             largest = max(float(of_class.max()), 1e-300)  # so that single precision holds any weight
             scaled = matrix * np.sqrt(of_class / largest).astype(precision)[:, None]
             np.multiply(scaled.T @ scaled, precision(scale * largest), out=block)
-            if design.lower.size:
-                steep = design.rises[self._falls(table) < 0]
+            if design.rising is not None:
+                steep = design.rising.by_functions[design.rising.falls(table) < 0]
                 block += (_STIFFNESS * self.total * (steep.T @ steep)).astype(precision)
 
         map_in_threads(fill, range(design.n_logits), self.n_jobs)
