@@ -94,6 +94,18 @@ def test_gains_run_from_nobody_to_everybody() -> None:
     assert (data["share"][-1], data["gain"][-1], data["lift"][-1]) == (1, 1, 1)
 
 
+def test_gains_of_two_models_are_in_one_figure() -> None:
+    curves = {"one": gains_curve(Y, SCORE), "other": gains_curve(Y, -SCORE)}
+    figure, single = gains_figure(curves), gains_figure(curves["one"])
+    assert figure.data.filter(figure.data["model"] == "one").drop("model").equals(single.data)
+    assert "one: " in figure.caption
+    assert "other: " in figure.caption
+    assert "model" in str(figure.spec)
+    assert "model" not in single.data.columns
+    with pytest.raises(ValueError, match="needs at least one curve"):
+        gains_figure({})
+
+
 def test_bins_of_reliability() -> None:
     summary = calibration_summary(Y, SCORE)
     figure = reliability_figure({"all features": summary, "selected": calibration_summary(Y, SCORE**2)})

@@ -59,12 +59,12 @@ def profit_chart(title: str, ends: tuple[float, float], label: str, across: str 
     return chart
 
 
-def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
-    """Draw cumulative gains and lift against the share of rows contacted.
+def gains_figure(curves: GainsCurve | Mapping[str, GainsCurve], *, title: str | None = None) -> Figure:
+    """Draw cumulative gains and lift against the share of rows contacted, of one model or of several.
 
     Parameters
     ----------
-    curve : GainsCurve
+    curves : GainsCurve, or mapping from names of models to their curves
     title : str, optional
 
     Returns
@@ -72,20 +72,38 @@ def gains_figure(curve: GainsCurve, *, title: str | None = None) -> Figure:
     Figure
         Its ``save(path)`` writes a page, a picture or the specification; notebooks show it.
 
+    Raises
+    ------
+    ValueError
+        If there is no curve.
+
     Examples
     --------
     >>> from bayesieve import gains_curve, gains_figure
-    >>> gains_figure(gains_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5])).data["lift"].to_list()[1]
+    >>> curve = gains_curve([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.5])
+    >>> gains_figure(curve).data["lift"].to_list()[1]
     2.0
+    >>> gains_figure({"old": curve, "new": curve}).data["model"].unique(maintain_order=True).to_list()
+    ['old', 'new']
     """
-    frame = _shown(curve, ("share", "gain", "lift"))
-    frame["lift"][0] = None  # of no rows
-    best_tenth = float(np.interp(0.1, curve.share, curve.gain))
-    caption = (
-        f"{format_percent(best_tenth)} of the positive rows are among the best 10% of the rows. Dashed: rows at random."
-    )
-    heads = {"share": "share contacted", "gain": "gains", "lift": "lift"}
-    return Figure(title or "Cumulative gains and lift", caption, template("gains"), {"curve": frame}, heads)
+    several = not isinstance(curves, GainsCurve)
+    by_model = {"": curves} if isinstance(curves, GainsCurve) else dict(curves)
+    if not by_model:
+        raise ValueError("gains_figure needs at least one curve.")
+    lines: dict[str, list[Any]] = {name: [] for name in (*["model"] * several, "share", "gain", "lift")}
+    notes = []
+    for name, curve in by_model.items():
+        shown = _shown(curve, ("share", "gain", "lift"))
+        shown["lift"][0] = None  # of no rows
+        for column, values in lines.items():
+            values += shown.get(column, [name] * len(shown["share"]))
+        share = format_percent(float(np.interp(0.1, curve.share, curve.gain)))
+        notes.append(f"{f'{name}: ' if name else ''}{share} of the positive rows are among the best 10% of the rows.")
+    heads = {"model": "model", "share": "share contacted", "gain": "gains", "lift": "lift"}
+    drawing = template("gains", several=several)
+    caption = f"{' '.join(notes)} Dashed: rows at random."
+    heads = {name: heads[name] for name in lines}
+    return Figure(title or "Cumulative gains and lift", caption, drawing, {"curve": lines}, heads)
 
 
 def _shown(curve: Any, wanted: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
