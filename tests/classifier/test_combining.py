@@ -271,3 +271,25 @@ def test_errors() -> None:
         first.update(X, y + 7 * (y == 1) - (y == 1))
     with pytest.raises(ValueError, match="rows but y has"):
         first.update(X, y[1:])
+
+
+def test_files_merge_as_the_models_in_memory(tmp_path: Path) -> None:
+    """Each site uses another column, whose values the file of the other withholds."""
+    rng = np.random.default_rng(8)
+    n, town, job = 1600, rng.choice(list("abcdef"), 1600), rng.choice(list("uvwx"), 1600)
+    first = np.arange(n) < n // 2
+    z = 1.5 * np.where(first, np.isin(town, ["a", "b", "c"]), np.isin(job, ["u", "v"])) - 0.7 + rng.logistic(size=n)
+    X, y = pl.DataFrame({"town": town, "job": job, "other": rng.choice(list("gh"), n)}), (z > 0).astype(int)
+    here = SelectiveNB(pairs=0).fit(X.filter(first), y[first])
+    there = SelectiveNB(pairs=0, levels=here.scorecard_).fit(X.filter(~first), y[~first])
+    assert (here.selected_features_, there.selected_features_) == (["town"], ["job"])
+    loaded = []
+    for k, model in enumerate((here, there)):
+        model.save(tmp_path / f"{k}.json")
+        loaded.append(bayesieve.load(tmp_path / f"{k}.json"))
+    expected, merged = bayesieve.merge([here, there]), bayesieve.merge(loaded)
+    np.testing.assert_array_equal(merged.predict_proba(X), expected.predict_proba(X))
+    for name in ("town", "job"):
+        np.testing.assert_array_equal(merged.scorecard_[name].counts, expected.scorecard_[name].counts)
+    merged.save(tmp_path / "both.json")
+    np.testing.assert_array_equal(bayesieve.load(tmp_path / "both.json").predict_proba(X), expected.predict_proba(X))

@@ -142,7 +142,7 @@ def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
                 one = WithheldLevels(name, level.kind, level.type, counts=total, sizes=(1,))
                 every = np.zeros(features[m][name].cells.n_levels, dtype=np.int64)
                 features[m][name] = joined_cells(features[m][name], one, every)
-            elif known is not None:
+            elif known is not None and isinstance(level, WithheldLevels):
                 own = replace(known, renamed=(), counts=level.counts, level_score=level.level_score)
                 features[m][name] = replace(features[m][name], levels=own, cells=own)
     return [
