@@ -11,11 +11,12 @@ _ROWS, _FEWEST_ROWS = 2048, 32  # numbers, or rows, summed at a time, so that su
 
 @jit
 def add_log_probabilities(codes, first, n_levels, starts, table, joint):
-    """joint[i, j] += table[starts[k] + code * J + j] over the features k in order, by the codes of rows from ``first``
-    on; codes of no level add nothing.
+    """Add the lines of ``table`` for the codes of each row: joint[i, j] += table[starts[k] + code * J + j] over the
+    features k in order, for J classes. Rows begin at the row ``first`` of ``codes``.
 
-    ``table`` ends with J zeros, which such codes read. Four features at a time: the sum of a row is read and written
-    less often. Loops over slices are compiled to vector instructions, those over positions in the table are not.
+    ``table`` ends with J zeros, which codes of no level read. Features are taken four at a time, so that the sum of a
+    row is read and written less often. Loops over slices are compiled to vector instructions, those over positions in
+    the table are not.
     """
     last = len(codes) - 1
     n_rows, n_classes = joint.shape
@@ -42,11 +43,11 @@ def add_log_probabilities(codes, first, n_levels, starts, table, joint):
 
 @jit
 def sum_by_level(codes, first, n_levels, starts, values, sums):
-    """sums[starts[k] + code * J + j] += values[i, j] over the rows with each code of each feature k; the codes are
-    those from row ``first`` on.
+    """Sum values of rows by code: sums[starts[k] + code * J + j] += values[i, j] for each feature k, the transpose of
+    `add_log_probabilities`. Rows begin at the row ``first`` of ``codes``.
 
-    ``sums`` ends with J numbers that codes of no level are added to. Four features at a time: the rows of one level
-    often follow each other, and a sum waits for the one before.
+    ``sums`` ends with J numbers that codes of no level are added to. Features are taken four at a time: the rows of a
+    level often follow each other, so that a sum would wait for the one before.
     """
     last = len(codes) - 1
     n_rows, n_classes = values.shape
@@ -81,8 +82,10 @@ def sum_by_level(codes, first, n_levels, starts, values, sums):
 
 @jit
 def residuals(joint, classes, weights):
-    """Turn log joint probabilities (rows, classes) into P(class) - 1[own class], times the weight of the row; returns
-    the sum of weight * -log P(own class). Of a single class, the log odds of the second of two.
+    """Replace log joint probabilities (n_rows, n_classes) by P(class) - 1[true class], times the weight of the row.
+
+    Return the log loss, the sum of weight * -log P(true class). A single column holds the log-odds of the second of
+    two classes.
     """
     n_rows, n_classes = joint.shape
     loss = 0.0
@@ -113,9 +116,10 @@ def residuals(joint, classes, weights):
 
 @jit
 def loss_by_factor(evidence, prior, factor, classes, weights):
-    """Sum of weight * -log P(own class) where the log joint is prior + factor * evidence, with its first and second
-    derivative by the factor: mean of the evidence under P less that of the own class, and variance of it. The
-    ``prior`` is (n_rows, n_classes), or (1, n_classes) if it is the same for all rows.
+    """Return the log loss of the log joint prior + factor * evidence, and its two first derivatives by the factor.
+
+    These are sums over rows of the mean of the evidence under P(class) less that of the true class, and of its
+    variance. ``prior`` has shape (n_rows, n_classes), or (1, n_classes) if it is the same for all rows.
     """
     n_rows, n_classes = evidence.shape
     loss, slope, curvature = 0.0, 0.0, 0.0

@@ -124,20 +124,23 @@ def fit_jointly(
     if not solution.complete:
         return fit, solution
 
+    # Selection: features that matter by their Bayes factors, and that the others do not make up for.
     kept = np.ones(len(problem.shapes), dtype=bool)
     if drop:
         fit, kept = select_features(fit, problem, solution, levels, options)
         if not kept.any():  # chance does as well as any feature
             return fit, solution
 
-    # Counted contributions are discounted: cuts are where these rows make steps largest. Deviations make up for it. A
-    # fit to many rows has the same optimum without, and reaches it sooner.
+    # Trust: counted contributions are discounted, as cuts are where these rows make steps largest. Deviations make up
+    # for it. A fit to many rows has the same optimum without, and reaches it sooner.
     if fit.loss.rows.classes.size <= FEW_ROWS:
         trust = np.full(len(fit.terms), _TRUST)
         trust[[term.cells is not None and term.cells.kind == "numeric" for term in fit.terms]] = _TRUST_IN_CUTS
         trust[[term.is_refitted for term in fit.terms]] = 1.0
         terms = [term.weighted(float(own * term.weight)) for term, own in zip(fit.terms, trust, strict=True)]
         fit = replace(fit, terms=terms)
+
+    # The final fit goes on from the rough one; in large tables, a last fit to all rows follows.
     followed = every.positions.size > fit.loss.rows.positions.size
     start = start_with_fewer(solution, problem.design, kept)
     solution = solve(fit.problem(options.n_jobs), clock, start, followed=followed)

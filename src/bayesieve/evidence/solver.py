@@ -164,20 +164,16 @@ class VarianceSearch:
     ----------
     problem, sample : the problem without the groups whose variance became negligible, and rows for its curvature.
     groups, parameters : positions of its groups and parameters in the whole problem.
-    mode : the loss at the parameters that remain.
+    mode : the parameters that remain, with the loss and its gradient there.
     variances, curvature : of the groups and parameters that remain.
     effective : (n_groups of the whole,) effective numbers of coefficients.
     expected_variance : of deviations, in the prior of variances; 0 for no such prior.
     """
 
     def __init__(self, whole: EvidenceProblem, point: np.ndarray, variances: np.ndarray, nearby: bool) -> None:
-        self.whole, self.whole_sample = whole, whole.draw_sample()
-        self.problem, self.sample, self.mode, self.variances = (
-            whole,
-            self.whole_sample,
-            whole.evaluate(point),
-            variances,
-        )
+        self.whole = self.problem = whole
+        self.whole_sample = self.sample = whole.draw_sample()
+        self.mode, self.variances = whole.evaluate(point), variances
         self.groups, self.parameters = np.arange(whole.design.n_groups), np.arange(whole.design.n_parameters)
         self.effective, self.expected_variance = np.zeros(whole.design.n_groups), 0.0
         self.curvature: Curvature | None = None
@@ -188,15 +184,14 @@ class VarianceSearch:
         """Drop all groups except those marked in ``worth``."""
         if worth.all():
             return
-        n_dense = self.problem.design.intercept + 1
-        self.problem, self.sample, kept = self.problem.narrowed(worth, self.sample)
-        if self.curvature is not None:
+        problem, sample, kept = self.problem.narrowed(worth, self.sample)
+        mode, curvature = problem.evaluate(self.mode.point[kept]), self.curvature
+        if curvature is not None:
+            n_dense = curvature.dense.shape[1]
             dense = np.flatnonzero(kept[:n_dense])
-            self.curvature = Curvature(
-                self.curvature.dense[:, dense[:, None], dense], self.curvature.single[kept[n_dense:]]
-            )
-        self.mode, self.parameters = self.problem.evaluate(self.mode.point[kept]), self.parameters[kept]
-        self.groups, self.variances = self.groups[worth], self.variances[worth]
+            curvature = Curvature(curvature.dense[:, dense[:, None], dense], curvature.single[kept[n_dense:]])
+        self.problem, self.sample, self.mode, self.curvature = problem, sample, mode, curvature
+        self.parameters, self.groups, self.variances = self.parameters[kept], self.groups[worth], self.variances[worth]
 
     def improve(self, n_rounds: int, expected_variance: float, clock: Clock, *, factor: float = 1.0) -> None:
         """Improve coefficients and variances in turn until variances settle, for at most ``n_rounds``.
@@ -265,6 +260,7 @@ class VarianceSearch:
         of_rows = whole.curvature_of_rows(whole.logits(design.basis @ point, point[design.intercept], rows), rows)
         of_rows *= whole.total / float(rows.weights.sum())
         others, steps = matrix[:, self.parameters[: metric.steps.shape[1]]], matrix[:, jumps]
+        # The information on a jump is its curvature less the part that the other coefficients could explain.
         logs, scale = np.zeros((jumps.size, _JUMP_VARIANCES.size)), logit_scale(design.n_logits)
         for root, pull, of_class in zip(metric.steps, pulls.T, of_rows.T, strict=True):
             weighted = steps * of_class[:, None].astype(steps.dtype)
@@ -279,7 +275,7 @@ class VarianceSearch:
         return pays
 
     def posterior_errors(self, *, settle: bool) -> PosteriorErrors:
-        """Return the errors of the deviations, at the optimum for these variances if asked to ``settle``."""
+        """Return the posterior errors of the deviations, after a descent to the optimum if asked to ``settle``."""
         if settle:  # rounds stop before their optimum: the order of sums must not show in where they stop
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric, priors = self.metric(), self.problem.prior_variances(self.variances)
