@@ -305,7 +305,8 @@ class Column:
     def _typed_numbers(self, type_: str) -> np.ndarray:
         """Return the numbers of a column of numbers, booleans, dates or times, read as another type if need be."""
         natural = self._natural_type
-        values, missing = self.plain()
+        with self._reading():
+            values, missing = self._raw.plain(self._rows)
         numbers = np.ascontiguousarray(values, dtype=np.float64)
         # Floats hold all whole numbers of 32 bits, and 64-bit floats themselves.
         may_merge = natural == "number" and values.size and values.dtype.itemsize >= 8
@@ -397,7 +398,7 @@ class Column:
         with self._reading():
             values = self._raw.values
             is_text = isinstance(values, pl.Series) and values.dtype == pl.String
-            return self._raw.of_rows(self._rows) if is_text else None
+            return None if not is_text else values if self._rows is None else self._raw.of_rows(self._rows)
 
     def distinct(self) -> list[Any]:
         """The distinct values of a column that holds no dates or times as they are: 1 and "1" are two."""

@@ -120,18 +120,16 @@ class RawColumn:
 
         return isinstance(values, pl.Series) and values.dtype in (pl.Decimal, pl.Int128, pl.UInt128)
 
-    def of_rows(self, rows: np.ndarray | None) -> Any:
-        """The values at these positions, in one of the three forms; None for all."""
+    def of_rows(self, rows: np.ndarray) -> Any:
+        """The values at these positions, in one of the three forms."""
         values = self.values
-        if rows is None:
-            return values
         if isinstance(values, Encoded):
             return Encoded(*drop_unused(values.codes[rows], values.values))
         return values[rows] if isinstance(values, np.ndarray) else values.gather(rows)
 
     def encoded(self, rows: np.ndarray | None) -> tuple[np.ndarray, list[Any]]:
         """Codes (int32, -1 = missing) and the distinct raw values that they stand for, all of which occur."""
-        values = self.of_rows(rows)
+        values = self.values if rows is None else self.of_rows(rows)
         if isinstance(values, Encoded):
             return values.codes, values.values
         return encoded_objects(values) if isinstance(values, np.ndarray) else encoded_series(values)
@@ -140,7 +138,7 @@ class RawColumn:
         """Numbers, booleans, dates (in days since 1970), datetimes, durations or times (in microseconds) as an array,
         and which of them are missing; None: those that are NaN.
         """
-        values = self.of_rows(rows)
+        values = self.values if rows is None else self.of_rows(rows)
         if not isinstance(values, np.ndarray):
             return _plain_series(values, self.type, rounds=self.rounds)
         if values.dtype == object:
