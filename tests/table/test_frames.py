@@ -133,6 +133,7 @@ def test_batches_stay_batches() -> None:
     assert MAPSelector().fit(numbers, [0, 1] * 20).transform(numbers).column_names == ["a"]
     batch = pa.record_batch({"a": pa.array([1, 2]), "b": pa.array([b"x", None], pa.binary_view())})
     assert take_rows(batch, np.array([1])).to_pylist() == [{"a": 2, "b": None}]
+    assert as_table(batch).library == "polars"  # results are dataframes
 
 
 def test_half_characters_are_spelt_out() -> None:

@@ -241,7 +241,7 @@ def _read_other(X: Any) -> Table:
     if nw.dependencies.is_into_dataframe(X):
         return _read(nw.from_native(X, eager_only=True).to_pandas(), "polars")
     frame = whole_frame(X)
-    return _read(as_array(X) if frame is X else frame)
+    return _read(as_array(X) if frame is X else frame, "polars")
 
 
 def _matrix_of_polars(frame: Any) -> np.ndarray | None:
