@@ -16,6 +16,7 @@ import bayesieve
 from bayesieve.classifier.plan import fitted_part
 from bayesieve.classifier.predicting import with_card
 from bayesieve.counts.contingency import Shrinkage
+from bayesieve.parts import OptionText
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from tests.fuzz.case import Case
 from tests.fuzz.libraries import number_of_rows, take
@@ -189,6 +190,9 @@ def stored(case: Case, model: Any, X: Any, p: np.ndarray, again: tuple[Any, ...]
         q = loaded.predict_proba(X)
     case.same(q, p, "a loaded model predicts the same")
     if again is not None and case.chance(0.5) and not stopped_early(model) and repeatable(model):
+        given = model.get_params(deep=False)
+        kept_as_text = {k: given[k] for k, own in loaded.get_params(deep=False).items() if isinstance(own, OptionText)}
+        loaded.set_params(**kept_as_text)
         with case.step("fit the loaded model again", must=True):
             r = loaded.fit(*again).predict_proba(X)
         case.same(r, p, "a loaded model is fitted again to the same")

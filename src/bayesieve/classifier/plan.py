@@ -209,7 +209,8 @@ def new_encoder(options: Mapping[str, Any]) -> Any:
     selector, levels = options["selector"], options["levels"]
     encoder = make_encoder(chosen_encoder(options["encoder"], selector))
     its_levels = getattr(encoder, "levels", options)
-    if levels and its_levels is not None and its_levels != levels:
+    has_rules = bool(levels) if isinstance(levels, Mapping | None) else True
+    if has_rules and its_levels is not None and repr(its_levels) != repr(levels):
         raise ValueError(
             f"levels={levels!r:.80} is of no use with the encoder {encoder!r:.80}, which "
             + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "ignores them; leave them out.")

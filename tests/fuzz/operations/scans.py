@@ -13,6 +13,7 @@ import polars as pl
 
 import bayesieve
 from bayesieve import BenefitClassifier, SelectiveNB, ThresholdTuner
+from bayesieve.classifier.predicting import explain_rows, rows_in_memory
 from tests.classifier.scoring import predict_to
 from tests.fuzz import options
 from tests.fuzz.case import Case, operation
@@ -86,7 +87,8 @@ def files(case: Case) -> None:
             case.same(scored[:, -p.shape[1] :].to_numpy(), p, f"predictions in {name}")
             case.check(scored.width - p.shape[1] - 1 == {"all": new.width}.get(str(keep), len(keep)), "columns kept")
     with case.attempt("explain"):
-        case.check(model.explain(source)["row"].n_unique() == len(p), "an explanation for each row")
+        explanation = explain_rows(model, rows_in_memory(model, source), "feature")
+        case.check(len(explanation.rows) == len(p), "an explanation for each row")
     first = next(bayesieve.scan(source).blocks())
     with case.attempt("predict in a query"):
         query = model.with_predictions(first.lazy()).collect(engine="streaming")
