@@ -170,8 +170,8 @@ def _rules_file(levels: Any) -> RulesFile | None:
 
 
 def _training_table(rows: TrainingRows, coded: CodedTable) -> TrainingTable | None:
-    """The size and hash of rows in memory."""
-    if not isinstance(rows.table, Table):
+    """Return the size and hash of rows in memory; None for those of a scan, which would be read once more."""
+    if not isinstance(rows.table, Table) or rows.table.reads_rows:
         return None
     table, weights = rows.table, as_sample_weight(rows.weights, rows.table.n_rows)
     codes = np.asarray(coded.class_codes)
