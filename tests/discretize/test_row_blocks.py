@@ -11,7 +11,7 @@ import pytest
 
 import bayesieve
 from bayesieve import TableEncoder
-from bayesieve.discretize import row_blocks, row_tasks, value_sums
+from bayesieve.discretize import refitting, row_blocks, row_tasks, value_sums
 from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.discretize.value_sums import (
@@ -27,6 +27,7 @@ from bayesieve.discretize.value_sums import (
     most_frequent,
 )
 from bayesieve.engine import IN_MEMORY, Engine, Mapped
+from bayesieve.table import FeatureLevels, columns
 from bayesieve.table.columns import column_of_series
 
 LIMITS = {"EXACT_ROWS": 300, "MOST_NUMBERS": 150, "MOST_CATEGORIES": 40, "MOST_TEXTS": 60}
@@ -205,7 +206,7 @@ def test_long_texts_are_counted_in_parts_and_have_room_by_their_bytes(monkeypatc
         rows = BlockRows(classes, 2, known)
         whole = count_values(column, rows, Room(1000, 300 * 700)).listed
         with monkeypatch.context() as patch:
-            patch.setattr(value_sums, "_COUNTED_BYTES", 300 * 100)
+            patch.setattr(columns, "_PART_BYTES", 300 * 100)
             parts = count_values(column, rows, Room(1000, 300 * 700)).listed
             sketch = count_values(column, rows, Room(1000, 300 * 500))
             marks = sketch.fullest(1000, Room(1000, 300 * 500))
@@ -218,6 +219,20 @@ def test_long_texts_are_counted_in_parts_and_have_room_by_their_bytes(monkeypatc
         frequent = dict(zip(whole.values, whole.counts, strict=True))
         for value, count in zip(marked.values, marked.counts, strict=True):
             np.testing.assert_allclose(count, frequent[value], rtol=1e-12)
+
+
+def test_codes_and_cells_of_long_texts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    texts = [None if i == 0 else f"{i % 20:0300}" for i in rng.integers(0, 700, 3000)]
+    column, weights = column_of_series("x", pl.Series("x", texts)), rng.random(3000)
+    level = FeatureLevels("x", "categorical", "text", None, (tuple(f"{i:0300}" for i in range(12)), (None, "other")), 1)
+    codes, whole = level.code(column), [refitting.cells_of(level, column, weights, most) for most in (None, 6)]
+    monkeypatch.setattr(columns, "_PART_BYTES", 300 * 100)
+    assert len(column.in_parts()) == 30
+    np.testing.assert_array_equal(level.code(column), codes)
+    for cells, most in zip(whole, (None, 6), strict=True):
+        assert refitting.cells_of(level, column, weights, most).to_json() == cells.to_json()
+    assert [cells.n_levels for cells in whole] == [14, 7]  # 6, and that of missing values
 
 
 def test_hashes_of_texts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

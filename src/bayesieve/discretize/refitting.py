@@ -346,16 +346,16 @@ def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.nda
 
 
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:
-    """The cells of groups; ``most`` : how many more than levels there may be, those of the most frequent values."""
+    """Return the cells of groups; ``most`` : how many more than levels there may be, of the most frequent values."""
     assert level.groups is not None
-    categories = column.categories()
-    rows = np.bincount(categories.codes + 1, weights, len(categories.values) + 1)[1:]
-    often = {canonical_text(v) for v, n in zip(categories.values, rows, strict=True) if n >= LEAST_ROWS_OF_VALUE}
+    single = level.by_value()
+    counts = np.bincount(single.code(column, []), weights, single.n_levels + 1)
+    values = [value for (value,) in single.groups or ()]
+    rows = {canonical_text(v): n for v, n in zip(values, counts[:-1], strict=True) if v is not None}
+    often = {text for text, n in rows.items() if n >= LEAST_ROWS_OF_VALUE}
     if most is not None:
-        ranked = [categories.values[k] for k in np.argsort(-rows, kind="stable").tolist()]
-        sizes = {canonical_text(v): len(group) for group in level.groups for v in group if v is not None}
-        first = [text for v in ranked if sizes.get(text := canonical_text(v), 1) > 1 and text in often]
-        often = {*first[:most]}
+        joined = {canonical_text(v) for group in level.groups if len(group) > 1 for v in group if v is not None}
+        often = {*sorted(often & joined, key=lambda text: (-rows[text], text))[:most]}
     groups: list[tuple[object, ...]] = []
     for group in level.groups:
         apart = [value for value in group if value is None or canonical_text(value) in often]

@@ -23,7 +23,6 @@ _BUCKETS = 1 << 20  # of hashes of texts
 _FEW_CLASSES = 16  # whose texts polars counts
 _TOP_BITS = 14  # of a number: its sign, its exponent and two more, which say in which quarter of an octave it is
 _TOO_FULL = 64  # times as many rows as a cell should have
-_COUNTED_BYTES = 1 << 26  # of texts that are counted at once, as counting copies them
 MOST_ROUNDS = 2
 """How often cells that are too full are split."""
 
@@ -271,15 +270,15 @@ def _text_parts(column: Column, rows: BlockRows, room: Room) -> Iterator[Part]:
 
 
 def _parts_of_texts(column: Column, rows: BlockRows) -> Iterator[tuple[Column, BlockRows]]:
-    """Yield a column of texts and its rows in parts of some bytes, which depend on the texts alone; others whole."""
-    texts = column.texts()
-    n_parts = 1 if texts is None else -(-int(texts.str.len_bytes().sum() or 0) // _COUNTED_BYTES)
-    if n_parts <= 1:
+    """Yield a column of long texts and its rows in parts, which depend on the texts alone; other columns whole."""
+    parts, end = column.in_parts(), 0
+    if len(parts) == 1:
         yield column, rows
         return
-    for at in np.array_split(np.arange(len(rows.classes)), n_parts):
-        weights = rows.weights[at] if rows.weights.size else None
-        yield column.take(at), BlockRows(rows.classes[at], rows.n_classes, weights)
+    for part in parts:
+        at = slice(end, end + len(part))
+        weights, end = rows.weights[at] if rows.weights.size else None, at.stop
+        yield part, BlockRows(rows.classes[at], rows.n_classes, weights)
 
 
 def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:

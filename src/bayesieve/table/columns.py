@@ -37,6 +37,8 @@ Kind = Literal["numeric", "categorical"]
 KINDS = ("numeric", "categorical")
 _FORMS = dict.fromkeys(("date", "datetime"), "; write dates as 2024-12-31")
 _READ_AS_TEXT = ("text", "category", "mixed")
+_FEW_ROWS = 1 << 10  # are converted together, however long their texts are
+_PART_BYTES = 1 << 26  # of texts that are converted at once
 ALL_WHOLE = 2.0**53
 """Below, floats tell all whole numbers apart."""
 
@@ -400,6 +402,14 @@ class Column:
             is_text = isinstance(values, pl.Series) and values.dtype == pl.String
             return None if not is_text else values if self._rows is None else self._raw.of_rows(self._rows)
 
+    def in_parts(self) -> list[Column]:
+        """Return the column in parts of at most 64 MiB of texts, as their conversion copies them several times; other
+        columns whole.
+        """
+        texts = self.texts() if len(self) > _FEW_ROWS else None
+        n_parts = 1 if texts is None else -(-int(texts.str.len_bytes().sum() or 0) // _PART_BYTES)
+        return [self] if n_parts <= 1 else [self.take(at) for at in np.array_split(np.arange(len(self)), n_parts)]
+
     def distinct(self) -> list[Any]:
         """The distinct values of a column that holds no dates or times as they are: 1 and "1" are two."""
         with self._reading():
@@ -669,6 +679,9 @@ class _ReadColumn(Column):
     ) -> tuple[np.ndarray, np.ndarray]:
         values = self.numbers(type_)  # that all values are numbers is known since the levels were first fitted
         return values, np.zeros(values.size, dtype=bool)
+
+    def in_parts(self) -> list[Column]:
+        return [self]  # all texts are converted once
 
     def categories(self, *, merged: bool = True) -> Categories:
         if "categories" not in self._read:

@@ -257,10 +257,10 @@ class FeatureLevels(ShortRepr):
             values.
         """
         if self.kind == "categorical":
-            categories = column.categories(merged=False)
-            if column.declared_type == "boolean" and categories.values:
+            if column.declared_type == "boolean" and column.categories(merged=False).values:
                 self.check_booleans()
-            return self.code_categories(categories)
+            parts = [self.code_categories(part.categories(merged=False)) for part in column.in_parts()]
+            return parts[0] if len(parts) == 1 else np.concatenate(parts)
         if self.n_levels == 1 and column.type not in (self.type, "text", "category", "mixed"):
             # A column without values in training has no type: any value is in its only level.
             missing = self.n_levels if self.missing_code is None else self.missing_code
