@@ -220,7 +220,7 @@ def test_monotone_evidence_stays_monotone() -> None:
     for made in (bayesieve.merge(models), models[0].update(X[1::2], y[1::2])):
         feature = made.scorecard_["number"]
         assert feature.sign == 1
-        assert (np.diff(feature.contributions[feature.cells.n_apart :, 1]) >= -1e-12).all()
+        assert (np.diff(feature.contributions[feature.cells.n_special_levels :, 1]) >= -1e-12).all()
 
 
 def test_indicators(tmp_path: Path) -> None:

@@ -551,7 +551,10 @@ def test_it_is_fitted_again_with_edited_levels() -> None:
     frame, two, _ = rows()
     edited = model("levels").edit().merge("number", [0, 1]).rename("number", {0: "low"}).done()
     again = SelectiveNB(calibrate="levels", levels=edited.scorecard_).fit(frame, two)
-    assert again.scorecard_["number"].levels.own_cuts.tolist() == edited.scorecard_["number"].levels.own_cuts.tolist()
+    assert (
+        again.scorecard_["number"].levels.number_cuts.tolist()
+        == edited.scorecard_["number"].levels.number_cuts.tolist()
+    )
     assert log_loss(two, again.predict_proba(frame)) < 0.6
 
 

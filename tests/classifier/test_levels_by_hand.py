@@ -102,7 +102,7 @@ def test_levels_by_hand_stay_so_in_files_and_scorecards(model: SelectiveNB, tmp_
 def test_levels_that_happen_to_be_learnt_are_by_hand_all_the_same(tmp_path: Path) -> None:
     frame, y = loans()
     free = SelectiveNB(n_jobs=1).fit(frame, y)
-    cuts = free.encoder_.levels_[0].own_cuts.tolist()
+    cuts = free.encoder_.levels_[0].number_cuts.tolist()
     fitted = SelectiveNB(levels={"age": {"cuts": cuts}}, n_jobs=1).fit(frame, y)
     assert fitted.scorecard_["age"].cells is fitted.scorecard_["age"].levels
     # A file that was written and edited holds levels by hand, too.
@@ -133,7 +133,7 @@ def test_most_levels_cap_cells_and_force_nothing(most: int) -> None:
     )
     rules = {name: {"max_levels": most} for name in some.columns}
     fitted, free = (SelectiveNB(levels=own, pairs=0, n_jobs=1).fit(some, y) for own in (rules, None))
-    cells = {f.name: f.cells.n_levels - f.cells.n_apart for f in fitted.scorecard_.features}
+    cells = {f.name: f.cells.n_levels - f.cells.n_special_levels for f in fitted.scorecard_.features}
     assert max(cells.values()) <= most
     assert max(cells.values()) > min(most, 4) - 1
     assert fitted.encoder_.levels_[4].n_levels == free.encoder_.levels_[4].n_levels == 1

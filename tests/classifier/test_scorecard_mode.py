@@ -104,7 +104,7 @@ def test_options_of_a_card() -> None:
     assert [feature.columns for feature in card.features if feature.kind == "pair"] == [("usage", "late")]
     assert (np.diff(model.points().points["age"][1:-1]) >= 0).all()
     assert all(feature.cells.n_levels <= 5 for feature in card.used_features if feature.kind != "pair")
-    assert all(card[name].cells.has_missing_alone for name in ("income", "age"))
+    assert all(card[name].cells.has_missing_level for name in ("income", "age"))
 
 
 def test_saved_and_fitted_again(by_hand: SelectiveNB, tmp_path: Any) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from bayesieve import load
-from bayesieve.cli.commands import Column, Screen, table_of
+from bayesieve.cli.commands import Heading, Screen, table_of
 from bayesieve.cli.files import open_source
 from bayesieve.words import named, quoted, sentence, similar, visible
 from tests.cli.conftest import GERMAN, Run
 
-COLUMNS = (Column("name"), Column("n", number=True), Column("", bar=True))
+COLUMNS = (Heading("name"), Heading("n", number=True), Heading("", bar=True))
 ROWS = [["short", "1.25", 1.25], ["色 of a rather long name that goes on", "-10.5", -10.5], ["", "", None]]
 
 

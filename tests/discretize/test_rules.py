@@ -94,7 +94,7 @@ def test_what_must_be_in_the_model_is(model: SelectiveNB) -> None:
 def test_evidence_follows_the_sign_over_numbers_only(model: SelectiveNB) -> None:
     feature = model.scorecard_["income"]
     assert feature.sign == 1
-    contrast = np.diff(feature.contributions, axis=1)[feature.cells.n_apart :, 0]
+    contrast = np.diff(feature.contributions, axis=1)[feature.cells.n_special_levels :, 0]
     assert (np.diff(contrast) >= -1e-9).all()
     assert not any("income" in pair.columns for pair in model.scorecard_.features if pair.kind == "pair")
 
@@ -229,7 +229,7 @@ def test_the_criterion_may_join_levels_by_hand() -> None:
     frame, y = claims()
     cuts = np.arange(10, 80, 2.5).tolist()
     encoder = TableEncoder(levels={"age": {"cuts": cuts, "coarsen": True}}).fit(frame, y)
-    found = encoder.levels_[0].own_cuts
+    found = encoder.levels_[0].number_cuts
     assert 0 < len(found) < len(cuts) - 3
     assert set(found) <= set(cuts)
     groups = [["a"], ["b", "c"], ["d"], ["e", "f"], ["g"]]

@@ -233,7 +233,7 @@ def neutral(case: Case, model: Any) -> None:
         rows = np.bincount(feature.level_of_cell, feature.counts.sum(axis=1), feature.levels.n_levels)
         empty = rows[feature.level_of_cell] == 0
         if feature.cells is not feature.levels and feature.kind == "numeric":
-            empty[feature.cells.n_apart :] = False
+            empty[feature.cells.n_special_levels :] = False
         added = feature.contributions[empty]
         case.check(not added.any(), "levels without rows add nothing", (feature.name, added))
 

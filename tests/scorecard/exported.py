@@ -198,7 +198,7 @@ def hostile(model: SelectiveNB, frame: pl.DataFrame) -> pl.DataFrame:
 def _hard_values(model: SelectiveNB, name: str, dtype: pl.DataType) -> Iterable[Any]:
     levels = {level.name: level for feature in model.scorecard_.features for level in feature.cells.by_column}
     level = levels.get(name)
-    cuts = [] if level is None or level.cut_points is None else level.own_cuts.tolist()
+    cuts = [] if level is None or level.cut_points is None else level.number_cuts.tolist()
     if dtype == pl.Float64:
         near = [own for cut in cuts for own in (cut, np.nextafter(cut, -np.inf), np.nextafter(cut, np.inf))]
         return [None, float("nan"), -0.0, 0.0, 5e-324, 1e300, -1e300, 2.0**63, -999.0, 0.1 + 0.2, *near]

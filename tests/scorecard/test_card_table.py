@@ -34,7 +34,7 @@ def test_lines_hold_the_counts_and_points_of_each_cell(name: str) -> None:
         for column in ("rows", "events", "share", "iv"):
             assert math.fsum(line[column] for line in lines) == pytest.approx(total[column])
         assert total["rows"] == pytest.approx(feature.counts.sum())
-        assert (sum(line["kind"] == "missing" for line in lines) > 0) == feature.cells.has_missing_alone
+        assert (sum(line["kind"] == "missing" for line in lines) > 0) == feature.cells.has_missing_level
         assert sum(line["kind"] == "special" for line in lines) == len(feature.cells.special)
         others, events = total["rows"] - total["events"], total["events"]
         for line in lines:

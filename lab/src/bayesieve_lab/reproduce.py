@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from bayesieve.cli import commands
 from bayesieve.cli.commands import (
-    Column,
     CommandError,
+    Heading,
     Option,
     Screen,
     command,
@@ -153,7 +153,7 @@ def _run(study: Study, results: Path | None, screen: Screen) -> Report:
 def _show(report: Report, screen: Screen) -> None:
     for title, table in report.tables:
         screen.line(title)
-        columns = [Column(name, number) for name, number in zip(table.titles, table.numbers, strict=True)]
+        columns = [Heading(name, number) for name, number in zip(table.titles, table.numbers, strict=True)]
         screen.table(columns, table.rows)
         screen.line()
     for finding in report.findings:

@@ -120,7 +120,7 @@ def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> lis
     as_categories : names of columns that the user asks to read as categories.
     """
     cautions = []
-    for level in levels.in_objects:
+    for level in levels.created:
         if level.groups is None or level.type not in ("text", "mixed") or level.name in as_categories:
             continue
         form = form_of([canonical_text(value) for group in level.groups for value in group if value is not None])
@@ -229,7 +229,7 @@ def _codes(columns: _Columns, encoder: TableEncoder) -> list[Caution]:
     rules, names = {} if encoder.rules_ is None else encoder.rules_.rules, columns.coded.names
     settled = {name for name, rule in rules.items() if rule.exclude or rule.special or rule.cuts is not None}
     settled |= set(encoder.marks_)
-    numeric = [k for k in np.flatnonzero(columns.levels.of_numbers).tolist() if names[k] not in settled]
+    numeric = [k for k in np.flatnonzero(columns.levels.is_numeric).tolist() if names[k] not in settled]
     at_once, found = max(1, _CELLS_AT_ONCE // max(1, columns.most.size)), dict[int, StandingOut]()
     for first in range(0, len(numeric), at_once):
         some = np.array(numeric[first : first + at_once])

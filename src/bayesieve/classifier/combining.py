@@ -18,7 +18,7 @@ from bayesieve.scorecard.look_up import RowReader
 from bayesieve.scorecard.record import Scorecard
 from bayesieve.table import Rows, Table
 from bayesieve.table.derived_levels import PairLevels
-from bayesieve.table.frames import apart_by_name, refuse_scan
+from bayesieve.table.frames import refuse_scan, split_columns
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
@@ -78,7 +78,7 @@ def merge(models: Sequence[SelectiveNB]) -> SelectiveNB:
 def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveNB:
     """Compute `SelectiveNB.update`."""
     refuse_scan(X, y if isinstance(y, str) else "", "update", "pass a dataframe, such as polars.read_parquet(path)")
-    X, y, sample_weight = apart_by_name(X, y, sample_weight)
+    X, y, sample_weight = split_columns(X, y, sample_weight)
     table = read(model, X)
     _, codes, weights = known_labels(model, table, y, sample_weight)
     card = model.scorecard_

@@ -21,7 +21,7 @@ from bayesieve.evidence.offset import OFFSET, intercept_for
 from bayesieve.evidence.terms import FitOptions
 from bayesieve.selection import CodedSelector
 from bayesieve.table import FeatureLevels
-from bayesieve.table.frames import apart_by_name, as_table, is_scan
+from bayesieve.table.frames import as_table, is_scan, split_columns
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.target import as_target, normalized_weights, positive_position
@@ -65,7 +65,7 @@ def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> Train
     if is_scan(X, y):
         X, y, weights, groups = scanned_rows(X, y, weights, groups)
     else:
-        X, y, weights, groups = apart_by_name(X, y, weights, groups)
+        X, y, weights, groups = split_columns(X, y, weights, groups)
     if plan.positive is not None:
         y = as_target(y)
         positive_position(y.classes, np.bincount(y.codes, minlength=y.n_classes), plan.positive)
@@ -127,7 +127,7 @@ def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
     Parameters
     ----------
     plan : with a fitted encoder.
-    side : as `side_of` returns it.
+    side : as `sign_of_positive` returns it.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def check_texts(coded: CodedTable, target_name: str | None) -> None:
 
     Bytes that are no text leave such characters behind; no file, table or page could show them.
     """
-    levels = coded.levels.in_objects if isinstance(coded.levels, TableLevels) else coded.levels or ()
+    levels = coded.levels.created if isinstance(coded.levels, TableLevels) else coded.levels or ()
     texts: dict[str, list[Any]] = {
         f"Column {level.name!r}": [value for group in level.groups for value in group]
         for level in levels

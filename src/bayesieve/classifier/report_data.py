@@ -38,9 +38,9 @@ from bayesieve.statistics import metrics
 from bayesieve.table import Column
 from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.columns import column_of
-from bayesieve.table.frames import apart_by_name, as_table, take_rows
+from bayesieve.table.frames import as_table, split_columns, take_rows
 from bayesieve.table.levels import columns_of
-from bayesieve.table.target import side_of
+from bayesieve.table.target import sign_of_positive
 from bayesieve.words import did_you_mean, local_now, named, shorten
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _on_rows(
     given, needed = rows[0], model.scorecard_.columns
     X, moments = _moments(model, given, time)
     for name in by:
-        X = X if name in needed else apart_by_name(X, name)[0]
+        X = X if name in needed else split_columns(X, name)[0]
     judged = judged_rows(model, X, *rows[1:])
     if moments is not None and moments.size != judged.n_rows:
         raise ValueError(f"X has {judged.n_rows:,} rows but time has {moments.size:,} values.")
@@ -393,7 +393,7 @@ def of_features(
     ``others`` are rows by cell and class, by position of a feature; ``gains`` nats per held-out row, by name.
     """
     place, card = _place(model, positive), model.scorecard_
-    side = side_of(card.classes, place)
+    side = sign_of_positive(card.classes, place)
     levels, others = [feature.levels for feature in card.features], others or {}
     scores = [(feature.importance, feature.weight, feature.levels.level_score) for feature in card.features]
     features, rules = [], summary.rules_of(model)

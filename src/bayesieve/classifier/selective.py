@@ -33,7 +33,7 @@ from bayesieve.selection.base import with_benefit
 from bayesieve.table.cautions import Caution, issue, weights_caution
 from bayesieve.table.frames import is_scan, require_table
 from bayesieve.table.levels import TableLevels
-from bayesieve.table.target import positive_position, require_classes, require_target, side_of
+from bayesieve.table.target import positive_position, require_classes, require_target, sign_of_positive
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
@@ -336,7 +336,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         positive = plan.positive
         if positive is not None:
             positive = positive_position(coded.classes, coded.counts.class_counts, positive)
-        signs = steps.signs_of(plan, coded.n_classes, side_of(coded.classes, positive))
+        signs = steps.signs_of(plan, coded.n_classes, sign_of_positive(coded.classes, positive))
         selector, encoder = plan.selector, plan.encoder
         given = coded
         coded = coded if selector._rows_in_order else coded.by_class  # counts and searches read runs of a class fastest

@@ -85,7 +85,7 @@ def _single_level(level: FeatureLevels, n_rows: int) -> str:
         return "One level: no cut point pays for itself."
     n_values = level.n_values
     if n_values == 1:
-        return f"One level: {'missing' if level.has_missing_alone else 'the same value'} in all rows."
+        return f"One level: {'missing' if level.has_missing_level else 'the same value'} in all rows."
     return f"One level: no grouping pays for itself ({n_values:,} values, {n_rows / n_values:,.1f} rows a value)."
 
 

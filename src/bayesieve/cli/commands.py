@@ -273,8 +273,8 @@ def names_in(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a printed table.
+class Heading:
+    """Heading of a column of a printed table.
 
     The texts of a `number` column are right-aligned and never cut. A `bar` column holds numbers, drawn as bars coloured
     by their sign; it repeats another column and is dropped if it does not fit.
@@ -285,9 +285,9 @@ class Column:
     bar: bool = False
 
 
-def numbers(*titles: str) -> list[Column]:
+def numbers(*titles: str) -> list[Heading]:
     """Return numeric columns with these titles."""
-    return [Column(title, number=True) for title in titles]
+    return [Heading(title, number=True) for title in titles]
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,7 @@ class Screen:
         for name, value in rows if not self.quiet else ():
             _show(self.out, (f"{name:<{width}}  ", "dim"), (value, ""))
 
-    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int] = ()) -> None:
+    def table(self, columns: Sequence[Heading], rows: Sequence[Sequence[Any]], strong: Sequence[int] = ()) -> None:
         """Print a table; rows whose numbers are in `strong` stand out on a terminal."""
         if self.quiet:
             return
@@ -371,7 +371,7 @@ def _show(console: Console, *parts: tuple[str, str]) -> None:
 
 
 def table_of(
-    columns: Sequence[Column], rows: Sequence[Sequence[Any]], strong: Sequence[int] = (), room: int | None = None
+    columns: Sequence[Heading], rows: Sequence[Sequence[Any]], strong: Sequence[int] = (), room: int | None = None
 ) -> Table:
     """Return a table for a terminal `room` cells wide: texts are cut, and bars are dropped if texts have little room.
     Without `room` return plain lines, without bars and uncut.
@@ -397,7 +397,7 @@ def table_of(
     return table
 
 
-def _needed(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> int:
+def _needed(columns: Sequence[Heading], rows: Sequence[Sequence[Any]]) -> int:
     """Return the width of a table, in cells, if its texts are cut as far as they stay readable."""
     widths = [_width(column, rows, i) for i, column in enumerate(columns)]
     is_text = [not column.number and not column.bar for column in columns]
@@ -405,7 +405,7 @@ def _needed(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> int:
     return needed + 2 * (len(columns) - 1)
 
 
-def _width(column: Column, rows: Sequence[Sequence[Any]], i: int) -> int:
+def _width(column: Heading, rows: Sequence[Sequence[Any]], i: int) -> int:
     from rich.cells import cell_len
 
     return _BAR_CELLS if column.bar else max(cell_len(visible(text)) for text in (column.title, *(r[i] for r in rows)))

@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import Column, CommandError, Screen, interruptible, names_in, numbers, require_choice
+from bayesieve.cli.commands import CommandError, Heading, Screen, interruptible, names_in, numbers, require_choice
 from bayesieve.cli.files import amounts_of
 from bayesieve.words import format_count, named, plural, quoted, shorten, visible
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bayesieve.table.scans import Scan
 
 _MOST_CLASSES = 6
-_COLUMNS = [*map(Column, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
+_COLUMNS = [*map(Heading, ("feature", "kind")), *numbers("levels", "level score", "importance", "weight")]
 _MOST_UNSEEN = 50  # columns whose share of rows without a known value is printed
 _BLOCK_ROWS = 1 << 13  # each becomes a line for every feature and class
 _FIRST = 3  # rows shown by default, as the help of `explain` says
@@ -326,8 +326,8 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
         rows.append([(shown.names or shown.features)[k], value, cell, *numbers_of(contributions[k])])
     rows.append(["total", "", "", *numbers_of(shown.joint_log_proba()[at])])
     heads = ["contribution"] if is_single else [shorten(titles[j], _MOST_TITLE) for j in columns]
-    bar = [Column("", bar=True)] * is_single
-    screen.table([*map(Column, ("feature", "value", "cell")), *numbers(*heads), *bar], rows, strong=(len(rows) - 1,))
+    bar = [Heading("", bar=True)] * is_single
+    screen.table([*map(Heading, ("feature", "value", "cell")), *numbers(*heads), *bar], rows, strong=(len(rows) - 1,))
 
 
 def _value(value: str | None) -> str:
@@ -367,7 +367,7 @@ def info(given: Any) -> None:
         texts = ((e.what, e.feature or "", e.before, e.after, e.who, e.when[:10], e.why) for e in model.edits_)
         lines = [[shorten(visible(text), _MOST_LEVEL) if text else "" for text in line] for line in texts]
         titles = ("edited by hand", "feature", "before", "after", "who", "when", "why")
-        screen.table([*map(Column, titles)], lines)
+        screen.table([*map(Heading, titles)], lines)
     if model.cautions_:
         screen.line()
         for caution in model.cautions_:
@@ -455,7 +455,7 @@ def _show_features(screen: Screen, model: Any, names: Sequence[str]) -> None:
         if row["feature"] in chosen:
             figures = (f"{row['level_score']:.4f}", f"{100 * row['importance']:.1f} %", f"{row['weight']:.4f}")
             rows.append([row["feature"], row["kind"], row["n_levels"], *figures, row["weight"]])
-    screen.table([*_COLUMNS, Column("", bar=True)], rows)
+    screen.table([*_COLUMNS, Heading("", bar=True)], rows)
     more = model.n_features_selected_ - len(rows)
     if more > 0:
         screen.line(f"and {plural(more, 'more feature')}", "dim")

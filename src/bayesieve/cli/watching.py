@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import Column, CommandError, Screen, numbers, require_choice
+from bayesieve.cli.commands import CommandError, Heading, Screen, numbers, require_choice
 from bayesieve.evaluation import drift as drift_of, evaluate as evaluation_of
 from bayesieve.evaluation.judged import EVERY
 from bayesieve.words import format_count, format_number, named, quoted
@@ -61,11 +61,11 @@ def _show_periods(screen: Screen, result: Any, name: str) -> None:
         if "labelled" in period:
             performance.append([label, period["labelled"], *(_text(period[measure]) for measure in _PRINTED)])
     titles = numbers("rows", "shift", "largest PSI", "95 %", "by chance")
-    screen.table([Column(name), *titles, Column("feature")], stability)
+    screen.table([Heading(name), *titles, Heading("feature")], stability)
     screen.line()
     if performance:
         titles = numbers("labelled", *_PRINTED.values())
-        screen.table([Column(name), *titles], performance)
+        screen.table([Heading(name), *titles], performance)
         screen.line()
 
 
@@ -87,7 +87,7 @@ def evaluate(given: Any) -> None:
             screen.line(f"{given.by} {name}, {format_count(own[0]['rows'])} rows", "bold")
         shown = [row for row in own if not at or row["measure"] in _SHOWN]
         lines = [[r["measure"], r["class"] or "", _text(r["value"]), _interval(r, "low", "high")] for r in shown]
-        screen.table([Column("measure"), Column("class"), *numbers("value", "95 %")], lines)
+        screen.table([Heading("measure"), Heading("class"), *numbers("value", "95 %")], lines)
 
 
 def _on_rows(given: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:

@@ -30,7 +30,7 @@ from bayesieve.decision.curves import ProfitCurve, profit_curve
 from bayesieve.parts import with_shared_docs
 from bayesieve.plain_values import Damaged, converted
 from bayesieve.table import as_table
-from bayesieve.table.frames import LabelledRows, apart_by_name, is_scan, refuse_scan, require_table, take_rows
+from bayesieve.table.frames import LabelledRows, is_scan, refuse_scan, require_table, split_columns, take_rows
 from bayesieve.table.paths import checked_path
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.scanning import scan
@@ -126,7 +126,7 @@ class BenefitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         require_target(self, y)
         require_table(self, X)
         self._refuse_scan(X, y)
-        X, y, sample_weight = apart_by_name(X, y, sample_weight)
+        X, y, sample_weight = split_columns(X, y, sample_weight)
         if self.amount_estimator is not None:
             refuse_scan(X, y, "amount_estimator", "fit it to rows of your own and name its estimates as the amount")
         self.estimator_ = clone(self.estimator)

@@ -17,7 +17,7 @@ from bayesieve.decision.benefits import adopt_fitted, positions_in, tags_of_wrap
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.selection.row_splits import row_splits
 from bayesieve.table.cautions import CautionWarning, silenced
-from bayesieve.table.frames import LabelledRows, apart_by_name, is_scan, refuse_scan, require_table, take_rows
+from bayesieve.table.frames import LabelledRows, is_scan, refuse_scan, require_table, split_columns, take_rows
 from bayesieve.table.target import require_classes, require_target
 
 Measure = Callable[[np.ndarray], np.ndarray]
@@ -353,7 +353,7 @@ class ThresholdTuner(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         require_target(self, y)
         require_table(self, X)
-        X, y, sample_weight, groups = apart_by_name(X, y, sample_weight, groups)
+        X, y, sample_weight, groups = split_columns(X, y, sample_weight, groups)
         if not is_choice(self.cv, ("train",)):
             refuse_scan(X, y, "Cross-validation", 'fit with cv="train", around FrozenEstimator for rows of their own')
         labelled = LabelledRows.of(X, y, sample_weight)

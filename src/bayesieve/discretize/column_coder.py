@@ -19,7 +19,7 @@ from bayesieve.parts import Allowed, check_allowed, with_shared_docs
 from bayesieve.table import FeatureLevels, Table, Target, as_sample_weight, as_target
 from bayesieve.table.cautions import Caution, issue
 from bayesieve.table.columns import Kind
-from bayesieve.table.frames import apart_by_name, fit_table, new_table
+from bayesieve.table.frames import fit_table, new_table, split_columns
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.target import refuse_identifiers, require_target
 from bayesieve.words import named
@@ -126,7 +126,7 @@ class ColumnCoder(LevelsCoder):
         self
         """
         self._check_options()
-        X, y, sample_weight = apart_by_name(X, y, sample_weight)
+        X, y, sample_weight = split_columns(X, y, sample_weight)
         table = fit_table(self, X)
         _, _, order = read_classes(self, table, y, sample_weight)
         self._positions = self._own_columns(table)

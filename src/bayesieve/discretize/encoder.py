@@ -31,10 +31,10 @@ from bayesieve.discretize.table_coding import (
 )
 from bayesieve.parts import is_choice, with_shared_docs
 from bayesieve.table import FeatureLevels, Rows, Table
-from bayesieve.table.frames import apart_by_name, as_table, fit_table, is_scan, new_table
+from bayesieve.table.frames import as_table, fit_table, is_scan, new_table, split_columns
 from bayesieve.table.levels import TableLevels
 from bayesieve.table.scanned import ScannedTable, scanned_rows
-from bayesieve.table.target import as_sample_weight, as_target, positive_position, side_of
+from bayesieve.table.target import as_sample_weight, as_target, positive_position, sign_of_positive
 
 _BINS = {"equal-frequency": EqualFrequencyDiscretizer, "equal-width": EqualWidthDiscretizer}
 _CODERS: dict[str, dict[str, Any]] = {
@@ -158,7 +158,7 @@ class TableEncoder(TableCoder):
         if is_scan(X, y):
             X, y, sample_weight, _ = scanned_rows(X, y, sample_weight)
         else:
-            X, y, sample_weight = apart_by_name(X, y, sample_weight)
+            X, y, sample_weight = split_columns(X, y, sample_weight)
         self._check_options()
         coders = {kind: _coder(getattr(self, kind), known, kind, self.prior) for kind, known in _CODERS.items()}
         rules = self._rules(X, y, sample_weight)
@@ -224,7 +224,7 @@ class TableEncoder(TableCoder):
             weights = as_sample_weight(sample_weight, target.codes.size)
             target = target.counted(weights)
             rows = np.bincount(target.codes, weights, target.n_classes)
-            side = side_of(target.classes, positive_position(target.classes, rows, self.positive))
+            side = sign_of_positive(target.classes, positive_position(target.classes, rows, self.positive))
         rules: TableRules = TableRules.of(self.levels, side)
         return rules.for_columns(as_table(X).names)
 

@@ -19,7 +19,7 @@ from bayesieve.engine import map_in_threads
 from bayesieve.parts import with_shared_docs
 from bayesieve.table import Column, FeatureLevels, Rows, Table
 from bayesieve.table.derived_levels import MISSING_LEVEL, IndicatorLevels, indicator_name
-from bayesieve.table.frames import apart_by_name, fit_table, new_table
+from bayesieve.table.frames import fit_table, new_table, split_columns
 from bayesieve.table.levels import smallest_unsigned
 from bayesieve.table.target import require_target
 
@@ -162,7 +162,7 @@ class IndicatorEncoder(TableCoder):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
         self._check_options()
-        X, y, sample_weight = apart_by_name(X, y, sample_weight)
+        X, y, sample_weight = split_columns(X, y, sample_weight)
         table = self._training_scores(X)
         target, weights, order = read_classes(self, table, y, sample_weight)
         columns = [table.column(i) for i in range(table.n_columns)]

@@ -236,7 +236,7 @@ def code_columns(table: Table, levels: TableLevels, n_jobs: int | None) -> tuple
         unseen[here] = np.count_nonzero(codes[here] == of_unseen[here], axis=1)
 
     if table.n_rows <= _MOST_BLOCK_ROWS:
-        together = levels.of_numbers[: table.n_columns] & np.array([type_ == "number" for type_ in table.types()])
+        together = levels.is_numeric[: table.n_columns] & np.array([type_ == "number" for type_ in table.types()])
     else:
         together = np.zeros(table.n_columns, dtype=bool)
     pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * table.n_columns >= _PARALLEL_CELLS

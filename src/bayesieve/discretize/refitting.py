@@ -278,7 +278,7 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     FeatureLevels
         Of the same column; ``level`` itself if it cannot be split.
     """
-    n_apart = level.n_apart + (level.kind == "categorical" and level.has_missing_alone)
+    n_apart = level.n_special_levels + (level.kind == "categorical" and level.has_missing_level)
     left = N_CELLS if most is None else most - (level.n_levels - n_apart)
     if left < 1:
         return level
@@ -295,7 +295,7 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
     if cells.cut_points is not None:
         inside = np.append(cells.cut_points, np.finfo(float).max)  # a number in each cell
         codes = level.code_numbers(inside).astype(np.int64)
-        if cells.has_first_apart and level.missing_code is not None:
+        if cells.has_level_below_numbers and level.missing_code is not None:
             codes[0] = level.missing_code
         return codes
     assert cells.groups is not None
@@ -316,7 +316,7 @@ def merged_cells(
     rows : (n_cells,) rows (or weight) of each.
     """
     assert cells.cut_points is not None
-    first = cells.n_apart
+    first = cells.n_special_levels
     shares = rows[first:] / rows[first:].sum()
     interval = np.minimum(((np.cumsum(shares) - shares / 2) * n_intervals).astype(np.int64), n_intervals - 1)
     changes = (np.diff(interval) > 0) | (np.diff(of_level[first:]) != 0)
@@ -338,7 +338,7 @@ def _cells_of_numbers(level: FeatureLevels, numbers: np.ndarray, weights: np.nda
     low, high = values[last], values[last + 1]
     middle = low / 2 + high / 2  # their difference may overflow
     cuts = np.where((middle > low) & (middle < high), middle, low)
-    cuts = np.unique(np.concatenate([cuts, level.own_cuts]))
+    cuts = np.unique(np.concatenate([cuts, level.number_cuts]))
     missing = level.missing_code is not None
     lowest = [*([-np.inf] if missing else []), *map(special_number, range(len(level.special)))]
     facts: dict[str, Any] = {"missing_code": 0 if missing else None, "special": level.special}

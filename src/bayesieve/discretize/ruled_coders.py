@@ -94,7 +94,7 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
     if it is in memory.
     """
     if isinstance(table, ScannedTable):
-        rows = np.asarray(level.counts).sum(axis=1)[level.n_apart - len(level.special) :]
+        rows = np.asarray(level.counts).sum(axis=1)[level.n_special_levels - len(level.special) :]
         return [name for (name, _), n in zip(level.special, rows, strict=False) if n == 0], []
     column, values = table.column(i), [value for _, values in level.special for value in values]
     alone = SpecialValues(tuple((canonical_text(value), (value,)) for value in values))

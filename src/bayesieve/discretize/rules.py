@@ -280,13 +280,13 @@ def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
     if level.groups is not None:
         groups = [[value if value is None else canonical_text(value) for value in group] for group in level.groups]
         return {"groups": groups}
-    cuts = [_cut_to_yaml(cut, level.type) for cut in level.own_cuts.tolist()]
+    cuts = [_cut_to_yaml(cut, level.type) for cut in level.number_cuts.tolist()]
     written: dict[str, Any] = {"cuts": cuts}
     if level.special:
         written["special"] = {name: list(values) for name, values in level.special}
-    joined = None if level.missing_code is None else level.missing_code - level.n_apart
+    joined = None if level.missing_code is None else level.missing_code - level.n_special_levels
     if joined is not None and joined >= 0:
-        written["missing"] = (level.own_cuts.tolist() or [0.0])[joined] if joined < max(1, len(cuts)) else math.inf
+        written["missing"] = (level.number_cuts.tolist() or [0.0])[joined] if joined < max(1, len(cuts)) else math.inf
     elif joined is not None and level.cut_points is not None and level.cut_points[0] > -math.inf:
         written["missing"] = level.special[joined][0]
     return written | ({} if sign is None else {"monotone": sign})
@@ -303,7 +303,7 @@ def _kept(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
         return _written(level, None) | {"unseen": True} | cells
     if level.cut_points is None or not hasattr(level, "special"):
         raise ValueError(f"levels of {level.name!r} cannot be kept: it is no column of numbers or categories.")
-    written = _written(level, None) | {"cuts": level.own_cuts.tolist()}
+    written = _written(level, None) | {"cuts": level.number_cuts.tolist()}
     alone = "apart" if level.missing_code is not None else "unseen"
     return {"missing": alone} | written | cells
 
@@ -546,7 +546,7 @@ class TableRules:
         for level in columns_of(levels):
             asked = self.rules[level.name].monotone if level.name in self.rules else None
             if asked == "auto" and level.cut_points is not None:
-                counts = np.asarray(level.counts, dtype=float)[level.n_apart :]
+                counts = np.asarray(level.counts, dtype=float)[level.n_special_levels :]
                 counts = counts[counts.any(axis=1)]
                 falls = len(counts) > 0 and counts[-1, 1] * counts[0].sum() < counts[0, 1] * counts[-1].sum()
                 asked = -1 if falls else 1

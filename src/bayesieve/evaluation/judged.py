@@ -190,7 +190,7 @@ def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarra
             rows.append(np.flatnonzero(masks[level.parts[0].name] | masks[level.parts[1].name]))
             continue
         found = np.flatnonzero(codes == (level.n_levels if level.missing_code is None else level.missing_code))
-        if found.size and not level.has_missing_alone:
+        if found.size and not level.has_missing_level:
             found = found[level.is_missing(own.column(position[level.column]).take(found))]
         rows.append(found)
     return cells, rows

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayesieve.table import as_table
 from bayesieve.table.cautions import silenced
 from bayesieve.table.columns import Column
-from bayesieve.table.frames import apart_by_name, take_rows
+from bayesieve.table.frames import split_columns, take_rows
 from bayesieve.table.target import Target
 from bayesieve.table.values import TEMPORAL
 from bayesieve.words import did_you_mean, named
@@ -51,7 +51,7 @@ def moments_of(X: Any, time: Any, needed: Sequence[str] = ()) -> tuple[Any, np.n
         hint = did_you_mean(time, table.names) or f"there are {named(table.names)}."
         raise ValueError(f"There is no column {time!r} to order the rows by; {hint}")
     moments, _ = read_moments(table.select([table.names.index(time)]).column(0))
-    return X if time in needed else apart_by_name(X, time)[0], moments
+    return X if time in needed else split_columns(X, time)[0], moments
 
 
 def read_moments(column: Column) -> tuple[np.ndarray, str]:

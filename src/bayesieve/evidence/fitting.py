@@ -156,7 +156,7 @@ def fit_evidence(
         for k, rows in enumerate(counts):
             is_empty = rows.sum(axis=1) == 0
             if levels[k].kind == "numeric" and is_empty.any():
-                first = levels[k].n_apart
+                first = levels[k].n_special_levels
                 logs[k] = filled(logs[k], rows.sum(axis=1), is_empty & (np.arange(len(rows)) >= first), first)
 
     # Joint fit: all features together depart from the counted contributions as far as the rows support it. Columns

@@ -15,7 +15,7 @@ def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
     They begin with the lowest numbers for a sign of 1, with the highest for -1. Missing values have no place in the
     order unless they share an interval.
     """
-    inside = np.append(levels.own_cuts, np.finfo(float).max)  # a number in each
+    inside = np.append(levels.number_cuts, np.finfo(float).max)  # a number in each
     return levels.code_numbers(inside).astype(np.int64)[::sign]
 
 

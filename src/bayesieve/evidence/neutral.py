@@ -22,7 +22,7 @@ def start_of_curve(levels: FeatureLevels, cells: FeatureLevels) -> int:
 
     It is the number of cells if there is no curve.
     """
-    return cells.n_apart if cells is not levels and cells.kind == "numeric" else cells.n_levels
+    return cells.n_special_levels if cells is not levels and cells.kind == "numeric" else cells.n_levels
 
 
 def neutral_cells(empty: np.ndarray, first: int) -> np.ndarray:

@@ -65,7 +65,7 @@ class SurfacePart:
         """Return the bins with ``rows`` or on the curve of numbers, between or beside others with rows, (n_bins,)."""
         reached: np.ndarray = rows > 0
         if self.bins.kind == "numeric":
-            reached |= np.arange(rows.size) >= self.bins.n_apart
+            reached |= np.arange(rows.size) >= self.bins.n_special_levels
         return reached
 
     def code(self, cells: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ class Surface:
         def sums(table: np.ndarray) -> np.ndarray:
             return np.stack([np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[known].T], axis=-1)
 
-        n_apart = [part.cells.n_apart if part.cells is not None else 0 for part in self.parts]
+        n_apart = [part.cells.n_special_levels if part.cells is not None else 0 for part in self.parts]
         is_cut = [part.bins.kind == "numeric" for part in self.parts]
         stepped, bins = cut_grid(sums(residuals), sums(curvature), n_apart, is_cut)
         if stepped <= log_bayes:
@@ -172,7 +172,7 @@ def surface_parts(
         if cells is not None and cells.kind == "numeric":
             bins, bin_of_cell = merged_cells(cells, term.of_level, rows, _N_BINS)
             of_bins = np.bincount(bin_of_cell, rows, bins.n_levels)
-            basis = cosines_over(of_bins, bins.n_apart, _N_COSINES, by_ranks=True)
+            basis = cosines_over(of_bins, bins.n_special_levels, _N_COSINES, by_ranks=True)
             if basis.shape[1]:
                 parts[i] = SurfacePart(term.feature, cells, bins, bin_of_cell, basis, rows)
         elif 1 < level.n_levels <= _MOST_GROUPS:

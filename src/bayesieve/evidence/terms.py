@@ -115,7 +115,7 @@ def collect_terms(
         counted = (merged_evidence(logs[k], rising_cells(levels[k], sign)) if sign else logs[k])[of_level]
         is_curve = k in cells and cells[k].kind == "numeric"
         if is_curve:
-            counted = lines_between_levels(of_level, seen, cells[k].n_apart, counted)
+            counted = lines_between_levels(of_level, seen, cells[k].n_special_levels, counted)
         correction = counted - logs[k][of_level] if sign or is_curve else None
         facts = of_level, of_rows, seen, counted, k in refitted, Shape(of_level.size), correction
         terms.append(Term(k, float(weights[k]), cells.get(k), *facts))
@@ -170,7 +170,7 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
     for i in np.argsort([-term.weight for term in terms], kind="stable").tolist():
         term, shape = terms[i], shapes[i]
         if term.cells is not None and term.cells.kind == "numeric":
-            n_apart = term.cells.n_apart
+            n_apart = term.cells.n_special_levels
             jumps = n_apart + 1 + np.flatnonzero(np.diff(term.of_level[n_apart:]))  # where levels begin
             shape = Shape.of_curve(term.rows, n_apart, jumps)
         elif term.cells is not None:

@@ -29,7 +29,7 @@ def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, A
     usual = _of_training(card, levels) if table is None or not table.n_rows else _usual_row(card, table, levels)
     columns = []
     for level, code in zip(levels, usual, strict=True):
-        first = max(1, level.n_apart)
+        first = max(1, level.n_special_levels)
         columns.append(
             {
                 "name": level.name,
@@ -49,7 +49,7 @@ def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> li
     codes = code_by(card, table, levels)[:, every]
     added = card.tables.contributions(np.minimum(card.cells(table)[:, every], card.tables.n_lines[:, None] - 1))
     distance = np.abs(added - np.median(added, axis=0)).sum(axis=(1, 2))
-    first = np.array([[max(1, level.n_apart)] for level in levels])
+    first = np.array([[max(1, level.n_special_levels)] for level in levels])
     last = np.array([[level.n_levels] for level in levels])
     n_missing = ((codes < first) | (codes >= last)).sum(axis=0)
     usual: list[int] = codes[:, np.lexsort((distance, n_missing))[0]].tolist()
@@ -68,7 +68,7 @@ def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
             if counts is not None:
                 of_levels = np.append(np.asarray(counts).sum(axis=1), 0.0)
                 rows[k] += np.log1p(of_levels[codes_in(part, levels[k])])
-    first = [max(1, level.n_apart) for level in levels]
+    first = [max(1, level.n_special_levels) for level in levels]
     return [low + int(own[low:-1].argmax()) for low, own in zip(first, rows, strict=True)]
 
 

@@ -591,7 +591,7 @@ def _directions(feature: Feature) -> Any:
     alone = np.ones(len(feature.counts))
     if feature.cells is feature.levels or feature.kind != "numeric":
         return diags_array(alone)
-    first, rows = feature.cells.n_apart, feature.counts.sum(axis=1) + np.finfo(float).tiny
+    first, rows = feature.cells.n_special_levels, feature.counts.sum(axis=1) + np.finfo(float).tiny
     waves = np.column_stack([np.ones(rows.size), cosines_over(rows, first, _N_WAVES)])[first:]
     waves *= np.sqrt(1.0 - _ALONE) / np.linalg.norm(waves, axis=1, keepdims=True)
     alone[first:] *= np.sqrt(_ALONE)

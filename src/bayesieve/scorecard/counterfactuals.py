@@ -136,8 +136,8 @@ def moves_of(levels: FeatureLevels, own: int, sign: int) -> tuple[np.ndarray, np
     """The parts that a column may move to, all or those up or down, and how many steps away they are. A missing or
     special number is neither below nor above others, and none to move to.
     """
-    parts = np.arange(max(1, levels.n_apart), levels.n_levels)
-    is_ordered = levels.groups is None and levels.n_apart <= own < levels.n_levels
+    parts = np.arange(max(1, levels.n_special_levels), levels.n_levels)
+    is_ordered = levels.groups is None and levels.n_special_levels <= own < levels.n_levels
     steps = np.abs(parts - own) if is_ordered else (parts != own).astype(np.int64)
     allowed = (steps > 0) & (sign == 0 or (is_ordered & ((parts - own) * sign > 0)))
     return parts[allowed], steps[allowed]

@@ -108,13 +108,13 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
     if isinstance(level, IndicatorLevels):
         raise ValueError(f"{level.name!r} compares a score with one threshold; set or flatten its levels instead.")
     line, missing = np.arange(level.n_levels), level.missing_code
-    if np.isin(codes, np.arange(level.n_apart - len(level.special), level.n_apart)).any():
+    if np.isin(codes, np.arange(level.n_special_levels - len(level.special), level.n_special_levels)).any():
         raise ValueError(f"Special values of {level.name!r} keep levels of their own; set what these add instead.")
     if level.cut_points is None:
         line[codes] = codes[0]
         line = np.unique(line, return_inverse=True)[1]
     else:
-        alone = level.has_first_apart and codes[0] == 0
+        alone = level.has_level_below_numbers and codes[0] == 0
         inside, kept = codes[int(alone) :], np.ones(level.cut_points.size, dtype=bool)
         if (np.diff(inside) != 1).any():
             raise ValueError(f"Levels of numbers are merged with their neighbours only; {level.name!r} has others.")
@@ -191,11 +191,11 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
         raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")
     at = None if old is None else _own_cut(feature, old)
     if new is None:
-        part = feature.levels if at in feature.levels.own_cuts else feature.cells
+        part = feature.levels if at in feature.levels.number_cuts else feature.cells
         code = int(np.searchsorted(part.cut_points, at))  # type: ignore[arg-type]
         both = [code, code + 1] if part is feature.levels else [*part.labels[code : code + 2]]
         return merged(feature, both)[0], _cut_text(feature, at), ""
-    to, cuts = _number_in(feature.levels, new), feature.levels.own_cuts
+    to, cuts = _number_in(feature.levels, new), feature.levels.number_cuts
     if at is None and to in cuts:
         raise ValueError(f"Feature {feature.name!r} has the cut {new} already.")
     if at is not None and (to in (at, *cuts) or np.ptp(np.searchsorted(cuts[cuts != at], [at, to]))):
@@ -206,20 +206,20 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
 
 
 def _cut_text(feature: Feature, at: float | None) -> str:
-    cuts = feature.cells.own_cuts
+    cuts = feature.cells.number_cuts
     return "" if at is None else cut_texts(cuts, feature.levels.type)[int(np.searchsorted(cuts, at))]
 
 
 def _own_cut(feature: Feature, old: Any) -> float:
     """The cut of levels or cells that is this number, or reads so."""
     value, parts = _number_in(feature.levels, old), (feature.levels, feature.cells)
-    if any(value in part.own_cuts for part in parts):
+    if any(value in part.number_cuts for part in parts):
         return value
     for part in parts:
-        read = [_number_in(feature.levels, text) for text in cut_texts(part.own_cuts, part.type)]
+        read = [_number_in(feature.levels, text) for text in cut_texts(part.number_cuts, part.type)]
         if read.count(value) == 1:
-            return float(part.own_cuts[read.index(value)])
-    cuts = named(cut_texts(feature.levels.own_cuts, feature.levels.type))
+            return float(part.number_cuts[read.index(value)])
+    cuts = named(cut_texts(feature.levels.number_cuts, feature.levels.type))
     raise ValueError(f"Feature {feature.name!r} has no cut at {old}; its cuts are {cuts or 'none'}.")
 
 
@@ -281,7 +281,7 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
         missing = None if missing is None else missing + int(at is None and missing > np.searchsorted(cuts, to))
     made = replace(level, cut_points=cuts, missing_code=missing, counts=None, renamed=())
     feature = replace(feature, levels=made)
-    if missing is not None and not cells.has_first_apart:  # their cell may be at the other side of the new cut
+    if missing is not None and not cells.has_level_below_numbers:  # their cell may be at the other side of the new cut
         missing = int(feature.level_of_cell[cells.missing_code])
     made = replace(made, counts=summed(feature.counts, feature.level_of_cell), missing_code=missing)
     same = before.cells is before.levels

@@ -112,7 +112,7 @@ def _with_values(card: Scorecard, table: Table, names: Sequence[str], reasons: A
         if level.cut_points is not None:
             column = read.column(card.reader.needed.index(name))
             cells = code_by(card, table, [level])[0]
-            is_interval = (cells >= level.n_apart) & (cells < level.n_levels) & ~level.is_missing(column)
+            is_interval = (cells >= level.n_special_levels) & (cells < level.n_levels) & ~level.is_missing(column)
             numbers[name] = words.named(level), level.texts(column), is_interval
     texts = []
     for row, name, text in reasons.select("row", "column", "text").iter_rows():

@@ -25,7 +25,7 @@ from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels
 from bayesieve.table.frames import results_frame
 from bayesieve.table.levels import TableLevels
-from bayesieve.table.target import class_position, side_of
+from bayesieve.table.target import class_position, sign_of_positive
 from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
 
@@ -271,7 +271,7 @@ class Scorecard(ShortRepr):
     @property
     def side(self) -> int:
         """-1 if the positive class is the first of two, else 1: times this, signs of features are about it."""
-        return side_of(self.classes, self.positive)
+        return sign_of_positive(self.classes, self.positive)
 
     def position(self, label: Any, option: str = "target") -> int | None:
         """Position of a class; of None, that of the positive class. ValueError if there is none of this label."""
@@ -517,12 +517,12 @@ def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}
     if isinstance(cells, IndicatorLevels) and code == cells.missing_code:
         return {}
-    at = code - cells.n_apart
+    at = code - cells.n_special_levels
     if at < 0 and at + len(cells.special) >= 0:
         return {"values": [canonical_text(value) for value in cells.special[at][1]]}
     if cells.cut_points is None or at < 0:
         return {}
-    cuts = [-np.inf, *cells.own_cuts.tolist(), np.inf]
+    cuts = [-np.inf, *cells.number_cuts.tolist(), np.inf]
     return {"low": cuts[at], "high": cuts[at + 1]}
 
 

@@ -165,7 +165,7 @@ class Wording:
 
     def _part(self, part: FeatureLevels) -> Any:
         groups = None if part.groups is None else self._groups(part)
-        names = ("cut_points", "type", "missing_code", "n_apart", "special", "labels")
+        names = ("cut_points", "type", "missing_code", "n_special_levels", "special", "labels")
         return SimpleNamespace(name=self.named(part), groups=groups, **{name: getattr(part, name) for name in names})
 
 

@@ -233,7 +233,7 @@ class IndicatorLevels(FeatureLevels):
         return MISSING_LEVEL if self.missing_code is None else MISSING_LEVEL + 1
 
     @property
-    def has_missing_alone(self) -> bool:
+    def has_missing_level(self) -> bool:
         """Whether missing scores are a level."""
         return self.missing_code is not None
 

@@ -127,11 +127,19 @@ class LabelledRows(NamedTuple):
         return values if self.known is None else values[self.known]
 
 
-def apart_by_name(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
-    """A frame in memory without the columns that ``y`` and, with it, ``others`` name, and these columns; all as they
-    are where ``y`` is no name, or ``X`` no such frame.
+def split_columns(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
+    """Split the columns that ``y`` and ``others`` name from a frame in memory.
 
-    ValueError, which names it, if a column does not exist.
+    Returns
+    -------
+    tuple
+        The frame without these columns, and the columns; all arguments unchanged if ``y`` is no name, or ``X`` is no
+        frame in memory.
+
+    Raises
+    ------
+    ValueError
+        If a column does not exist; the message names it.
     """
     if not isinstance(y, str) or not nw.dependencies.is_into_dataframe(X):
         return X, y, *others

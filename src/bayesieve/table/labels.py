@@ -167,10 +167,10 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
         return f"{part.name} {'in' if text.startswith('{') else '='} {text}"
     if part.cut_points is None:
         return f"{part.name} in {', '.join(part.labels[code] for code in codes)}"
-    is_special = range(part.n_apart - len(part.special), part.n_apart)
+    is_special = range(part.n_special_levels - len(part.special), part.n_special_levels)
     texts = [f"{part.name} {part.labels[code]}" for code in codes if code in is_special]
-    for first, last in _spans(codes, part.n_apart):
-        bounded_below = first > part.n_apart
+    for first, last in _spans(codes, part.n_special_levels):
+        bounded_below = first > part.n_special_levels
         ends = [*([part.cut_points[first - 1]] if bounded_below else []), *part.cut_points[last : last + 1]]
         text = interval_labels(np.array(ends), part.type, None)[int(bounded_below)]
         text = "known" if text == "any value" else text

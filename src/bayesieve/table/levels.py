@@ -172,22 +172,20 @@ class FeatureLevels(ShortRepr):
         return (self,)
 
     @property
-    def n_apart(self) -> int:
-        """Number of levels that are not on the line of numbers and come before those that are: of missing values alone,
-        and of special ones.
-        """
+    def n_special_levels(self) -> int:
+        """Number of leading levels of a numeric column that are no intervals: missing and special values."""
         return len(self.special) + int(self.cut_points is not None and (self.cut_points[:1] == -math.inf).any())
 
     @property
-    def has_first_apart(self) -> bool:
+    def has_level_below_numbers(self) -> bool:
         """Whether the first level is below all numbers: it holds missing values only."""
         return self.cut_points is not None and self.cut_points[:1].tolist() == [-math.inf]
 
     @property
-    def own_cuts(self) -> np.ndarray:
+    def number_cuts(self) -> np.ndarray:
         """The cut points between numbers."""
         assert self.cut_points is not None
-        return self.cut_points[self.n_apart :]
+        return self.cut_points[self.n_special_levels :]
 
     @property
     def n_values(self) -> int:
@@ -289,10 +287,10 @@ class FeatureLevels(ShortRepr):
         return column.read_as(column.name, SpecialValues(self.special)) if self.special else column
 
     @property
-    def has_missing_alone(self) -> bool:
+    def has_missing_level(self) -> bool:
         """Whether a level holds missing values and no others."""
         if self.cut_points is not None:
-            return self.missing_code == 0 and self.has_first_apart
+            return self.missing_code == 0 and self.has_level_below_numbers
         return self.missing_code is not None and self.groups is not None and len(self.groups[self.missing_code]) == 1
 
     def is_missing(self, column: Column) -> np.ndarray:
@@ -477,7 +475,7 @@ class WithheldLevels(FeatureLevels):
         return sum(self.sizes)
 
     @property
-    def has_missing_alone(self) -> bool:
+    def has_missing_level(self) -> bool:
         """Whether a level holds missing values and no others."""
         return self.missing_code is not None and self.sizes[self.missing_code] == 1
 
@@ -688,13 +686,13 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return self._counts[self._starts[i] : self._starts[i + 1]]
 
     @property
-    def in_objects(self) -> list[FeatureLevels]:
-        """The features made so far, which all that are groups of values are among."""
+    def created(self) -> list[FeatureLevels]:
+        """The features created so far, among them all groups of values."""
         return list(self._made.values())
 
     @property
-    def of_numbers(self) -> np.ndarray:
-        """Which features are intervals of numbers, (n_features,) bool; `cut_points` and `missing` are theirs."""
+    def is_numeric(self) -> np.ndarray:
+        """Return which features are intervals of numbers, (n_features,) bool, whose cuts are in `cut_points`."""
         return self._in_arrays & np.array([type_ == "number" for type_ in self.types])
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
@@ -711,7 +709,7 @@ def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
 
 
 def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
-    """Which columns the marked features, (n_features,) bool, are made of, (n_columns,) bool."""
+    """Return the columns that features, (n_features,) bool, are made of, (n_columns,) bool."""
     columns = columns_of(levels)
     if len(columns) == len(levels):
         return features

@@ -170,9 +170,10 @@ def require_classes(owner: Any, classes: np.ndarray | None) -> None:
         )
 
 
-def side_of(classes: Any, positive: int | None) -> int:
-    """-1 if the positive class is the first of two, else 1: users give signs for the positive class, evidence has those
-    for the second.
+def sign_of_positive(classes: Any, positive: int | None) -> int:
+    """Return -1 if the positive class is the first of two, otherwise 1.
+
+    Users give signs for the positive class, and contributions have those for the second.
     """
     return -1 if len(classes) == 2 and positive == 0 else 1
 

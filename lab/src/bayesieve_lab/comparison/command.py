@@ -12,8 +12,8 @@ import numpy as np
 from bayesieve import SelectiveNB, TableEncoder
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import (
-    Column,
     CommandError,
+    Heading,
     Screen,
     interruptible,
     names_in,
@@ -277,7 +277,14 @@ def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[st
     by = _column_title(measure)
     lines = {(line["data"], line["method"]): line for line in comparison.summary().to_dicts()}
     n_rows = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
-    columns = [Column("table"), *numbers("rows"), Column("best"), *numbers(by, "beats"), Column("next"), *numbers(by)]
+    columns = [
+        Heading("table"),
+        *numbers("rows"),
+        Heading("best"),
+        *numbers(by, "beats"),
+        Heading("next"),
+        *numbers(by),
+    ]
     rows = []
     for name in comparison.data:
         cells: list[str] = []
@@ -296,7 +303,7 @@ def _show_means(screen: Screen, comparison: Any, order: Sequence[int]) -> None:
 
 def _show(screen: Screen, first: str, rows: Sequence[Sequence[Any]], titles: Sequence[str] = ()) -> None:
     """A table of methods, the best first, with figures: the measures unless other titles are given."""
-    screen.table([Column(first), *numbers(*(titles or map(_column_title, _SPREAD)))], rows, strong=(0,))
+    screen.table([Heading(first), *numbers(*(titles or map(_column_title, _SPREAD)))], rows, strong=(0,))
 
 
 def _with_results(comparison: Any, measure: str) -> np.ndarray:

@@ -85,6 +85,6 @@ def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarr
 
 def _kind(cells: FeatureLevels, code: int) -> str:
     """Return the kind of a level; only a level of nothing but missing values is "missing"."""
-    if code == cells.missing_code and cells.has_missing_alone:
+    if code == cells.missing_code and cells.has_missing_level:
         return "missing"
-    return "special" if cells.n_apart - len(cells.special) <= code < cells.n_apart else "level"
+    return "special" if cells.n_special_levels - len(cells.special) <= code < cells.n_special_levels else "level"

@@ -70,12 +70,12 @@ class Reader:
         if level.cut_points is None:
             keys = _keys_of_groups(level)
         else:
-            cuts = tuple(level.own_cuts.tolist())
-            for code, (_, values) in enumerate(level.special, level.n_apart - len(level.special)):
+            cuts = tuple(level.number_cuts.tolist())
+            for code, (_, values) in enumerate(level.special, level.n_special_levels - len(level.special)):
                 keys |= {_special(value, level.type): code for value in values}
         bounded = level.cut_points is not None and not isinstance(level, IndicatorLevels)
         of_missing = level.unseen_code if level.missing_code is None else level.missing_code
-        codes = level.n_apart, of_missing, level.unseen_code
+        codes = level.n_special_levels, of_missing, level.unseen_code
         return cls(level, level.column, level.type, cuts, keys, *codes, bounded)
 
     @property

@@ -28,7 +28,7 @@ from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table import FeatureLevels
 from bayesieve.table.derived_levels import IndicatorLevels, PairLevels
-from bayesieve.table.frames import apart_by_name, as_table, results_frame
+from bayesieve.table.frames import as_table, results_frame, split_columns
 from bayesieve.table.target import as_sample_weight, as_target
 from bayesieve.table.writing import csv_text
 from bayesieve.words import ShortRepr, format_count, format_number, visible
@@ -236,7 +236,7 @@ class Points(ShortRepr):
         ValueError
             If a label is no class of the model, there are no rows, or ``bands`` is no such number or sequence.
         """
-        X, y, sample_weight = apart_by_name(X, y, sample_weight)
+        X, y, sample_weight = split_columns(X, y, sample_weight)
         score = self.score(X)
         weights = as_sample_weight(sample_weight, score.size)
         return strategy_table(score, ~self._is_positive(y), weights, bands, self.card.library)
@@ -311,7 +311,7 @@ def _combined(
         return
     level, new = parts[0], np.arange(parts[0].n_levels)
     if not (isinstance(level, IndicatorLevels) or level.name in by_hand or any(words.given(level))):
-        for k in range(level.n_levels - 1, level.n_apart, -1):
+        for k in range(level.n_levels - 1, level.n_special_levels, -1):
             if (grid[k] == grid[k - 1]).all():
                 level, line = joined(level, np.array([k - 1, k]))
                 new = line[new]
