@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,8 @@ from bayesieve import (
 from bayesieve.counts import CodedTable
 from bayesieve.criteria.scored_rows import folds_by_class
 from bayesieve.discretize.coding_options import CodingOptions
-from bayesieve.engine import Mapped
 from bayesieve.search import SearchTrace
 from bayesieve.selection import row_splits
-from bayesieve.selection.row_splits import recoder_for
 from tests.selection.moves import moves
 
 
@@ -266,13 +265,50 @@ def test_the_log_loss_chooses_where_a_class_has_nearly_all_rows(name: str) -> No
     assert blind.n_features_selected_ > 0
 
 
-def test_levels_of_a_scan_are_learnt_again_within_the_limit_on_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_passes_over_a_scan_refit_levels_as_in_memory(tmp_path: Path, weighted: bool) -> None:
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 20_000)
-    frame = pl.DataFrame({"x": rng.normal(size=y.size) + y, "text": [f"{i % 7:01000}" for i in range(y.size)], "y": y})
+    n = 30_000  # more rows than the sample that stays in memory
+    y = rng.choice(["a", "b", "c"], n, p=[0.5, 0.4, 0.1])
+    x, z = rng.normal(size=n), rng.normal(size=n)
+    frame = pl.DataFrame(
+        {
+            "x": np.where(rng.random(n) < 0.1, np.nan, x + (y == "a")),
+            "sign": np.where(y == "b", np.abs(z) * np.sign(x), z),  # says something together with `side` only
+            "side": np.where(rng.random(n) < 0.5, x, -x),
+            "word": rng.choice(list("uvw"), n),
+            "weight": rng.integers(0, 3, n).astype(float),
+            "y": pl.Series(np.where(rng.random(n) < 0.05, None, y), dtype=pl.String),
+        }
+    )
+    frame.write_parquet(tmp_path / "rows.parquet", row_group_size=7000)
+    known = frame.drop_nulls("y")
+    names = ["x", "sign", "side", "word"]
+    weights = known["weight"].to_numpy() if weighted else None
+    encoder = TableEncoder(pairs=[("sign", "side"), ("x", "word")])
+    coded = encoder.fit_transform_coded(known.select(names), known["y"], weights)
+    classes = np.asarray(coded.class_codes)
+    train = np.flatnonzero((np.arange(coded.n_rows) % 3 > 0) & (classes != 2))  # a class is missing there
+    test = np.flatnonzero(np.arange(coded.n_rows) % 3 == 0)
+    expected = coded.recoder.learn(train, test)
+    source = bayesieve.scan(tmp_path / "rows.parquet", columns=[*names, "y", *(["weight"] if weighted else [])])
+    with ThreadPoolExecutor(1) as executor:
+        for reader in (None, executor):
+            coding = CodingOptions(executor=reader)
+            scanned = encoder.fit_transform_coded(source, "y", "weight" if weighted else None, coding)
+            for own, other in zip(scanned.recoder.learn(train, test), expected, strict=True):
+                np.testing.assert_array_equal(own.codes, other.codes)
+                np.testing.assert_array_equal(own.class_codes, other.class_codes)
+                assert [level.labels for level in own.levels] == [level.labels for level in other.levels]
+
+
+def test_a_search_refits_the_levels_of_a_scan_as_in_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 30_000)  # more rows than the sample that stays in memory
+    columns = {"x": rng.normal(size=y.size) + y, "text": [f"{i % 7}" for i in range(y.size)], "z": y ^ (y > 2)}
+    frame = pl.DataFrame(columns | {"y": y}).with_columns(z=pl.col("z").shuffle(1))
     frame.write_parquet(tmp_path / "rows.parquet")
-    coding = CodingOptions(engine=Mapped(str(tmp_path), reading_bytes=10_000_000))
-    coded = TableEncoder().fit_transform_coded(bayesieve.scan(tmp_path / "rows.parquet"), "y", None, coding)
-    with pytest.raises(ValueError, match=r"recode=True reads 20,000 rows of the scan into memory, about 0\.02 GB"):
-        recoder_for(coded, True, 1)
-    assert recoder_for(coded.take(slice(0, 5000)), True, 1)[1]
+    selector = WrapperSelector("log_loss", recode=True)
+    model = SelectiveNB(selector).fit(bayesieve.scan(tmp_path / "rows.parquet"), "y")
+    expected = SelectiveNB(selector).fit(frame.drop("y"), frame["y"])
+    assert model.trace_.to_frame().drop("seconds").equals(expected.trace_.to_frame().drop("seconds"))

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesieve.classifier.fit_steps import offset_of
 from bayesieve.classifier.plan import MEMORY
 from bayesieve.counts import CodedTable
-from bayesieve.discretize.refitting import drawn_from_scan
+from bayesieve.discretize.row_samples import drawn_from_scan
 from bayesieve.scorecard.direction import POINTS, REASONS, warn_of_direction
 from bayesieve.scorecard.explaining import check_way, explain_cells
 from bayesieve.scorecard.explanation import Explanation

@@ -198,7 +198,7 @@ class TableEncoder(TableCoder):
             by_column = [
                 for_other_rows(coder, levels, i, table.names[i] in learnt) for i, coder in enumerate(by_column)
             ]
-        facts = (grouper, self.missing, training.rows, self.n_jobs, training.hashes)
+        facts = (grouper, self.missing, training.rows, self.n_jobs, training.hashes, training.blocks, self.n_quantiles)
         refitter = LevelRefitter.of(levels, training.table_in_order, by_column, *facts)
         return CodedTable(
             *(codes, levels.n_levels, levels.names),

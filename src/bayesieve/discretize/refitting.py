@@ -1,6 +1,4 @@
-"""Rows told apart and coded again: by levels learnt from some of them, so that the others can measure these, and by
-cells within levels.
-"""
+"""Refit levels on some rows to evaluate them on the others, and split levels into cells."""
 
 from __future__ import annotations
 
@@ -11,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.row_content import Content, RowSamples, fingerprints
+from bayesieve.counts.row_content import Content, RowSamples
 from bayesieve.discretize.level_fitting import FittedColumns, code_columns, fit_columns
-from bayesieve.discretize.pairs import PairFinder
-from bayesieve.discretize.scan_passes import RowScatter
+from bayesieve.discretize.pairs import FitLevels, PairFinder, with_pairs
+from bayesieve.discretize.row_blocks import EXACT_ROWS, QUANTILES, CountedColumns, TableBlocks
+from bayesieve.discretize.row_samples import RowHashes
+from bayesieve.discretize.scan_passes import ScannedBlocks
 from bayesieve.discretize.value_counts import ClassOrder
-from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
+from bayesieve.engine import IN_MEMORY, map_in_threads
 from bayesieve.table import FeatureLevels, Rows, Table, Target
 from bayesieve.table.columns import Column, special_number
 from bayesieve.table.levels import TableLevels, smallest_unsigned
@@ -28,63 +28,11 @@ if TYPE_CHECKING:
     from bayesieve.discretize.modl import MODLGrouper
 
 
-class RowHashes:
-    """Hashes of all rows of a table by their raw values, computed once, when asked for, and samples drawn by them.
-
-    Parameters
-    ----------
-    table : columns.
-    rows : classes and weights, in the order of the hashes.
-    n_jobs : threads.
-    known : (n_rows,) hashes that were computed already; None if not.
-    engine : storage of the hashes of a scan.
-    at_most : rows of a sample, as `RowSamples` takes it.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        rows: Rows,
-        n_jobs: int | None,
-        known: np.ndarray | None = None,
-        engine: Engine = IN_MEMORY,
-        at_most: int | None = None,
-    ) -> None:
-        # Samples do not refer to this object, so that the files of a scan are deleted with the last reference to it.
-        self._hashes = _LazyHashes(table, rows, n_jobs, known, engine)
-        self.samples = RowSamples(self._hashes, rows, at_most)
-
-    def __call__(self) -> np.ndarray:
-        return self._hashes()
-
-
-class _LazyHashes:
-    """Hashes of all rows, in the order of ``rows``; computed once, when asked for, unless they are known."""
-
-    def __init__(self, table: Table, rows: Rows, n_jobs: int | None, known: np.ndarray | None, engine: Engine) -> None:
-        self._table, self._rows, self._n_jobs, self._engine, self._hashes = table, rows, n_jobs, engine, known
-
-    def __call__(self) -> np.ndarray:
-        if self._hashes is not None:
-            return self._hashes
-        if not isinstance(self._table, ScannedTable):
-            self._hashes = fingerprints(self._table, self._n_jobs)
-            return self._hashes
-        self._hashes = self._engine.array((self._table.n_rows,), np.uint64)
-        for rows, block in self._table.blocks():
-            RowScatter(self._rows.runs, rows).put(fingerprints(block, self._n_jobs), self._hashes)
-            self._engine.visited(self._hashes[rows].nbytes)
-        return self._hashes
-
-
-def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
-    """Return ascending positions of up to ``most`` rows, drawn by their content, which is read if need be."""
-    return RowHashes(table, Rows(target.codes, target.classes, weights), -1).samples.drawn(most)
-
-
 @dataclass(frozen=True)
 class LevelRefitter:
-    """Codes the rows of a table again, from their raw values, with levels learnt from some of them only.
+    """Recode the rows of a table, from their raw values, with levels fitted to some of them only.
+
+    Rows in memory, and the sampled rows of a scan, are recoded here; other rows of a scan in further passes over it.
 
     Parameters
     ----------
@@ -96,6 +44,8 @@ class LevelRefitter:
     features : of each feature the position of its column, or those of a pair.
     names : of the features.
     hashes : of the rows of ``table``.
+    blocks : passes over a scan; None for a table in memory.
+    n_quantiles : as in `TableEncoder`.
     rows : the rows of ``table`` that count, in this order; None for all.
     """
 
@@ -108,6 +58,8 @@ class LevelRefitter:
     features: Sequence[tuple[int, ...]]
     names: Sequence[str]
     hashes: RowHashes
+    blocks: ScannedBlocks | None = None
+    n_quantiles: int = QUANTILES
     rows: np.ndarray | None = None
 
     @classmethod
@@ -121,13 +73,16 @@ class LevelRefitter:
         known: Rows,
         n_jobs: int | None,
         hashes: RowHashes | None = None,
+        blocks: ScannedBlocks | None = None,
+        n_quantiles: int = QUANTILES,
     ) -> LevelRefitter:
-        """The recoder of all features of a table."""
+        """Return the refitter of all features of a table."""
         position = {name: i for i, name in enumerate(levels.names[: levels.n_columns])}  # the table may lack names
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
         hashes = RowHashes(table, known, n_jobs) if hashes is None else hashes
-        return cls(table.read_once(), coders, grouper, missing, known, n_jobs, features, levels.names, hashes)
+        rows = (known, n_jobs, features, levels.names, hashes, blocks, n_quantiles)
+        return cls(table.read_once(), coders, grouper, missing, *rows)
 
     @property
     def uses_classes(self) -> bool:
@@ -190,14 +145,63 @@ class LevelRefitter:
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
     def learn(self, fit: np.ndarray, rows: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """The rows at the positions ``fit``, which the levels are learnt from, and those at ``rows`` (None: all), with
-        the levels if they are those of all features.
+        """Return the rows at the positions ``fit``, to which the levels are fitted, and those at ``rows`` (None: all),
+        with the levels if they are those of all features.
         """
         every = np.arange(self.table.n_rows) if self.rows is None else self.rows
-        others = every if rows is None else every[rows]
-        levels, own = self._learnt(every[fit])
+        fit, others = every[fit], every if rows is None else every[rows]
+        if self.blocks is not None and not self._in_sample(np.union1d(fit, others)):
+            return self._learn_in_passes(self.blocks, fit, others)
+        levels, own = self._learnt(fit)
         codes, _ = code_columns(self.table.take(others), levels, self.n_jobs)
-        return self._coded(own, levels, every[fit]), self._coded(codes, levels, others)
+        return self._coded(own, levels, fit), self._coded(codes, levels, others)
+
+    def _in_sample(self, rows: np.ndarray) -> bool:
+        """Return whether these rows of a scan are in memory."""
+        if not isinstance(self.table, ScannedTable) or self.table.sample is None:
+            return False
+        return self.table.sample.at(np.sort(self._in_source(rows))) is not None
+
+    def _in_source(self, rows: np.ndarray) -> np.ndarray:
+        """Return the positions of rows in the order of the source."""
+        return rows if self.known.runs is None else self.known.runs.in_source(rows)
+
+    def _learn_in_passes(
+        self, blocks: ScannedBlocks, fit: np.ndarray, others: np.ndarray
+    ) -> tuple[CodedTable, CodedTable]:
+        """Return the rows ``fit`` and ``others`` of a scan, coded by levels fitted to the former.
+
+        One pass counts the values of the rows ``fit``, and another one codes all rows. Pairs of columns with finer
+        levels than those of the columns take one more pass.
+        """
+        assert isinstance(self.table, ScannedTable)
+        passes, columns = blocks.of_columns(self.table), range(self.table.n_columns)
+        counted = CountedColumns(passes.of_rows(np.sort(self._in_source(fit))), self.n_jobs, self.n_quantiles)
+        fitted = counted.fit(columns, self.coders, self.missing)
+        codes = passes.codes(columns, fitted.levels)
+        finer: dict[str, np.ndarray] = {}  # codes of columns by the levels with which they are part of pairs
+
+        def fit_finer(
+            coders: Sequence[ColumnCoder], positions: Sequence[int], *, coded: bool = True
+        ) -> tuple[FittedColumns, Any]:
+            by_others = counted.fit(positions, coders, self.missing)
+            if not coded:
+                return by_others, None
+            every = passes.codes(positions, by_others.levels)
+            finer.update(zip(by_others.levels.names, every, strict=True))
+            return by_others, every[:, fit]
+
+        levels, own = self._with_pairs(fitted, codes[:, fit], fit, fit_finer)
+
+        def part_codes(part: FeatureLevels) -> np.ndarray:
+            i = self.table.names.index(part.name)
+            return (codes[i] if part is fitted.levels[i] else finer[part.name])[others]
+
+        pairs = [(pair, part_codes(pair.parts[0]), part_codes(pair.parts[1])) for pair in levels.pairs]
+        dtype = max(codes.dtype, *(pair.code_dtype for pair, *_ in pairs)) if pairs else codes.dtype
+        into = passes.engine.array((len(levels), others.size), dtype)
+        rest = with_pairs(codes[:, others], pairs, into, passes.engine)
+        return self._coded(own, levels, fit), self._coded(rest, levels, others)
 
     def code(self, levels: Sequence[FeatureLevels]) -> CodedTable:
         """The rows coded by other levels of the same columns, without classes."""
@@ -224,28 +228,45 @@ class LevelRefitter:
         return [cells for cells, _ in both], np.array([codes for _, codes in both], dtype=highest)
 
     def _learnt(self, rows: np.ndarray) -> tuple[TableLevels, np.ndarray]:
-        """Levels of the columns and pairs from these rows, and their codes, as if the other rows did not exist."""
-        table, known = self.table.take(rows), self.known.take(rows)
-        # Classes that these rows lack are left out.
-        present, classes = np.unique(np.asarray(known.class_codes), return_inverse=True)
-        order = ClassOrder.of(classes, present.size, known.weights)
-        if order.rows.size == 0:  # no row has weight
-            known = replace(known, weights=None)
-            order = ClassOrder.of(classes, present.size, None)
+        """Fit levels of the columns and pairs to rows in memory as if the other rows did not exist; and code them."""
+        table, (classes, present, weights) = self.table.take(rows), self._classes_of(rows)
+        order = ClassOrder.of(classes, present.size, weights)
 
-        fitted, codes = fit_columns(table, self.coders, order, self.missing, self.n_jobs)
+        def fit(coders: Sequence[ColumnCoder], columns: Sequence[int], **_: Any) -> tuple[FittedColumns, np.ndarray]:
+            own = table if len(columns) == table.n_columns else table.select(columns)
+            if len(rows) <= EXACT_ROWS:
+                return fit_columns(own, coders, order, self.missing, self.n_jobs)
+            target = Target(classes, present)  # values of larger tables are counted by the same rule as in a scan
+            blocks = TableBlocks(own, target, weights, IN_MEMORY, self.n_jobs, [slice(0, len(rows))])
+            counted = CountedColumns(blocks, self.n_jobs, self.n_quantiles)
+            fitted = counted.fit(range(own.n_columns), coders, self.missing)
+            return fitted, counted.codes(range(own.n_columns), fitted.levels)
+
+        fitted, codes = fit(self.coders, range(table.n_columns))
+        return self._with_pairs(fitted, codes, rows, fit)
+
+    def _classes_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return the classes of rows, numbered without those that the rows lack; these classes; and the weights of the
+        rows, or None if no row has weight.
+        """
+        known = self.known.take(rows)
+        present, classes = np.unique(np.asarray(known.class_codes), return_inverse=True)
+        weights = known.weights if known.weights is not None and known.weights.any() else None
+        return classes.astype(np.min_scalar_type(present.size)), present, weights
+
+    def _with_pairs(
+        self, fitted: FittedColumns, codes: np.ndarray, rows: np.ndarray, fit: FitLevels
+    ) -> tuple[TableLevels, np.ndarray]:
+        """Add the pairs of the features to the levels of their columns, fitted to these rows, and to their codes."""
         pairs = [columns for columns in self.features if len(columns) > 1]
         if not pairs:
             return fitted.levels, codes
-        counted = Rows(classes.astype(np.min_scalar_type(present.size)), present, known.weights)
+        classes, present, weights = self._classes_of(rows)
+        counted = Rows(classes, present, weights)
         samples = RowSamples(lambda: self.hashes()[rows], counted)
-        finder = PairFinder(table.kinds(), self.grouper, order, counted, samples, self.n_jobs)
-        named = [[table.names[i] for i in pair] for pair in pairs]
-
-        def fit(coders: Sequence[ColumnCoder], columns: Sequence[int], **_: Any) -> tuple[FittedColumns, np.ndarray]:
-            return fit_columns(table.select(columns), coders, order, self.missing, self.n_jobs)
-
-        return finder.add(named, fitted, codes, fit)
+        order = ClassOrder.of(classes, present.size, weights)
+        finder = PairFinder(self.table.kinds(), self.grouper, order, counted, samples, self.n_jobs)
+        return finder.add([[self.table.names[i] for i in pair] for pair in pairs], fitted, codes, fit)
 
     def _coded(self, codes: np.ndarray, levels: TableLevels, rows: np.ndarray) -> CodedTable:
         n_columns = self.table.n_columns

@@ -42,11 +42,14 @@ class RowChunk:
     first : number of the first row in the scan.
     files : the rows in the files.
     known : classes and weights of the rows if they are at hand; None if the task reads them.
+    chosen : the rows that count, a bit each (`numpy.packbits`), if the task reads the classes; None: all rows whose
+        target is known.
     """
 
     first: int
     files: tuple[FileRows, ...]
     known: KnownRows | None = None
+    chosen: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Reading:
             _check_visible(chunk.files)
             frame = read_rows(chunk.files, {**self.schema, **self.labels.schema})
             known = self.labels.read(frame)
+            if chunk.chosen is not None:
+                known = known.restricted_to(np.unpackbits(chunk.chosen, count=frame.height).astype(bool))
         frame = frame[list(self.schema)]
         frame = frame if known.mask is None else frame.filter(pl.Series(known.mask))
         table = table_of_frame(frame, self.kinds, partial(_row_in_scan, chunk.first, known.mask))

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from bayesieve.engine.executors import Traffic, map_chunks
 from bayesieve.engine.progress import Clock, Progress, SearchProgress, bytes_and_time_left, write_line
 from bayesieve.table import Target
 from bayesieve.table.levels import TableLevels, smallest_unsigned
-from bayesieve.table.row_labels import KnownRows
+from bayesieve.table.row_labels import KnownRows, LabelReader
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import ClassRuns
 from bayesieve.words import plural
@@ -62,6 +62,8 @@ class ScannedBlocks:
     verbose : 1 shows progress on the error stream.
     clock : if it is up before all rows are read, TimeoutError is raised.
     executor : reads the rows; None reads them here.
+    labels : reads the classes and weights in a worker; None: as the table was read.
+    prints : hashes of the rows if they need not be computed.
     """
 
     def __init__(
@@ -75,21 +77,47 @@ class ScannedBlocks:
         verbose: int = 0,
         clock: Clock | None = None,
         executor: Executor | None = None,
+        labels: LabelReader | None = None,
+        prints: np.ndarray | None = None,
     ) -> None:
         self.table, self.n_classes, self.reading_bytes = table, target.n_classes, engine.reading_bytes
-        self._target, self._weights, self._engine, self._runs = target, weights, engine, runs
+        self.engine = engine
+        self._target, self._weights, self._runs = target, weights, runs
         self._n_jobs, self._verbose, self._clock = n_jobs, verbose, clock
-        self._labels = None if executor is None or table.labels is None else table.labels.reader_of(target, weights)
+        if labels is None and executor is not None and table.labels is not None:
+            labels = table.labels.reader_of(target, weights)
+        self._labels = labels
         self._executor = None if self._labels is None else executor
         lengths = table.source.text_bytes
         self._cells = {name: max(1.0, lengths.get(name, 0.0) / 8) for name in table.names}
-        self.prints: np.ndarray | None = None
+        self.prints = prints
+
+    def of_columns(self, table: ScannedTable) -> ScannedBlocks:
+        """Return passes over the same rows of other columns of the scan, without hashes and without a limit of time."""
+        rows = (self._target, self._weights, self.engine, self._n_jobs, self._runs)
+        return ScannedBlocks(table, *rows, self._verbose, None, self._executor, self._labels, np.zeros(0, np.uint64))
+
+    def of_rows(self, rows: np.ndarray) -> ScannedBlocks:
+        """Return passes over some of the rows, ascending positions in the order of the source, as if the others did not
+        exist: without the classes that these rows lack.
+        """
+        present, codes = np.unique(self._target.codes[rows], return_inverse=True)
+        target = Target(codes.astype(self._target.codes.dtype), self._target.classes[present])
+        weights, labels = None if self._weights is None else self._weights[rows], self._labels
+        if labels is not None:
+            number = np.zeros(self.n_classes, dtype=target.codes.dtype)
+            number[present] = np.arange(present.size)
+            labels = replace(labels, codes=number[labels.codes])
+        if weights is not None and not weights.any():
+            weights, labels = None, None if labels is None else replace(labels, weight=None)
+        facts = (self.engine, self._n_jobs, None, self._verbose, None, self._executor)
+        return ScannedBlocks(self.table.restricted_to(rows), target, weights, *facts, labels, self.prints)
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         sums = [value_sums.RunningSum(add, option) for option in options]
         hashes = None
         if self.prints is None:
-            hashes = self.prints = self._engine.array((self.table.n_rows,), np.uint64)
+            hashes = self.prints = self.engine.array((self.table.n_rows,), np.uint64)
 
         def task(step: _Step) -> CountTask:
             chosen = [options[at] for at in step.columns]
@@ -103,7 +131,7 @@ class ScannedBlocks:
                 if hashes is not None:  # the hash of a row is a sum over its columns
                     into = RowScatter(self._runs, step.rows)
                     (into.add if step.columns.start else into.put)(hashed, hashes)
-                    self._engine.visited(hashed.nbytes)
+                    self.engine.visited(hashed.nbytes)
         return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
@@ -123,7 +151,7 @@ class ScannedBlocks:
         import polars as pl
 
         dtype = smallest_unsigned(int(levels.n_levels.max()))
-        codes = self._engine.array((len(positions), self.table.n_rows), dtype)
+        codes = self.engine.array((len(positions), self.table.n_rows), dtype)
         learnt = [levels[at] for at in range(len(positions))]
         sampled: dict[int, list[pl.DataFrame]] = {}
 
@@ -137,7 +165,7 @@ class ScannedBlocks:
             for step, (coded, rows) in results:
                 here = slice(step.columns.start, step.columns.stop)
                 RowScatter(self._runs, step.rows).put_columns(coded, codes[here], self._n_jobs)
-                self._engine.visited(codes[here, step.rows].nbytes)
+                self.engine.visited(codes[here, step.rows].nbytes)
                 if rows is not None:
                     sampled.setdefault(step.columns.start, []).append(rows)
         columns = [pl.concat(frames) for frames in sampled.values()]
@@ -184,7 +212,10 @@ class ScannedBlocks:
         schema = dict(table.source.select(names).schema)
         kinds = {name: kind for name, kind in table.given_kinds.items() if name in schema}
         n_jobs = self._n_jobs if self._executor is None else 1
-        chunk = RowChunk(step.first, tuple(table.source.slices(step.first, step.n_rows)), known)
+        chosen = None
+        if known is None and table.labels is None and table.known is not None:  # the target does not show these rows
+            chosen = np.packbits(table.known[step.first : step.first + step.n_rows])
+        chunk = RowChunk(step.first, tuple(table.source.slices(step.first, step.n_rows)), known, chosen)
         return chunk, Reading(schema, kinds, self.n_classes, self._labels, n_jobs)
 
     @contextmanager

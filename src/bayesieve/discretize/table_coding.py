@@ -17,9 +17,9 @@ from bayesieve.discretize.criterion import columns_cut_by_chance, part_cost
 from bayesieve.discretize.level_fitting import FittedColumns, fit_columns
 from bayesieve.discretize.modl import MODLGrouper
 from bayesieve.discretize.pairs import PairFinder
-from bayesieve.discretize.refitting import RowHashes
 from bayesieve.discretize.repeats import find_repeats, may_repeat, scan_caution
 from bayesieve.discretize.row_blocks import CountedColumns, TableBlocks
+from bayesieve.discretize.row_samples import RowHashes
 from bayesieve.discretize.ruled_coders import Ruled
 from bayesieve.discretize.scan_passes import ScannedBlocks
 from bayesieve.discretize.value_counts import ClassOrder

@@ -16,7 +16,6 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.criteria import Criterion, ScoredRows, make_criterion
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.table.derived_levels import IndicatorLevels
-from bayesieve.table.scanned import ScannedTable
 
 RowSplits = list[tuple[np.ndarray, np.ndarray]]
 NAMES = ("train", "holdout", "loo")
@@ -102,25 +101,12 @@ def recoder_for(
                 "recode=True learns levels again from raw values, but the table is coded already; fit the selector on "
                 "the raw table, or use recode=False."
             )
-        _check_memory(coded)
         return recoder, True if recoder is not None and recoder.uses_classes else None
     if not learnt or (recoder is not None and not recoder.uses_classes):
         return None, None
     if recode == "auto" and recoder is not None and coded.n_rows * coded.n_features * n_times <= MOST_RECODED_CELLS:
         return recoder, True
     return None, False
-
-
-def _check_memory(coded: CodedTable) -> None:
-    """Raise ValueError if the rows of a scan, which are read to learn their levels again, take too much memory."""
-    table = None if coded.recoder is None else coded.recoder.table
-    room = coded.engine.reading_bytes
-    if isinstance(table, ScannedTable) and room is not None and coded.n_rows * table.row_bytes > room:
-        raise ValueError(
-            f"recode=True reads {coded.n_rows:,} rows of the scan into memory, about "
-            f"{coded.n_rows * table.row_bytes / 1e9:,.2g} GB, more than a third of memory_limit; use recode='auto', or "
-            "raise memory_limit."
-        )
 
 
 def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:

@@ -44,6 +44,11 @@ class KnownRows:
     classes: np.ndarray
     weights: np.ndarray | None
 
+    def restricted_to(self, chosen: np.ndarray) -> KnownRows:
+        """Return some of the rows only: a mask of the frame, shape (n_rows,), within that of the known targets."""
+        inside = chosen if self.mask is None else chosen[self.mask]
+        return KnownRows(chosen, self.classes[inside], None if self.weights is None else self.weights[inside])
+
 
 @dataclass(frozen=True)
 class LabelReader:

@@ -167,6 +167,12 @@ class ScannedTable(Table):
     def select(self, positions: Sequence[int]) -> ScannedTable:
         return self._with(source=self.source.select([self.names[i] for i in positions]))
 
+    def restricted_to(self, rows: np.ndarray) -> ScannedTable:
+        """Return a table in which only these rows count: ascending positions among those that count here."""
+        known = np.zeros(self.source.n_rows, dtype=bool)
+        known[rows if self.known is None else np.flatnonzero(self.known)[rows]] = True
+        return ScannedTable(self.source, known, kinds=self.given_kinds)
+
     def by_class(self, runs: ClassRuns) -> ScannedTable:
         """Return the rows grouped by class."""
         return self._with(runs=runs)
