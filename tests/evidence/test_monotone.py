@@ -115,7 +115,7 @@ def test_the_optimum_is_that_of_a_slow_constrained_fit(sign: int) -> None:
 
 def test_the_gradient_with_an_order_is_that_of_differences() -> None:
     rng = np.random.default_rng(2)
-    shapes = [replace(Shape.free(4), rising=np.array([3, 1, 2]), counted=np.zeros((4, 2))), Shape(5, apart=True)]
+    shapes = [replace(Shape.free(4), rising=np.array([3, 1, 2]), counted=np.zeros((4, 2))), Shape(5, single_cells=True)]
     shapes[1] = replace(shapes[1], rising=np.arange(5), counted=rng.normal(size=(5, 2)))
     of = problem(2, 2, shapes=shapes)
     point = rng.normal(scale=0.3, size=(of.design.n_parameters, 1))

@@ -24,7 +24,7 @@ from bayesieve.evidence.solver import solve, start_with_fewer
 from tests.reference.evidence import optimum, penalised_loss
 from tests.report.markup import payload
 
-APART = Shape(5, apart=True)
+APART = Shape(5, single_cells=True)
 CURVE = Shape.of(np.random.default_rng(3).normal(size=(6, 5)), np.array([0, 0, 1, 1, 1]))
 
 
@@ -75,7 +75,7 @@ def designs(of: EvidenceProblem) -> list[np.ndarray]:
     """(n_rows, n_directions) of each feature; cells that deviate on their own are directions."""
     matrices = []
     for codes, shape in zip(rows_of(of).codes, of.shapes, strict=True):
-        lines = np.concatenate([shape.basis(), np.eye(shape.n_cells)], axis=1) if shape.apart else shape.basis()
+        lines = np.concatenate([shape.basis(), np.eye(shape.n_cells)], axis=1) if shape.single_cells else shape.basis()
         matrices.append(np.concatenate([lines, np.zeros((1, lines.shape[1]))])[codes])
     return matrices
 
@@ -85,7 +85,7 @@ def precisions(of: EvidenceProblem, variances: np.ndarray) -> list[np.ndarray]:
     square = logit_scale(of.design.n_logits).square
     each, apart, result = 1.0 / (of.prior_variances(variances) * square), of.design.intercept + 1, []
     for (first, stop), shape in zip(pairwise(of.design.first_function), of.shapes, strict=True):
-        own = each[apart : apart + shape.n_cells] if shape.apart else np.zeros(0)
+        own = each[apart : apart + shape.n_cells] if shape.single_cells else np.zeros(0)
         apart += own.size
         result.append(np.concatenate([each[first:stop], own]))
     return result
@@ -148,7 +148,7 @@ def test_curvatures_of_two_classes_are_exact() -> None:
 
 
 def test_a_narrowed_problem_has_the_loss_of_deviations_of_nought() -> None:
-    of = problem(6, 3, shapes=[CURVE, Shape.free(3), replace(CURVE, apart=True), APART])
+    of = problem(6, 3, shapes=[CURVE, Shape.free(3), replace(CURVE, single_cells=True), APART])
     worth = np.array([False, True, False, True, False, True, True])
     rest, sample, kept = of.narrowed(worth, of.draw_sample())
     assert len(rest.shapes) == 3
@@ -181,7 +181,9 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     assert fitted.deviations[1] < 0.2
     contrast = fitted.tables[0][:, 1] - fitted.tables[0][:, 0]
     np.testing.assert_allclose(contrast - contrast.mean(), [-1, 1, -1, 1], atol=0.25)
-    apart = EvidenceProblem.of_rows(codes, [Shape(4, apart=True)] * 2, np.zeros((3000, 2)), classes, np.ones(3000))
+    apart = EvidenceProblem.of_rows(
+        codes, [Shape(4, single_cells=True)] * 2, np.zeros((3000, 2)), classes, np.ones(3000)
+    )
     others = solve(apart)
     np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
 
@@ -578,7 +580,7 @@ def test_shapes_of_very_many_cells_take_memory_for_their_entries_only() -> None:
     values = term(n, 0.7, SimpleNamespace(kind="categorical"), np.arange(n) // 2)
     within = terms.choose_shapes([term(n, 0.1), values, term(n, 0.9), term(3, 0.5)], 2)
     assert [shape.groups.size for shape in within] == [0, 0, 0, 3]
-    assert [shape.apart for shape in within] == [False, False, True, False]
+    assert [shape.single_cells for shape in within] == [False, False, True, False]
 
 
 @pytest.mark.slow

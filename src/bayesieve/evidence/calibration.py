@@ -176,12 +176,12 @@ class LeaveOneOutLoss:
         self._n_levels = np.array([len(others) for others, _ in tables], dtype=np.int64)
         self._starts = (np.cumsum(self._n_levels) - self._n_levels) * n_classes
         self._feature = np.repeat(np.arange(len(counts)), self._n_levels * n_classes)
-        # Entries of all features in one array, and differences for the class of a row itself, at the same positions.
+        # Entries of all features in one array, and at the same positions their differences for the class of the row.
         table = np.concatenate([others for others, _ in tables])
-        own = np.concatenate([same for _, same in tables]) - table
+        same = np.concatenate([same for _, same in tables]) - table
         if n_classes == 2:  # one number is enough: the second class less the first
-            own = np.diff(table, axis=1) + own * [-1.0, 1.0]
-        self._table, self._own = table.ravel(), own.ravel()
+            same = np.diff(table, axis=1) + same * [-1.0, 1.0]
+        self._table, self._same = table.ravel(), same.ravel()
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum over rows of -log P(true class) in nats, and its gradient, at these weights."""
@@ -194,14 +194,14 @@ class LeaveOneOutLoss:
             classes = rows.classes[some]
             residual = self._logits(weights, some) + (prior if prior.ndim == 1 else prior[some])
             loss = residuals(residual, classes, rows.weights[some])
-            of_class, gradient = residual, np.zeros(self._own.size)
+            of_class, gradient = residual, np.zeros(self._same.size)
             if n_classes > 2:
-                of_class, sums = residual[np.arange(classes.size), classes, None], np.zeros(self._own.size + n_classes)
+                of_class, sums = residual[np.arange(classes.size), classes, None], np.zeros(self._same.size + n_classes)
                 sum_by_level(self._codes, some.start, self._n_levels, self._starts, residual, sums)
                 gradient = self._table * sums[:-n_classes]
-            sums = np.zeros(self._own.size + 1)
+            sums = np.zeros(self._same.size + 1)
             sum_by_level(self._codes_of_classes, some.start, self._n_levels * n_classes, self._starts, of_class, sums)
-            return loss, gradient + self._own * sums[:-1]
+            return loss, gradient + self._same * sums[:-1]
 
         losses, gradients = zip(*map_in_threads(of_slice, self._slices, rows.n_jobs), strict=True)
         return sum(losses), np.bincount(self._feature, weights=reduce(np.add, gradients), minlength=weights.size)
@@ -211,8 +211,8 @@ class LeaveOneOutLoss:
         from bayesieve.evidence._kernels import add_log_probabilities
 
         classes, n_classes, of_entries = self.rows.classes[some], self.log_prior.size, weights[self._feature]
-        own, sums = np.append(of_entries * self._own, 0.0), np.zeros((classes.size, 1))
-        add_log_probabilities(self._codes_of_classes, some.start, self._n_levels * n_classes, self._starts, own, sums)
+        same, sums = np.append(of_entries * self._same, 0.0), np.zeros((classes.size, 1))
+        add_log_probabilities(self._codes_of_classes, some.start, self._n_levels * n_classes, self._starts, same, sums)
         if n_classes == 2:
             return sums
         table, logits = np.append(of_entries * self._table, np.zeros(n_classes)), np.zeros((classes.size, n_classes))
@@ -235,10 +235,10 @@ class LeaveOneOutLoss:
         result = np.zeros((some.size, n_classes))
         at = first + codes[known] * n_classes
         if n_classes == 2:
-            result[known, 1] = self._own[at + classes[known]]
+            result[known, 1] = self._same[at + classes[known]]
         else:
             result[known] = self._table[at[:, None] + np.arange(n_classes)]
-            result[known, classes[known]] += self._own[at + classes[known]]
+            result[known, classes[known]] += self._same[at + classes[known]]
         return result
 
     def over(self, rows: CalibrationRows, kept: np.ndarray) -> LeaveOneOutLoss:

@@ -30,7 +30,7 @@ _MOST_LAST_ROWS = 2_000_000  # of the last fit
 class CalibrationRows:
     """Some features, classes and weights of coded rows, or of a sample of them; see `of`.
 
-    A row of a sample counts once in a fit, and as many times as it stands for in counts that are shown.
+    A row of a sample counts once in a fit, but in counts that are shown as many times as it stands for.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ class CalibrationRows:
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
         """Return codes (n_rows,) of features of the table by these cells, or by their levels if None."""
-        whole = sorted(k for k, own in cells.items() if own is None)
-        fine = {k: own for k, own in sorted(cells.items()) if own is not None}
+        whole = sorted(k for k, of_feature in cells.items() if of_feature is None)
+        fine = {k: of_feature for k, of_feature in sorted(cells.items()) if of_feature is not None}
         codes = dict(zip(whole, self.coded.codes_at(whole, self.positions), strict=True))
         if fine:
             assert self.coded.recoder is not None
@@ -162,7 +162,7 @@ def _refit_rare_values(
         return {}, {}
     shares = coded.counts.class_counts / coded.counts.class_counts.sum()
     n_classes = np.count_nonzero(shares)
-    # A weight of 2 is two rows; of a rare class, few rows tell values apart.
+    # A weight of 2 is two rows; of a rare class, few rows distinguish values.
     n_rows = coded.counts.class_counts.sum() * (1.0 - shares @ shares) * n_classes / max(1, n_classes - 1)
     types = coded.levels.types if isinstance(coded.levels, TableLevels) else None
     rare = []

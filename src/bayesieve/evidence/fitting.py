@@ -174,7 +174,7 @@ def fit_evidence(
             intercept = intercept + solution.intercept
             assert solution.errors is not None
             intercept_factors = solution.errors.intercept
-            surfaces = [own.cells for k, own in fitted.items() if k >= len(levels)]
+            surfaces = [feature.cells for k, feature in fitted.items() if k >= len(levels)]
             if surfaces:
                 of_table = TableLevels.of(levels)
                 levels = of_table.replaced(pairs=[*of_table.pairs, *surfaces])  # type: ignore[list-item]
@@ -202,7 +202,7 @@ def _fitted_contributions(
     assert solution.errors is not None
     tables, n_terms = solution.tables, len(fit.terms)
     codes = [*(term.codes for term in fit.terms), *fit.surfaces.values()]
-    seen = [fit.loss.rows.count_classes(own, len(table)) for own, table in zip(codes, tables, strict=True)]
+    seen = [fit.loss.rows.count_classes(of_rows, len(table)) for of_rows, table in zip(codes, tables, strict=True)]
     matters = [
         float(rows.sum(axis=1) @ np.abs(table).max(axis=1)) > _LEAST_EVIDENCE * rows.sum()
         for table, rows in zip(tables, seen, strict=True)

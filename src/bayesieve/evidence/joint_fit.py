@@ -81,7 +81,7 @@ class JointFit:
         """Return the fit of the terms and surfaces marked in ``kept``, with the weights of the terms refitted."""
         n = len(self.terms)
         terms = [term for term, stays in zip(self.terms, kept, strict=False) if stays]
-        surfaces = dict(own for own, stays in zip(self.surfaces.items(), kept[n:], strict=True) if stays)
+        surfaces = dict(pair for pair, stays in zip(self.surfaces.items(), kept[n:], strict=True) if stays)
         fit = replace(self, terms=terms, surfaces=surfaces, log_bayes=self.log_bayes[kept])
         if np.array_equal(fit.weights, self.weights):
             return fit
@@ -137,7 +137,7 @@ def fit_jointly(
         trust = np.full(len(fit.terms), _TRUST)
         trust[[term.cells is not None and term.cells.kind == "numeric" for term in fit.terms]] = _TRUST_IN_CUTS
         trust[[term.is_refitted for term in fit.terms]] = 1.0
-        terms = [term.weighted(float(own * term.weight)) for term, own in zip(fit.terms, trust, strict=True)]
+        terms = [term.weighted(float(share * term.weight)) for term, share in zip(fit.terms, trust, strict=True)]
         fit = replace(fit, terms=terms)
 
     # The final fit goes on from the rough one; in large tables, a last fit to all rows follows.
@@ -185,7 +185,7 @@ def log_bayes_against_no_effect(fit: JointFit, solution: Solution) -> np.ndarray
     logs, alone = solution.log_bayes.copy(), []
     for term in fit.terms:
         shape = term.shape
-        by_functions = shape.groups.size and (shape.rarely_apart or not shape.apart)
+        by_functions = shape.groups.size and (shape.rare_single_cells or not shape.single_cells)
         basis = shape.basis()[:, shape.groups < shape.n_groups - shape.n_jumps] if by_functions else None
         alone.append(marginal_log_bayes(fit.loss.rows.count_classes(term.codes, shape.n_cells), basis))
     logs[: len(alone)] = np.logaddexp(alone, logs[: len(alone)]) - np.log(2.0)
@@ -229,7 +229,7 @@ def fit_to_every_row(
 ) -> tuple[JointFit, Solution]:
     """Fit the same terms and surfaces to ``every`` row, from their solution for a sample."""
     cells = {term.feature: term.cells for term in fit.terms}
-    cells |= {part.feature: part.cells for own in fit.surfaces for part in own.parts}
+    cells |= {part.feature: part.cells for surface in fit.surfaces for part in surface.parts}
     codes = every.codes_by(cells)
     terms = [replace(term, codes=codes[term.feature]) for term in fit.terms]
     grids = {s: s.codes(*(codes[part.feature] for part in s.parts)) for s in fit.surfaces}

@@ -49,13 +49,13 @@ def monotone(evidence: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.nd
     from sklearn.isotonic import isotonic_regression
 
     contrast, known = evidence[:, 1] - evidence[:, 0], rows[cells] > 0
-    own = contrast[cells]
+    ordered = contrast[cells]
     if known.any():
-        own[known] = isotonic_regression(own[known], sample_weight=rows[cells][known])
+        ordered[known] = isotonic_regression(ordered[known], sample_weight=rows[cells][known])
     if not known.all():
-        own[~known] = isotonic_regression(own[~known])
-        low = np.maximum.accumulate(np.where(known, own, -np.inf))
-        high = np.minimum.accumulate(np.where(known, own, np.inf)[::-1])[::-1]
-        own = np.clip(own, low, high)
-    contrast[cells] = own
+        ordered[~known] = isotonic_regression(ordered[~known])
+        low = np.maximum.accumulate(np.where(known, ordered, -np.inf))
+        high = np.minimum.accumulate(np.where(known, ordered, np.inf)[::-1])[::-1]
+        ordered = np.clip(ordered, low, high)
+    contrast[cells] = ordered
     return contrast[:, None] * _SIDES

@@ -174,15 +174,15 @@ def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
         if shape.shares.size:
             means = np.bincount(shape.functions, shape.shares[shape.cells] * shape.values, shape.groups.size)
             entries.append((np.full(means.size, last), first[k] + np.arange(means.size), means))
-        if shape.shares.size and shape.apart:
+        if shape.shares.size and shape.single_cells:
             entries.append((np.full(shape.n_cells, last), parameters, shape.shares))
-        if shape.apart:
+        if shape.single_cells:
             single.append(np.arange(shape.n_cells) + first_cell[k])
             single_groups.append(np.full(shape.n_cells, len(feature)))
             n_single += shape.n_cells
             feature.append(k)
             is_jump.append(False)
-            expected.append(_RARE if shape.rarely_apart else 1.0)
+            expected.append(_RARE if shape.rare_single_cells else 1.0)
 
     single_cells = np.concatenate(single)
     group = np.concatenate([*groups, [len(feature)], *single_groups]).astype(np.int64)
@@ -273,8 +273,8 @@ class EvidenceProblem:
         expected = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if n_logits == 1 else 1.0)
         offset = np.diff(offset, axis=1) if n_logits == 1 else offset
         chunks = [
-            RowChunk(np.ascontiguousarray(codes[:, own]), offset[own], classes[own], weights[own])
-            for own in row_slices(classes.size, n_logits)
+            RowChunk(np.ascontiguousarray(codes[:, some]), offset[some], classes[some], weights[some])
+            for some in row_slices(classes.size, n_logits)
         ]
         design = build_design(shapes, n_logits)
         return cls(chunks, shapes, design, n_classes, classes.size, total, expected, n_jobs)
@@ -392,7 +392,7 @@ class EvidenceProblem:
         """Return hashes of the codes of each row, (n_rows,), that depend neither on the order of rows and features nor
         on the scale of weights.
         """
-        # A feature is told from others by the shares of its cells, without the last digits of their sums.
+        # Features are distinguished by the shares of their cells, without the last digits of their sums.
         shares = np.round(self.rows_of_cells() / self.total, _DIGITS_OF_SHARES) + 0.0  # one zero
         salts = np.add.reduceat(mixed(shares.view(np.uint64)), self.design.first_cell[:-1])
         hashes = map_in_threads(
@@ -407,11 +407,11 @@ class EvidenceProblem:
             rows = drawn_by_content(self.row_hashes(), _CURVATURE_ROWS)
         ends = np.cumsum([chunk.classes.size for chunk in self.chunks])
         of_chunks = np.split(rows, np.searchsorted(rows, ends[:-1]))
-        picked = [own - start for own, start in zip(of_chunks, np.append(0, ends[:-1]), strict=True)]
+        picked = [positions - start for positions, start in zip(of_chunks, np.append(0, ends[:-1]), strict=True)]
         pairs = list(zip(self.chunks, picked, strict=True))
         some = RowChunk(
-            np.concatenate([np.ascontiguousarray(chunk.codes[:, own]) for chunk, own in pairs], axis=1),
-            *(np.concatenate([chunk[i][own] for chunk, own in pairs]) for i in (1, 2, 3)),
+            np.concatenate([np.ascontiguousarray(chunk.codes[:, at]) for chunk, at in pairs], axis=1),
+            *(np.concatenate([chunk[i][at] for chunk, at in pairs]) for i in (1, 2, 3)),
         )
         # A row picks a line of the basis for each feature that has basis functions.
         matrix = np.ones((rows.size, design.intercept + 1), dtype=design.precision)
@@ -436,11 +436,11 @@ class EvidenceProblem:
             return self, sample, kept
         shapes, stays, single = [], [], design.intercept + 1
         for k, shape in enumerate(self.shapes):
-            apart = bool(shape.apart and kept[single])
-            single += shape.n_cells if shape.apart else 0
+            single_cells = bool(shape.single_cells and kept[single])
+            single += shape.n_cells if shape.single_cells else 0
             functions = kept[design.first_function[k] : design.first_function[k + 1]]
-            if apart or functions.any():
-                shapes.append(shape.narrowed(functions, apart=apart))
+            if single_cells or functions.any():
+                shapes.append(shape.narrowed(functions, single_cells=single_cells))
                 stays.append(k)
         chunks, rows = self.chunks, sample.rows
         if len(stays) < len(self.shapes):

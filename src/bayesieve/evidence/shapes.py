@@ -28,11 +28,11 @@ class Shape:
     n_cells : number of cells.
     groups : (n_functions,) int from 0; coefficients of the functions of one group share the variance of their prior.
     cells, functions, values : (n_values,) the values of the functions that differ from 0, cell by cell.
-    apart : whether each cell also has a coefficient by itself, all with one more variance. Correlations between these
-        are ignored, so that there may be many.
+    single_cells : whether each cell also has a coefficient by itself, all with one more variance. Correlations between
+        these are ignored, so that there may be many.
     n_groups : number of groups.
     n_jumps : number of groups, the last ones, that are jumps of a curve.
-    rarely_apart : whether single cells are expected to deviate hardly ever.
+    rare_single_cells : whether single cells are expected to deviate hardly ever.
     rising : cells over which contributions must not fall in this order, to the second class of two against the first.
     counted : (n_cells, 2) contributions that deviations are added to, if ``rising`` has cells.
     shares : (n_cells,) shares of the cells among all rows that are in a cell, if some rows are in none: to these the
@@ -44,20 +44,20 @@ class Shape:
     cells: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     functions: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    apart: bool = False
+    single_cells: bool = False
     n_groups: int = 0
     n_jumps: int = 0
-    rarely_apart: bool = False
+    rare_single_cells: bool = False
     rising: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     counted: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def of(cls, basis: np.ndarray, groups: np.ndarray, *, apart: bool = False) -> Shape:
+    def of(cls, basis: np.ndarray, groups: np.ndarray, *, single_cells: bool = False) -> Shape:
         """Return the shape of a matrix of basis functions, (n_cells, n_functions)."""
         cells, functions = np.nonzero(basis)
         n_groups = int(groups.max(initial=-1)) + 1
-        return cls(len(basis), groups, cells, functions, basis[cells, functions], apart, n_groups)
+        return cls(len(basis), groups, cells, functions, basis[cells, functions], single_cells, n_groups)
 
     @classmethod
     def free(cls, n_levels: int) -> Shape:
@@ -74,12 +74,12 @@ class Shape:
         """
         n_groups = int(of_group.max()) + 1
         if not with_groups or n_groups == 1:
-            return cls(of_group.size, apart=True)
+            return cls(of_group.size, single_cells=True)
         groups, ones = np.zeros(n_groups, dtype=np.int64), np.ones(of_group.size)
-        return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, apart=True, n_groups=1)
+        return cls(of_group.size, groups, np.arange(of_group.size), of_group, ones, single_cells=True, n_groups=1)
 
     @classmethod
-    def of_curve(cls, rows: np.ndarray, n_apart: int, jumps: np.ndarray) -> Shape:
+    def of_curve(cls, rows: np.ndarray, n_special: int, jumps: np.ndarray) -> Shape:
         """Return the shape of a smooth curve over ordered cells, from which jumps and single cells may depart.
 
         The curve is a sum of cosines of 1/2, 1, 3/2, ... periods, with amplitudes of standard deviation s, s/2, s/3,
@@ -88,18 +88,18 @@ class Shape:
         Parameters
         ----------
         rows : (n_cells,) rows (or weight) of each cell.
-        n_apart : number of cells of missing and special values, which come before those of the curve.
+        n_special : number of cells of missing and special values, which come before those of the curve.
         jumps : cells before which the curve may jump. They follow from the labels, so that few of them are true.
         """
-        cosines = cosines_over(rows, n_apart, N_COSINES)
-        special = np.eye(rows.size)[:, np.flatnonzero(rows[:n_apart] > 0)]
+        cosines = cosines_over(rows, n_special, N_COSINES)
+        special = np.eye(rows.size)[:, np.flatnonzero(rows[:n_special] > 0)]
         after = np.arange(rows.size)[:, None] >= jumps
-        shares = rows[n_apart:] / rows[n_apart:].sum()
-        steps = np.concatenate([np.zeros((n_apart, after.shape[1])), after[n_apart:] - shares @ after[n_apart:]])
+        shares = rows[n_special:] / rows[n_special:].sum()
+        steps = np.concatenate([np.zeros((n_special, after.shape[1])), after[n_special:] - shares @ after[n_special:]])
         sizes = [cosines.shape[1], special.shape[1], *[1] * steps.shape[1]]
         groups = np.repeat(np.cumsum(np.array(sizes) > 0) - 1, sizes)
-        shape = cls.of(np.concatenate([cosines, special, steps], axis=1), groups, apart=True)
-        return replace(shape, n_jumps=steps.shape[1], rarely_apart=True)
+        shape = cls.of(np.concatenate([cosines, special, steps], axis=1), groups, single_cells=True)
+        return replace(shape, n_jumps=steps.shape[1], rare_single_cells=True)
 
     @classmethod
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
@@ -107,7 +107,7 @@ class Shape:
         functions, (n_bins, n_functions) each, and single cells of the grid.
         """
         basis = np.kron(first, second)
-        return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), apart=True)
+        return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), single_cells=True)
 
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
         """Return the shape for rows with these codes and weights, (n_rows,), some of which may be in no cell."""
@@ -128,7 +128,7 @@ class Shape:
         basis[self.cells, self.functions] = self.values
         return basis
 
-    def narrowed(self, kept: np.ndarray, *, apart: bool) -> Shape:
+    def narrowed(self, kept: np.ndarray, *, single_cells: bool) -> Shape:
         """Return the shape with some basis functions only, (n_functions,) bool, and with or without single cells."""
         some, number = kept[self.functions], np.cumsum(kept) - 1
         remaining, groups = np.unique(self.groups[kept], return_inverse=True)
@@ -139,19 +139,19 @@ class Shape:
             cells=self.cells[some],
             functions=number[self.functions[some]],
             values=self.values[some],
-            apart=apart,
+            single_cells=single_cells,
             n_groups=remaining.size,
             n_jumps=n_jumps,
         )
 
 
-def cosines_over(rows: np.ndarray, n_apart: int, most: int, *, by_ranks: bool = False) -> np.ndarray:
-    """Return cosines over the ordered cells of a numeric column, (n_cells, n), of mean 0; 0 for the first ``n_apart``.
+def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool = False) -> np.ndarray:
+    """Return cosines over the ordered cells of a numeric column, (n_cells, n), of mean 0.
 
-    Angles are twice the arcsine of the root of the share of rows below: the tails, where few rows decide, get more
+    They are 0 for the first ``n_special`` cells, of missing and special values. Angles are twice the arcsine of the root of the share of rows below: the tails, where few rows decide, get more
     detail than by ranks (benchmarks/decisions/curves.md). With ``by_ranks``, angles are proportional to the share.
     """
-    ordered = np.arange(n_apart, rows.size)
+    ordered = np.arange(n_special, rows.size)
     shares = rows[ordered] / rows[ordered].sum()
     order = np.arange(1, min(most, ordered.size - 1) + 1)
     cosines = np.zeros((rows.size, order.size))
@@ -162,27 +162,27 @@ def cosines_over(rows: np.ndarray, n_apart: int, most: int, *, by_ranks: bool = 
     return cosines
 
 
-def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_apart: int, counted: np.ndarray) -> np.ndarray:
+def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int, counted: np.ndarray) -> np.ndarray:
     """Replace the steps of counted contributions by lines between the middles of the levels, (n_cells, n_classes).
 
     Parameters
     ----------
     of_level : (n_cells,) level of each cell.
     rows : (n_cells,) rows (or weight) of each cell.
-    n_apart : number of cells of missing and special values, which come first and keep their contributions.
+    n_special : number of cells of missing and special values, which come first and keep their contributions.
     counted : (n_cells, n_classes) contributions, equal in all cells of a level.
     """
-    firsts = np.flatnonzero(np.diff(of_level[n_apart:], prepend=-1))
+    firsts = np.flatnonzero(np.diff(of_level[n_special:], prepend=-1))
     if firsts.size < 2:
         return counted
     total = float(rows.sum())  # cells may be empty, also several levels side by side: their middles coincide
-    weights = np.maximum(rows[n_apart:] + np.finfo(float).eps * total, _LEAST_SHARE * total)
+    weights = np.maximum(rows[n_special:] + np.finfo(float).eps * total, _LEAST_SHARE * total)
     ranks = np.cumsum(weights) - weights / 2
     middles = np.add.reduceat(weights * ranks, firsts) / np.add.reduceat(weights, firsts)
     distinct = np.append(True, middles[1:] > np.maximum.accumulate(middles)[:-1])
-    steps = counted[n_apart:][firsts[distinct]]
+    steps = counted[n_special:][firsts[distinct]]
     lines = np.stack([np.interp(ranks, middles[distinct], step) for step in steps.T], axis=1)
-    return np.concatenate([counted[:n_apart], lines])
+    return np.concatenate([counted[:n_special], lines])
 
 
 def most_functions(n_classes: int) -> int:

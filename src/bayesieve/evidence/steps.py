@@ -16,7 +16,7 @@ _ROUNDS = 3  # of cutting both columns
 
 
 def cut_grid(
-    gradient: np.ndarray, curvature: np.ndarray, n_apart: Sequence[int], is_cut: Sequence[bool]
+    gradient: np.ndarray, curvature: np.ndarray, n_special: Sequence[int], is_cut: Sequence[bool]
 ) -> tuple[float, list[np.ndarray]]:
     """Cut two columns so that contributions by rectangle explain the gradient best.
 
@@ -26,7 +26,7 @@ def cut_grid(
     Parameters
     ----------
     gradient, curvature : (n_first, n_second, n_logits) sums of the log loss by the cells of both columns.
-    n_apart : number of leading cells of each column that are no neighbours, such as that of missing values.
+    n_special : number of leading cells of each column that are no neighbours, such as that of missing values.
     is_cut : whether each column is cut; the cells of the others stay as they are.
 
     Returns
@@ -35,7 +35,7 @@ def cut_grid(
         Log Bayes factor of the rectangles against both columns alone, less the cost of the cuts, in nats; and the
         interval of each cell of both columns, (n_first,) and (n_second,).
     """
-    start = [_bounds(gradient.shape[axis], n_apart[axis], is_cut[axis]) for axis in (0, 1)]
+    start = [_bounds(gradient.shape[axis], n_special[axis], is_cut[axis]) for axis in (0, 1)]
     best, best_bounds = -np.inf, start
     for first in (0, 1):
         bounds, costs = list(start), [0.0, 0.0]
@@ -44,7 +44,7 @@ def cut_grid(
             if is_cut[axis]:
                 others = bounds[1 - axis][:-1]
                 sums = [np.add.reduceat(np.moveaxis(table, axis, 0), others, axis=1) for table in (gradient, curvature)]
-                bounds[axis], costs[axis] = _cut(sums[0], sums[1], n_apart[axis])
+                bounds[axis], costs[axis] = _cut(sums[0], sums[1], n_special[axis])
             if step > 0:
                 log_bayes = _log_bayes_of_rectangles(gradient, curvature, bounds) - sum(costs)
                 if log_bayes > best:
@@ -52,15 +52,15 @@ def cut_grid(
     return best, [np.repeat(np.arange(own.size - 1), np.diff(own)) for own in best_bounds]
 
 
-def _bounds(n_cells: int, n_apart: int, is_cut: bool) -> np.ndarray:
+def _bounds(n_cells: int, n_special: int, is_cut: bool) -> np.ndarray:
     """Return the first bounds of the intervals of a column: its cells, or a few intervals of about as many cells."""
     if not is_cut:
         return np.arange(n_cells + 1)
-    few = np.arange(1, _FIRST_INTERVALS + 1) * (n_cells - n_apart) // _FIRST_INTERVALS
-    return np.unique(np.append(np.arange(n_apart + 1), n_apart + few))
+    few = np.arange(1, _FIRST_INTERVALS + 1) * (n_cells - n_special) // _FIRST_INTERVALS
+    return np.unique(np.append(np.arange(n_special + 1), n_special + few))
 
 
-def _cut(gradient: np.ndarray, curvature: np.ndarray, n_apart: int) -> tuple[np.ndarray, float]:
+def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[np.ndarray, float]:
     """Cut one column where it helps most, again and again; return the bounds of its intervals and their cost in nats.
 
     The nats that the column explains alone, by the same cuts, do not count.
@@ -77,14 +77,14 @@ def _cut(gradient: np.ndarray, curvature: np.ndarray, n_apart: int) -> tuple[np.
         rectangles, alone = averaged_log_bayes(logs)
         return np.asarray(rectangles - np.maximum(alone, 0.0))
 
-    bounds = np.append(np.arange(n_apart + 1), n_cells)
+    bounds = np.append(np.arange(n_special + 1), n_cells)
     logs = logs_between(bounds[:-1], bounds[1:]).sum(axis=1)
-    while n_cuts < n_cells - n_apart - 1:
-        cuts = np.setdiff1d(np.arange(n_apart + 1, n_cells), bounds)
+    while n_cuts < n_cells - n_special - 1:
+        cuts = np.setdiff1d(np.arange(n_special + 1, n_cells), bounds)
         at = np.searchsorted(bounds, cuts)
         lower, upper = bounds[at - 1], bounds[at]
         changes = logs_between(lower, cuts) + logs_between(cuts, upper) - logs_between(lower, upper)
-        gains, next_cost = gain(logs[:, None] + changes), _log_choices(n_cells - n_apart - 1, n_cuts + 1)
+        gains, next_cost = gain(logs[:, None] + changes), _log_choices(n_cells - n_special - 1, n_cuts + 1)
         best = int(np.argmax(gains))
         if gains[best] - next_cost <= gain(logs) - cost:
             break

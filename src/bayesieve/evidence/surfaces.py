@@ -105,9 +105,9 @@ class Surface:
         def sums(table: np.ndarray) -> np.ndarray:
             return np.stack([np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[known].T], axis=-1)
 
-        n_apart = [part.cells.n_special_levels if part.cells is not None else 0 for part in self.parts]
+        n_special = [part.cells.n_special_levels if part.cells is not None else 0 for part in self.parts]
         is_cut = [part.bins.kind == "numeric" for part in self.parts]
-        stepped, bins = cut_grid(sums(residuals), sums(curvature), n_apart, is_cut)
+        stepped, bins = cut_grid(sums(residuals), sums(curvature), n_special, is_cut)
         if stepped <= log_bayes:
             return self
         return Surface(*(part.with_steps(of_cell) for part, of_cell in zip(self.parts, bins, strict=True)))

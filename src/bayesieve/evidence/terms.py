@@ -123,7 +123,7 @@ def collect_terms(
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         sign = options.signs.get(term.feature, 0)
         if sign:
-            shape = replace(shape, rising=rising_cells(term.cells or levels[term.feature], sign), apart=False)
+            shape = replace(shape, rising=rising_cells(term.cells or levels[term.feature], sign), single_cells=False)
         terms[i] = replace(term, shape=shape).weighted(term.weight)
     return terms
 
@@ -170,9 +170,9 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
     for i in np.argsort([-term.weight for term in terms], kind="stable").tolist():
         term, shape = terms[i], shapes[i]
         if term.cells is not None and term.cells.kind == "numeric":
-            n_apart = term.cells.n_special_levels
-            jumps = n_apart + 1 + np.flatnonzero(np.diff(term.of_level[n_apart:]))  # where levels begin
-            shape = Shape.of_curve(term.rows, n_apart, jumps)
+            n_special = term.cells.n_special_levels
+            jumps = n_special + 1 + np.flatnonzero(np.diff(term.of_level[n_special:]))  # where levels begin
+            shape = Shape.of_curve(term.rows, n_special, jumps)
         elif term.cells is not None:
             shape = Shape.of_values(term.of_level, with_groups=not term.is_refitted)
         elif not term.is_refitted:
@@ -180,10 +180,10 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
         size = shape.groups.size - shape.n_jumps
         if size > n_functions:
             size, is_single = 0, term.weight > 0 and not term.is_refitted and term.cells is None
-            shape = Shape(shape.n_cells, apart=is_single)
-        if shape.apart and shape.n_cells > n_single:
-            shape = replace(shape, apart=False)
+            shape = Shape(shape.n_cells, single_cells=is_single)
+        if shape.single_cells and shape.n_cells > n_single:
+            shape = replace(shape, single_cells=False)
         n_functions -= size
-        n_single -= shape.n_cells if shape.apart else 0
+        n_single -= shape.n_cells if shape.single_cells else 0
         shapes[i] = shape
     return shapes
