@@ -148,8 +148,9 @@ class Shape:
 def cosines_over(rows: np.ndarray, n_special: int, most: int, *, by_ranks: bool = False) -> np.ndarray:
     """Return cosines over the ordered cells of a numeric column, (n_cells, n), of mean 0.
 
-    They are 0 for the first ``n_special`` cells, of missing and special values. Angles are twice the arcsine of the root of the share of rows below: the tails, where few rows decide, get more
-    detail than by ranks (benchmarks/decisions/curves.md). With ``by_ranks``, angles are proportional to the share.
+    They are 0 for the first ``n_special`` cells, those of missing and special values. Angles are twice the arcsine of
+    the root of the share of rows below: the tails, where few rows decide, get more detail than by ranks
+    (benchmarks/decisions/curves.md). With ``by_ranks``, angles are proportional to the share.
     """
     ordered = np.arange(n_special, rows.size)
     shares = rows[ordered] / rows[ordered].sum()
