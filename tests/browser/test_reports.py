@@ -59,7 +59,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     paths = {}
     for name, (model, X, y) in models().items():
         paths[name] = folder / f"{name}.html"
-        model.report(paths[name], X, y, cv=2, rows=2)
+        model.report(paths[name], X, y, cv=2, rows=2, min_count=1)
     return paths
 
 

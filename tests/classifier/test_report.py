@@ -104,7 +104,7 @@ def test_figures_on_other_rows_are_those_of_this_very_model(tmp_path: Path, n_cl
     assert held_out.protocol == "Measured on held-out rows that the model was not trained on."
     assert held_out.log_loss == performance.log_loss
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    n_figures = 1 + 2 + 2 + 2 * (n_classes == 2)  # overview, curves, confusion matrix, segments, thresholds and bands
+    n_figures = 1 + 2 + 2 + 1 + 2 * (n_classes == 2)  # overview, curves, matrix, segments, periods, thresholds, bands
     assert html.count(f"this model on {y.size} rows") == n_figures
 
 

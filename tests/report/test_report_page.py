@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,33 @@ def test_the_usual_row_is_one_near_the_middle_and_labels_fix_columns(mode: str) 
     of_training = report_data(model).changes  # without rows that of most rows, column by column
     assert all(one["usual"] is not None for one in of_training)
     assert "age" not in model.counterfactuals(X[:40], n=5)["column"].to_list()
+
+
+@pytest.mark.parametrize("mode", ["default", "not calibrated", "three classes"])
+def test_cells_of_few_rows_are_joined(mode: str) -> None:
+    """Within their level, intervals with their neighbours; a level keeps its rows and mean contribution."""
+    options, y = MODES[mode]
+    rare = X.with_columns(purpose=pl.when(pl.int_range(N) < 3).then(pl.lit("yacht")).otherwise("purpose"))
+    model = SelectiveNB(random_state=0, **options).fit(rare, y)
+    page = payload(model.report(X=rare, y=y, cv=0).html)["more"]
+    every = {feature["name"]: feature for feature in report_data(model).features}
+    for feature in page["features"]:
+        if feature["grid"] is not None:
+            continue
+        cells, whole = feature["cells"], every[feature["name"]]["cells"]
+        few = [k for k, n in enumerate(cells["rows"]) if n < 5]
+        assert [cells["label"][k] for k in few] in ([], ["1 cell of fewer than 5 rows"])
+        assert all(cells["low"][k] is cells["high"][k] is None for k in few)
+        assert not any("yacht" in label for label in cells["label"])
+        assert len(set(cells["label"])) == len(cells["label"])
+        assert np.sum(cells["counts"], axis=0) == pytest.approx(np.sum(whole["counts"], axis=0))
+        for one in (cells, whole):  # contributions have mean 0
+            assert np.abs(np.array(one["rows"]) @ np.array(one["contributions"])).max() < 1e-6
+        inside = [ends for ends in zip(cells["low"], cells["high"], strict=True) if ends != (None, None)]
+        assert all(high == low for (_, high), (low, _) in pairwise(inside))
+    assert page["features"][0]["variances"] is not None
+    shown = payload(model.report(min_count=1).html)["more"]["features"]
+    assert [len(f["cells"]["rows"]) for f in shown] == [len(every[f["name"]]["cells"]["rows"]) for f in shown]
 
 
 def test_no_row_without_asking() -> None:

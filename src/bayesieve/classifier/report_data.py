@@ -69,6 +69,7 @@ def report_data(
     facts: Mapping[str, str] | None = None,
     challenger: Any = None,
     min_count: int = 1,
+    least: int = 1,
 ) -> ReportData:
     """Collect the data of `SelectiveNB.report`."""
     if title is not None and not isinstance(title, str):
@@ -85,7 +86,7 @@ def report_data(
             parts |= {"segments": (), "others": None}
         warn_caller(*parts["warnings"])
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains")}
-    data, told = of_features(model, positive, min_count, **by_rows), facts_of(model)
+    data, told = of_features(model, positive, max(min_count, least), **by_rows), facts_of(model)
     own = _facts(model, place, told) | dict(facts or {})
     program = _program(model, place, told) if min_count <= 1 else ""
     table = None if X is None else as_table(X)

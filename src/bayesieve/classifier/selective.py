@@ -575,7 +575,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         title: str | None = None,
         facts: Mapping[str, str] | None = None,
         challenger: Any = None,
-        min_count: int = 1,
+        min_count: int | None = None,
     ) -> Any:
         """Write a self-contained HTML report.
 
@@ -611,8 +611,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         challenger : a fitted model or scorecard that may take the place of this one, or any classifier of the same
             classes; compared with it on the rows that the page is about, by period if they have a ``time``. `challenge`
             explains the tests and the swap set.
-        min_count : more than 1: counts of rows by level are rounded to multiples of it, and levels of fewer rows joined
-            in one line.
+        min_count : by default cells of fewer than 5 training rows are joined with others of their level, intervals with
+            their neighbours. 1 shows every cell. More than 1 also rounds all counts of rows by level to multiples of
+            it, and leaves out segments and the fields of *What if*.
 
         Returns
         -------
@@ -636,13 +637,14 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "rows": rows}
         options["positive"] = positive
         options |= {"title": title, "test": test, "by": by, "facts": facts, "challenger": challenger}
-        model = with_card(self, with_hidden_counts(self.scorecard_, min_count))
+        hidden = 1 if min_count is None else min_count
+        model = with_card(self, with_hidden_counts(self.scorecard_, hidden))
         if is_scan(X, y):
             X, y, sample_weight, options["time"], caution = drawn_from(self, X, y, sample_weight, time)
             model = copy(model)
             model.cautions_ = (*self.cautions_, *filter(None, [caution]))
             options["cv"] = 5 if cv is None and not held_out else cv
-        data = report_data(model, X, y, sample_weight, **options, min_count=min_count)
+        data = report_data(model, X, y, sample_weight, **options, min_count=hidden, least=5 if min_count is None else 1)
         made = Report(render_report(data), data.performance)
         if path is None:
             return made

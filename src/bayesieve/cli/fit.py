@@ -309,7 +309,7 @@ def _write_report(
     facts = {name: files.with_hash(file) for name, file in files_read.items() if file is not None}
     facts |= {} if given.purpose is None else {"Purpose": given.purpose}
     with interruptible(left), screen.working(f"{what} ..."):
-        options |= {"benefit": benefit, "min_count": given.min_count, "facts": facts}
+        options |= {"benefit": benefit, "min_count": given.min_count if given.min_count > 1 else None, "facts": facts}
         return model.report(path, data.X, data.y, sample_weight=data.weights, **options)
 
 

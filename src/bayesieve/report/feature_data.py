@@ -14,6 +14,7 @@ from bayesieve.scorecard.record import Feature, Scorecard, bounds_of
 from bayesieve.scorecard.support import FEW_ROWS, weakly_supported
 from bayesieve.scorecard.wording import Wording
 from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.labels import interval_labels
 from bayesieve.words import named, plural
 
 _MOST_TABLES = 1e6  # beyond which more digits say nothing
@@ -36,7 +37,7 @@ def feature_data(
     ----------
     k : position of the feature.
     side : -1 if the page is about the first of two classes, else 1.
-    min_count : cells of fewer rows are joined in one line.
+    min_count : cells of fewer rows are joined, as `cell_lines` does.
     note : one sentence that a reader should not miss, such as why the feature has a single level.
     gain : mean nats by which the feature lowers the log loss of rows that its model did not learn from.
     by_hand : rules by hand for the levels of the column, in words.
@@ -63,10 +64,10 @@ def feature_data(
         "gain": gain,
         "chance_tables": chance_tables(feature.log_bayes) if tested else None,
         "by_chance": by_chance(feature.log_bayes) if tested else "",
-        "others": None if others is None else others.tolist(),
+        "others": None,
         "grid": None,
     }
-    return data | _cells(card, feature, words, min_count) if feature.is_used else data
+    return data | _cells(card, feature, words, min_count, others) if feature.is_used else data
 
 
 def information_value(card: Scorecard, feature: Feature) -> float | None:
@@ -113,52 +114,96 @@ def support_caution(feature: Feature, words: Wording, min_count: int) -> str | N
     return f"{few}: {cells}. Check them against what you know."
 
 
-def _cells(card: Scorecard, feature: Feature, words: Wording, min_count: int) -> dict[str, Any]:
+def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others: np.ndarray | None) -> dict[str, Any]:
     """Return the cells as columns, the contributions of unseen values, and variances for intervals."""
-    cells, codes = feature.cells, range(feature.cells.n_levels)
-    bounds = [bounds_of(cells, code) for code in codes]
-    labels, of_level = words.levels(cells, full=True), words.levels(feature.levels, full=True)
-    levels = [of_level[code] for code in feature.level_of_cell.tolist()]
-    counts = np.asarray(feature.levels.counts)
+    cells, counts = feature.cells, np.asarray(feature.levels.counts)
+    bounds = [bounds_of(cells, code) for code in range(cells.n_levels)]
+    low, high = ([_finite(one.get(end)) for one in bounds] for end in ("low", "high"))
+    of_level = words.levels(feature.levels, full=True)
     smoothed = log_probabilities(counts, float(card.class_counts.sum()), card.provenance["smoothing"])
     evidence = (smoothed - smoothed.mean(axis=1, keepdims=True))[feature.level_of_cell]
-    numbers = {
-        "counts": feature.counts,
-        "evidence": evidence,
-        "contributions": feature.contributions,
-        "errors": feature.total_errors[:-1],
-    }
-    columns: dict[str, list[Any]] = {"label": list(labels), "level": levels}
-    columns |= {end: [_finite(one.get(end)) for one in bounds] for end in ("low", "high")}
-    columns["is_missing"] = [code == cells.missing_code for code in codes]
     grid = None
     if isinstance(feature.levels, PairLevels) and feature.cells is feature.levels:
         grid = _grid(feature.levels, words)
-    few = feature.counts.sum(axis=1) < min_count
-    is_whole = grid is not None or few.sum() < 2  # cells of a pair are numbered
-    if not is_whole:
-        columns = {
-            name: [one for one, is_few in zip(column, few, strict=True) if not is_few]
-            for name, column in columns.items()
-        }
-        label = f"{few.sum()} cells of fewer than {min_count} rows"
-        for name, value in {"label": label, "level": label, "low": None, "high": None, "is_missing": False}.items():
-            columns[name].append(value)
-        joined = {
-            name: table[few].sum(axis=0) if name == "counts" else table[few].mean(axis=0)
-            for name, table in numbers.items()
-        }
-        numbers = {name: np.vstack([table[~few], joined[name]]) for name, table in numbers.items()}
+    every = [[code] for code in range(cells.n_levels)]
+    lines = every if grid is not None else cell_lines(feature, least)  # the places of a pair name its cells
+    rows, levels = feature.counts.sum(axis=1), [{*feature.level_of_cell[line].tolist()} for line in lines]
+    shown = [rows[line].sum() >= least and len(own) == 1 for line, own in zip(lines, levels, strict=True)]
+    columns: dict[str, list[Any]] = {
+        "label": [_label(feature, words, line, least) for line in lines],
+        "level": [of_level[min(own)] if len(own) == 1 else "" for own in levels],
+        "low": [low[line[0]] if is_shown else None for line, is_shown in zip(lines, shown, strict=True)],
+        "high": [high[line[-1]] if is_shown else None for line, is_shown in zip(lines, shown, strict=True)],
+        "is_missing": [cells.missing_code in line for line in lines],
+        "rows": [float(rows[line].sum()) for line in lines],
+        "counts": [feature.counts[line].sum(axis=0).tolist() for line in lines],
+        "contributions": [_mean(feature.contributions, rows, line) for line in lines],
+        "evidence": in_five_digits([_mean(evidence, rows, line) for line in lines]),
+        "errors": in_five_digits([feature.total_errors[line].max(axis=0).tolist() for line in lines]),
+    }
+    columns["level"] = [own or label for own, label in zip(columns["level"], columns["label"], strict=True)]
     if columns["level"] == columns["label"]:
         del columns["level"]
-    columns |= {"rows": numbers["counts"].sum(axis=1).tolist(), "counts": numbers["counts"].tolist()}
-    columns |= {name: in_five_digits(numbers[name].tolist()) for name in ("evidence", "errors")}
-    columns["contributions"] = numbers["contributions"].tolist()
     data: dict[str, Any] = {"cells": columns, "unseen": feature.unseen.tolist(), "grid": grid}
-    data["variances"] = [in_five_digits(own.tolist()) for own in feature.errors] if is_whole else None
+    data["variances"] = [in_five_digits(own.tolist()) for own in feature.errors]
+    if others is not None:
+        data["others"] = [others[line].sum(axis=0).tolist() for line in [*lines, [-1]]]
     intervals = list(zip(*(columns[name] for name in ("low", "high", "rows")), strict=True))
     ends = curve_ends(intervals) if feature.kind == "numeric" else None
     return data if ends is None else data | {"ends": ends, "density": density_frame(intervals, *ends)}
+
+
+def cell_lines(feature: Feature, least: int) -> list[list[int]]:
+    """Return the codes of the cells of each line of a table: cells of fewer than ``least`` training rows are joined
+    with others of their level, intervals with their neighbours, and levels of so few rows with each other.
+    """
+    rows, cells = feature.counts.sum(axis=1), feature.cells
+    lines: list[list[int]] = []
+    few: list[int] = []  # cells of levels of few rows
+    for level in dict.fromkeys(feature.level_of_cell.tolist()):
+        codes = np.flatnonzero(feature.level_of_cell == level).tolist()
+        if rows[codes].sum() < least:
+            few += codes
+            continue
+        ordered = [code for code in codes if cells.groups is None and code >= cells.n_apart]
+        rest = sorted((code for code in codes if code not in ordered), key=lambda code: rows[code] < least)
+        for part in (ordered, rest):
+            first = len(lines)
+            for code in part:
+                if len(lines) == first or rows[lines[-1]].sum() >= least:
+                    lines.append([])
+                lines[-1].append(code)
+            if len(lines) > first + 1 and rows[lines[-1]].sum() < least:
+                lines[-2:] = [lines[-2] + lines[-1]]
+    return [*lines, few] if few else lines
+
+
+def _mean(table: np.ndarray, rows: np.ndarray, line: list[int]) -> list[float]:
+    """Return the mean of lines of a table, weighted by their rows."""
+    mean = table[line[0]] if len(line) == 1 else np.average(table[line], axis=0, weights=rows[line] + 1e-300)
+    return list(mean.tolist())
+
+
+def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str:
+    """Return the text of a line: a cell, an interval, or a number of cells of few rows beside those that are named."""
+    cells, labels = feature.cells, words.levels(feature.cells, full=True)
+    if len(line) == 1 and feature.counts[line].sum() >= least:
+        return labels[line[0]]
+    if (
+        len(line) > 1
+        and cells.groups is None
+        and min(line) >= cells.n_apart
+        and len({*feature.level_of_cell[line].tolist()}) == 1
+    ):
+        ends = [_finite(bounds_of(cells, line[0]).get("low")), _finite(bounds_of(cells, line[-1]).get("high"))]
+        unit = words.labels.get(cells.column, {}).get("unit", "")
+        cuts = np.array([end for end in ends if end is not None])
+        texts = interval_labels(cuts, cells.type, None, unit=f" {unit}" if unit else "")
+        text = texts[0] if ends[0] is None else texts[-1] if ends[1] is None else texts[1]
+        return f"{text} or missing" if cells.missing_code in line else text
+    few = [code for code in line if feature.counts[code].sum() < least]
+    named_ones = [labels[code] for code in line if code not in few]
+    return " and ".join([*named_ones, f"{plural(len(few), 'cell')} of fewer than {least} rows"])
 
 
 def _finite(value: Any) -> float | None:
