@@ -165,7 +165,7 @@ def cell_lines(feature: Feature, least: int) -> list[list[int]]:
         if rows[codes].sum() < least:
             few += codes
             continue
-        ordered = [code for code in codes if cells.groups is None and code >= cells.n_apart]
+        ordered = [code for code in codes if cells.groups is None and code >= cells.n_special_levels]
         rest = sorted((code for code in codes if code not in ordered), key=lambda code: rows[code] < least)
         for part in (ordered, rest):
             first = len(lines)
@@ -192,7 +192,7 @@ def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str
     if (
         len(line) > 1
         and cells.groups is None
-        and min(line) >= cells.n_apart
+        and min(line) >= cells.n_special_levels
         and len({*feature.level_of_cell[line].tolist()}) == 1
     ):
         ends = [_finite(bounds_of(cells, line[0]).get("low")), _finite(bounds_of(cells, line[-1]).get("high"))]
