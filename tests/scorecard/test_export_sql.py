@@ -91,9 +91,25 @@ def test_reasons(engine: tuple[str, Engine], name: str, options: dict[str, Any])
         assert [row[f"reason_{k}"] for k in range(1, 5)] == texts + [None] * (4 - len(texts))
 
 
+@pytest.mark.parametrize("options", [{}, {"reasons": 2}, {"pdo": 50, "base_score": 300, "base_odds": 5}], ids=str)
+@pytest.mark.parametrize("name", ["all kinds", "surfaces", "special values", "indicators"])
+def test_points(engine: tuple[str, Engine], name: str, options: dict[str, Any]) -> None:
+    model, frame = case(name)
+    rows = pl.concat([frame[:30], hostile(model, frame)[::7]])
+    found = rows_of(engine, model, rows, points=True, **options)
+    card = model.points(**{name: value for name, value in options.items() if name != "reasons"})
+    assert [row["points"] for row in found] == card.score(rows).tolist()
+    assert [name for name in found[0] if name in ("score", "points", "reason_1")][:2] == ["score", "points"]
+
+
 def test_more_reasons_than_columns(engine: tuple[str, Engine]) -> None:
     model, frame = case("nothing")
     assert rows_of(engine, model, frame[:1], reasons=2)[0]["reason_2"] is None
+
+
+def test_points_need_two_classes() -> None:
+    with pytest.raises(ValueError, match="Points need two classes, not 3"):
+        case("all kinds, three classes")[0].export(to="sql", points=True)
 
 
 def test_odd_names(engine: tuple[str, Engine]) -> None:

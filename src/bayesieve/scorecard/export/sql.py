@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from bayesieve.scorecard.direction import REASONS
+from bayesieve.scorecard.direction import POINTS, REASONS
 from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan
 from bayesieve.scorecard.record import Scorecard
@@ -21,8 +21,8 @@ class Sql(Export):
 
     The result has the columns in ``keep``; ``p_<class>``, the probability of each class; ``predicted``, the class with
     the highest, as a number or a text; for two classes ``score``, the log odds of the positive class in nats;
-    and ``reason_1`` to ``reason_<reasons>``, names of columns. A name that is taken, in upper or lower case, gets a
-    number: ``score_2``, or ``p_a_2`` after ``p_A``.
+    ``points``, if they are asked for; and ``reason_1`` to ``reason_<reasons>``, names of columns. A name that is taken,
+    in upper or lower case, gets a number: ``score_2``, or ``p_a_2`` after ``p_A``.
 
     Parameters
     ----------
@@ -45,6 +45,10 @@ class Sql(Export):
         The class that reasons speak against; None: the positive class of the model, which has one if there are two.
     keep : str, sequence of str or None, default=None
         Columns of the table in the result, such as a key to join by. None: all that the model reads.
+    points : bool, default=False
+        Add the column ``points``, whole points as of `SelectiveNB.points`, for models of two classes.
+    pdo, base_score, base_odds : float, default=20, 600 and 30
+        See `SelectiveNB.points`.
 
     Raises
     ------
@@ -86,6 +90,10 @@ class Sql(Export):
     against: Against = "mean"
     target_class: Any = None
     keep: str | Sequence[str] | None = None
+    points: bool = False
+    pdo: float = 20
+    base_score: float = 600
+    base_odds: float = 30
 
     def __post_init__(self) -> None:
         from sqlglot import Dialects
@@ -99,7 +107,7 @@ class Sql(Export):
         self.dialect, self.keep = dialect, [self.keep] if isinstance(self.keep, str) else self.keep
 
     def results(self, card: Scorecard) -> Collection[str]:
-        return [REASONS] * (self.reasons > 0)
+        return [*[POINTS] * self.points, *[REASONS] * (self.reasons > 0)]
 
     def write(self, plan: Plan) -> str:
         """The query, after comments about the model."""

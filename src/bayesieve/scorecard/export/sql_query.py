@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 
 from bayesieve.scorecard.export.plan import Key, Plan, Reader
+from bayesieve.scorecard.export.point_card import Points
 from bayesieve.scorecard.reasons import DECIMALS
 from bayesieve.table.values import BLANKS, MICROSECONDS_PER_DAY
 from bayesieve.words import quoted
@@ -140,10 +141,10 @@ class Query:
         whens = [exp.If(this=when, true=then) for when, then in pairs]
         return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
 
-    def look_up(self, code: Any, table: np.ndarray) -> Any:
-        """The number of a code, as a double; NULL without a code."""
+    def look_up(self, code: Any, table: np.ndarray, type_: str = "double") -> Any:
+        """Return the number of a code, as a type; NULL without a code."""
         pairs = [(self.number(k), self.number(value)) for k, value in enumerate(table.ravel().tolist())]
-        return self.cast(self.case(pairs, of=code), "double")
+        return self.cast(self.case(pairs, of=code), type_)
 
     def total(self, terms: Sequence[Any]) -> Any:
         """A sum, in brackets."""
@@ -209,11 +210,11 @@ class Query:
         cases = [(when, exp.null() if number is None else self.number(number)) for when, number in pairs]
         return self.case(cases, self.number(rest))
 
-    def laid_out(self, case: Any) -> str:
-        """Return the text of a CASE, as a double, on as few lines as hold it."""
+    def laid_out(self, case: Any, type_: str) -> str:
+        """Return the text of a CASE, as a type, on as few lines as hold it."""
         whens = [f"WHEN {self.written(own.this)} THEN {self.written(own.args['true'])}" for own in case.args["ifs"]]
         lines = _filled([f"CASE {whens[0]}", *whens[1:], f"ELSE {self.written(case.args['default'])} END"], " ")
-        return self.written(self.cast(exp.var("\n    ".join(lines)), "double"))
+        return self.written(self.cast(exp.var("\n    ".join(lines)), type_))
 
     def written(self, tree: Any) -> str:
         """Return the text of a tree on one line; line breaks inside literals are kept from being indented later."""
@@ -245,7 +246,9 @@ class Query:
         chances, predicted = [self.new(f"p_{label}") for label in labels], self.new("predicted")
         scores = [self.new("score" if is_binary else "joint") for _ in labels[1:]]  # against one class, which has 0
         reasons = [self.new(f"reason_{k + 1}") for k in range(self.options.reasons)]
-        told = self._flat_sum(scores[0]) if self._is_flat else self._sums(scores, reasons)
+        points = [self.new("points")] if self.options.points else []
+        told = self._flat_sums(scores[0], points) if self._is_flat else self._sums(scores, points, reasons)
+        told = {**{name: self.column(name) for name in points}, **told}
         texts = [self.number(own) if type(own) in (int, float) else self.text(str(own)) for own in labels]
         if is_binary:
             self._two_classes(self.column(scores[0]), chances, predicted, texts, told)
@@ -301,22 +304,38 @@ class Query:
         single = all(term.readers == (k,) for k, term in enumerate(plan.terms)) and len(plan.readers) == len(plan.terms)
         return len(plan.classes) == 2 and single and not self.options.reasons
 
-    def _flat_sum(self, score: str) -> dict[str, Any]:
-        """Add stages for values and for the score, with one line for each level."""
-        plan, names, terms = self.plan, dict[Any, str](), list[str]()
-        intercept, tables = plan.log_odds
-        for reader, table in zip(plan.readers, tables, strict=True):
+    def _flat_sums(self, score: str, points: Sequence[str]) -> dict[str, Any]:
+        """Add stages for values and for the sums, with the levels of a column on a few lines."""
+        names, columns = dict[Any, str](), []
+        for reader in self.plan.readers:
             values = self.values(reader)
             names |= {value: self.new("value") for value in values if value not in names}
-            columns = (self.column(names[value]) for value in values)
-            terms.append(self.laid_out(self.code(reader, *columns, table=table.tolist())))
+            columns.append([self.column(names[value]) for value in values])
         if names:
             self.stage({name: exp.var(self.written(value)) for value, name in names.items()})
-        terms.insert(0, self.written(self.cast(self.number(intercept), "double")))
-        line = Generator.SENTINEL_LINE_BREAK
-        total = _in_groups(terms, lambda own: f"({f'{line}    + '.join(own)})")
-        self.stage({score: exp.var(total)})
+        intercept, tables = self.plan.log_odds
+        base, points_of_terms = self._points() if points else (0, [])
+        sums = {score: self._flat_sum(intercept, columns, tables, "double")}
+        sums |= {name: self._flat_sum(base, columns, points_of_terms, "bigint") for name in points}
+        self.stage(sums)
         return {}
+
+    def _flat_sum(
+        self, start: float, columns: Sequence[Sequence[Any]], tables: Sequence[np.ndarray], type_: str
+    ) -> Any:
+        """Return the sum, of a type, of a number and one of each table, by the values in columns."""
+        terms = [self.written(self.cast(self.number(start), type_))]
+        for reader, values, table in zip(self.plan.readers, columns, tables, strict=True):
+            terms.append(self.laid_out(self.code(reader, *values, table=table.tolist()), type_))
+        line = Generator.SENTINEL_LINE_BREAK
+        return exp.var(_in_groups(terms, lambda own: f"({f'{line}    + '.join(own)})"))
+
+    def _points(self) -> tuple[int, list[np.ndarray]]:
+        """Return the base and, for each term, whole points by code."""
+        scale = {name: getattr(self.options, name) for name in ("pdo", "base_score", "base_odds")}
+        card = Points(self.plan.card, **scale)
+        tables = [(card.points[term.feature.name], term.cell) for term in self.plan.terms]
+        return card.base, [own if cell is None else own[cell] for own, cell in tables]
 
     @property
     def _reference(self) -> int:
@@ -337,7 +356,7 @@ class Query:
             found.append(first if term.cell is None else first * self.number(term.cell.shape[1]) + second[0])
         return found
 
-    def _sums(self, scores: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
+    def _sums(self, scores: Sequence[str], points: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
         """Add stages for scores and for reasons as numbers; return reasons as texts."""
         plan, codes, sums, first = self.plan, self._codes() if self.plan.terms else [], {}, self._reference
         others = [k for k in range(len(plan.classes)) if k != first]
@@ -345,6 +364,10 @@ class Query:
             intercept = self.number(float(plan.card.intercept[k] - plan.card.intercept[first]))
             tables = [term.by_code[..., k] - term.by_code[..., first] for term in plan.terms]
             sums[name] = self.total([self.cast(intercept, "double"), *map(self.look_up, codes, tables)])
+        if points:
+            base, tables = self._points()
+            shown = [self.look_up(code, table, "bigint") for code, table in zip(codes, tables, strict=True)]
+            sums[points[0]] = self.total([self.number(base), *shown])
         parts = plan.reason_parts(self.options.target_class, self.options.against) if reasons else {}
         by_term = {k: table for own in parts.values() for k, table in own}
         names = {k: self.new("part") for k in by_term}
@@ -353,11 +376,11 @@ class Query:
         for i, own in enumerate(parts.values(), 1):  # in units of the last decimal; the first of equal ones is lower
             units = self.total([self.column(names[k]) for k, _ in own]) * self.number(10.0**DECIMALS) + self.number(0.5)
             keys[self.new("key")] = exp.Floor(this=units) * self.number(len(parts) + 1) + self.number(i)
-        zero, columns = self.number(0.0), self.stage(keys, scores) if reasons else []
+        zero, columns = self.number(0.0), self.stage(keys, [*scores, *points]) if reasons else []
         left = columns
         for k, reason in enumerate(reasons):
             lowest = self.extreme("LEAST", [zero, *left], known=self.column(scores[0]))
-            last, *_ = self.stage({reason: lowest}, [*scores, *reasons[:k], *keys])
+            last, *_ = self.stage({reason: lowest}, [*scores, *points, *reasons[:k], *keys])
             left = [self.case([(column > last, column)], zero) for column in columns]
         texts = [self.text(plan.words.name(name)) for name in parts]
         return {name: self.case(zip(columns, texts, strict=True), of=self.column(name)) for name in reasons}
