@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from bayesieve import SelectiveNB
@@ -132,8 +131,7 @@ def wide_binary(quick: bool) -> Iterator[Line]:
     for seed in range(1 if quick else 3):
         train, new = tables.samples(tables.wide_binary, 2000, 10_000, seed)
         model = fit(train.X, train.y)
-        regression = LogisticRegression(C=1e9).fit(tables.log_odds(model, new.X)[:, None], new.y)
-        slopes.append(float(regression.coef_[0, 0]))
+        slopes.append(tables.slope(model, new))
         of_levels = tables.loss(fit(train.X, train.y, calibrate="levels"), new.X, new.y)
         excesses.append(tables.loss(model, new.X, new.y) - of_levels)
     slope, excess = float(np.mean(slopes)), float(np.mean(excesses))

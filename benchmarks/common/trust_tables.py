@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from bayesieve import SelectiveNB
@@ -209,6 +210,12 @@ def loss(model: SelectiveNB, X: pl.DataFrame, y: np.ndarray) -> float:
 def log_odds(model: SelectiveNB, X: pl.DataFrame) -> np.ndarray:
     """Return the log odds of the second class, (n_rows,)."""
     return np.diff(model.scorecard_.joint(X), axis=1)[:, 0]
+
+
+def slope(model: SelectiveNB, new: Sample) -> float:
+    """Return the slope of the class by the log odds of new rows; below 1 if the model is overconfident."""
+    regression = LogisticRegression(C=1e9).fit(log_odds(model, new.X)[:, None], new.y)
+    return float(regression.coef_[0, 0])
 
 
 def noise_share(card: Scorecard, X: pl.DataFrame, true_columns: tuple[str, ...]) -> float:

@@ -224,7 +224,7 @@ def test_without_rows_the_model_is_shown() -> None:
             assert cells["is_missing"][k] == ("missing" in label)
         assert not feature["selected"] or sum(cells["rows"]) == N
     notes = {feature["name"]: feature["note"] for feature in report.features}
-    assert notes["vide"] == notes["bruit"] == "One level: no cut point pays for itself."
+    assert notes["vide"] == "One level: no cut point pays for itself."
     report = report_data(fitted(), frame(), labels(), cv=0)
     assert report.performance is None
     assert report.explained == []

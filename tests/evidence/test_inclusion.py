@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from bayesieve.evidence.inclusion import (
+    LEAST_PROBABILITY,
     TRIED_VARIANCES,
     Effects,
     expected_squares,
@@ -76,3 +77,9 @@ def test_a_column_needs_more_evidence_among_noise() -> None:
     among_signals = inclusion_probabilities(np.array([weak, *[6.0] * 30]), 31)
     assert among_noise[0] < 0.5 < 0.85 < among_signals[0]
     assert inclusion_probabilities(np.array([weak]), 5000)[0] < 0.01
+
+
+def test_where_every_column_matters_little_evidence_is_enough() -> None:
+    every = inclusion_probabilities(np.array([-0.5, *[4.0] * 19]), 20)
+    some = inclusion_probabilities(np.array([-0.5, *[4.0] * 10]), 20)
+    assert every[0] > LEAST_PROBABILITY > some[0]

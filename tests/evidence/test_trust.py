@@ -98,4 +98,14 @@ def test_wide_noise_costs_little() -> None:
 def test_weak_indicators_of_few_causes_are_as_good_as_levels() -> None:
     train, new = tables.samples(tables.wide_binary, 2000, 10_000, seed=0)
     of_levels = tables.loss(fit(train.X, train.y, calibrate="levels"), new.X, new.y)
-    assert tables.loss(fit(train.X, train.y), new.X, new.y) < of_levels + 0.004
+    model = fit(train.X, train.y)
+    assert tables.loss(model, new.X, new.y) < of_levels + 0.004
+    assert 0.8 < tables.slope(model, new) < 1.2
+
+
+def test_the_best_of_many_weak_indicators_are_not_overconfident() -> None:
+    train, new = tables.samples(tables.wide_binary, 1000, 4000, seed=2)
+    some = train.X.columns[::2]
+    model = fit(train.X.select(some), train.y)
+    assert 5 < len(model.selected_features_) < 50
+    assert tables.slope(model, new) > 0.85  # .7 without held-out rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -245,6 +246,12 @@ class LeaveOneOutLoss:
         """Return the loss over other rows, with some of the features only, at these ascending positions."""
         counts = [self._counts[k] for k in kept.tolist()]
         return LeaveOneOutLoss(rows.of_features(kept), counts, self.log_prior, self._smoothing)
+
+    def weighing(self, weights: np.ndarray) -> LeaveOneOutLoss:
+        """Return the loss with other weights of the rows, (n_rows,). Counts stay those of all rows."""
+        other = copy(self)
+        other.rows = replace(self.rows, weights=weights)
+        return other
 
     def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the weights of all features of the table, (n_features,), around those of the search times a common

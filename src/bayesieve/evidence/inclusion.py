@@ -14,9 +14,9 @@ from bayesieve.evidence.problem import Design, logit_scale
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
-LEAST_PROBABILITY = 0.6
+LEAST_PROBABILITY = 0.7
 """Probability from which a feature matters enough to stay (benchmarks/decisions/inclusion.md)."""
-_MOST_SHARE = 0.5  # so that no feature stays against its own evidence (benchmarks/decisions/inclusion.md)
+_MOST_SHARE = 0.85  # so that no feature stays whatever its rows say (benchmarks/decisions/inclusion.md)
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
 _LEAST_POSTERIOR = 1e-12  # variance
 _MOST_ROUNDS = 200
@@ -155,7 +155,7 @@ def inclusion_probabilities(log_bayes: np.ndarray, n_features: int) -> np.ndarra
     """Return posterior probabilities that features matter, (n,), in a two-groups model (Efron 2008).
 
     The share of features that matter is estimated from all of them: where most columns are noise, a column needs more
-    evidence than where most columns are informative. The share is at most one half.
+    evidence than where most columns are informative.
 
     Parameters
     ----------

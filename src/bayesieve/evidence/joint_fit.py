@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import entr
+from scipy.optimize import minimize
+from scipy.special import entr, log_softmax, softmax
 
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence.calibration import LeaveOneOutLoss
+from bayesieve.evidence.calibration import ROWS_PER_WEIGHT, LeaveOneOutLoss
 from bayesieve.evidence.calibration_rows import CalibrationRows
 from bayesieve.evidence.inclusion import (
     LEAST_PROBABILITY,
@@ -18,9 +20,10 @@ from bayesieve.evidence.inclusion import (
     marginal_log_bayes,
     omitted_variances,
 )
+from bayesieve.evidence.offset import intercept_for
 from bayesieve.evidence.problem import EvidenceProblem
 from bayesieve.evidence.pruning import CURVATURE_ROWS, worth_keeping
-from bayesieve.evidence.solver import FEW_ROWS, Solution, solve, start_with_fewer, start_with_more
+from bayesieve.evidence.solver import FEW_ROWS, Solution, deal_folds, solve, start_with_fewer, start_with_more
 from bayesieve.evidence.surfaces import Surface, find_surfaces, surface_parts
 from bayesieve.evidence.terms import FitOptions, Term
 from bayesieve.table import FeatureLevels
@@ -33,6 +36,8 @@ _LEAST_DEVIATION = 0.03  # of contributions that did not deviate in fewer rows
 _MOST_CONTRIBUTIONS = 1 << 24  # features x rows x classes
 _TRUST, _TRUST_IN_CUTS = 0.9, 0.4  # in counted contributions: cuts are where these rows make the steps largest
 _FEWEST_ROWS = 500  # that show which features are worth keeping
+_HELD_OUT_FOLDS = 2  # of five, enough to see overconfidence (benchmarks/decisions/wide.md)
+_DIGITS_OF_FACTOR = 6  # the order of rows must not show
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +82,16 @@ class JointFit:
                 offset += term.weight * shape.look_up(term.correction, term.codes)
         return EvidenceProblem.of_rows(np.stack(codes), shapes, offset, rows.classes, rows.weights, n_jobs)
 
+    def contributions(self, solution: Solution, n_jobs: int | None) -> np.ndarray:
+        """Return the intercept and the contributions of all terms and surfaces, summed for each row, (n_rows,
+        n_classes); counted ones are those of all other rows.
+        """
+        problem = self.problem(n_jobs)
+        table, intercept = problem.design.basis @ solution.point, solution.point[problem.design.intercept]
+        logits = np.concatenate([problem.logits(table, intercept, chunk) for chunk in problem.chunks])
+        joint = np.pad(logits, ((0, 0), (1, 0))) if problem.n_classes == 2 else logits
+        return joint - self.loss.prior
+
     def only(self, kept: np.ndarray) -> JointFit:
         """Return the fit of the terms and surfaces marked in ``kept``, with the weights of the terms refitted."""
         n = len(self.terms)
@@ -107,6 +122,28 @@ def fit_jointly(
     -------
     tuple
         The terms and surfaces that stay, and their solution.
+    """
+    followed = every.positions.size > fit.loss.rows.positions.size
+    best, solution = fit_to_sample(fit, levels, options, clock, followed=followed)
+    if not (solution.complete and (best.terms or best.surfaces)):
+        return best, solution
+    if followed:
+        return fit_to_every_row(best, solution, every, options.n_jobs, clock)
+    # The best of more features than rows can tell apart look better than they are.
+    n_dropped = count_candidates(fit, levels, options) - len(best.terms)
+    if options.drop and fit.loss.rows.total < ROWS_PER_WEIGHT * n_dropped:
+        factor = held_out_factor(fit, levels, options, clock)
+        if factor < 1.0:
+            return shrink(best, solution, factor, options.n_jobs)
+    return best, solution
+
+
+def fit_to_sample(
+    fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions, clock: Clock, *, followed: bool
+) -> tuple[JointFit, Solution]:
+    """Choose the surfaces and the terms that stay, and fit their contributions; see `fit_jointly`.
+
+    ``followed`` : whether another fit follows, so that no errors are needed.
     """
     # A rough fit of all terms shows which of them matter, and leaves residuals for surfaces.
     problem = fit.problem(options.n_jobs)
@@ -140,13 +177,57 @@ def fit_jointly(
         terms = [term.weighted(float(share * term.weight)) for term, share in zip(fit.terms, trust, strict=True)]
         fit = replace(fit, terms=terms)
 
-    # The final fit goes on from the rough one; in large tables, a last fit to all rows follows.
-    followed = every.positions.size > fit.loss.rows.positions.size
+    # The final fit goes on from the rough one.
     start = start_with_fewer(solution, problem.design, kept)
-    solution = solve(fit.problem(options.n_jobs), clock, start, followed=followed)
-    if followed and solution.complete:
-        return fit_to_every_row(fit, solution, every, options.n_jobs, clock)
-    return fit, solution
+    return fit, solve(fit.problem(options.n_jobs), clock, start, followed=followed)
+
+
+def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions, clock: Clock) -> float:
+    """Return the factor on all contributions, at most 1, that predicts held-out rows best when features are chosen
+    again without these rows.
+
+    It is one standard error above the best factor: models of fewer rows are more overconfident than that of all.
+    """
+    loss, rows = fit.loss, fit.loss.rows
+    fold = np.concatenate(deal_folds(fit.problem(options.n_jobs)))
+    contributions = np.zeros((fold.size, rows.n_classes))
+    for number in range(_HELD_OUT_FOLDS):
+        held_out = fold == number
+        others = replace(fit, loss=loss.weighing(np.where(held_out, 0.0, rows.weights)))
+        best, solution = fit_to_sample(others, levels, options, clock, followed=True)
+        if not solution.complete:
+            return 1.0
+        if best.terms or best.surfaces:
+            contributions[held_out] = best.contributions(solution, options.n_jobs)[held_out]
+    weights = np.where(fold < _HELD_OUT_FOLDS, rows.weights, 0.0)
+    is_class = rows.classes[:, None] == np.arange(rows.n_classes)
+
+    def negative_log_likelihood(point: np.ndarray) -> tuple[float, np.ndarray]:
+        logs = log_softmax(loss.prior + point[0] * contributions + point[1:], axis=1)
+        residuals = weights[:, None] * (np.exp(logs) - is_class)
+        gradient = np.append((residuals * contributions).sum(), residuals.sum(axis=0))
+        return -float(weights @ logs[is_class]), gradient
+
+    start = np.append(1.0, np.zeros(rows.n_classes))
+    factor, *intercept = minimize(negative_log_likelihood, start, jac=True, method="BFGS").x
+    shares = softmax(loss.prior + factor * contributions + intercept, axis=1)
+    away = contributions - (shares * contributions).sum(axis=1, keepdims=True)
+    curvature = float(weights @ (shares * away**2).sum(axis=1))
+    return min(1.0, round(factor + 1.0 / math.sqrt(max(curvature, 1e-300)), _DIGITS_OF_FACTOR))
+
+
+def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None) -> tuple[JointFit, Solution]:
+    """Multiply all contributions by ``factor``, and adjust the intercept."""
+    rows, loss, errors = fit.loss.rows, fit.loss, solution.errors
+    offset = factor * fit.contributions(solution, n_jobs) + loss.prior - loss.log_prior
+    intercept = factor * solution.intercept + intercept_for(offset, rows.classes, rows.weights)
+    if errors is not None:
+        variances = [factor**2 * own for own in errors.variances]
+        factors = [factor * own for own in errors.factors]
+        errors = replace(errors, variances=variances, factors=factors, intercept=factor * errors.intercept)
+    fit = replace(fit, terms=[term.weighted(factor * term.weight) for term in fit.terms])
+    tables = [factor * own for own in solution.tables]
+    return fit, replace(solution, tables=tables, intercept=intercept, errors=errors)
 
 
 def select_features(
@@ -161,10 +242,7 @@ def select_features(
     """
     n = len(fit.terms)
     fit = replace(fit, log_bayes=log_bayes_against_no_effect(fit, solution))
-    # Constant and excluded columns change no model.
-    n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
-    n_candidates = max(fit.averaged.size - n_out, n)
-    probabilities = inclusion_probabilities(fit.log_bayes[:n], n_candidates)
+    probabilities = inclusion_probabilities(fit.log_bayes[:n], count_candidates(fit, levels, options))
     kept = save_their_price(fit, problem, solution)
     kept[:n] &= probabilities >= LEAST_PROBABILITY
     kept[:n] |= np.isin([term.feature for term in fit.terms], list(options.included))
@@ -173,6 +251,12 @@ def select_features(
     effects = Effects(*(of_features[dropped] for of_features in solution.effects))
     omitted = omitted_variances(effects, probabilities[dropped])
     return replace(fit.only(kept), omitted_variances=omitted), kept
+
+
+def count_candidates(fit: JointFit, levels: Sequence[FeatureLevels], options: FitOptions) -> int:
+    """Return the number of features that may matter: constant and excluded columns change no model."""
+    n_out = TableLevels.of(levels).n_constant + len(set(options.excluded))
+    return max(fit.averaged.size - n_out, len(fit.terms))
 
 
 def log_bayes_against_no_effect(fit: JointFit, solution: Solution) -> np.ndarray:
