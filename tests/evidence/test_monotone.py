@@ -46,7 +46,7 @@ def contrast(model: SelectiveNB, name: str) -> np.ndarray:
 
 
 def joint_contrasts(model: SelectiveNB, X: pl.DataFrame, name: str, numbers: np.ndarray) -> np.ndarray:
-    """(n_rows, n_numbers) log odds of the rows with each of these numbers in place of their own."""
+    """(n_rows, n_logits) log odds of the rows with each of these numbers in place of their own."""
     each = [model.scorecard_.joint(X.with_columns(pl.lit(float(n)).alias(name))) for n in numbers]
     return np.stack([joint[:, 1] - joint[:, 0] for joint in each], axis=1)
 

@@ -319,10 +319,10 @@ def _shared_errors(
     """
     widths = [card.intercept_factors.shape[1] for card in cards]
     starts = np.concatenate([[0], np.cumsum(widths)])
-    n_numbers = cards[0].intercept_factors.shape[0]
+    n_logits = cards[0].intercept_factors.shape[0]
     tables = []
     for feature, parts in features:
-        own = np.zeros((len(feature.counts), n_numbers, starts[-1]))
+        own = np.zeros((len(feature.counts), n_logits, starts[-1]))
         for part in parts:
             factors, at = part.feature.factors, starts[part.model]
             own[:, :, at : at + factors.shape[2]] = part.share * part.looked_up(factors)
@@ -449,8 +449,8 @@ def _with_rows(feature: Feature, rows: np.ndarray, grid: np.ndarray | None, know
 class _Prior:
     """Deviations from the evidence of a scorecard: of the cells of the features in it, then of the intercept.
 
-    codes : (n_used, n_rows); sizes : (n_used,) numbers of cells; offset : (n_rows, n_numbers) what the scorecard gives.
-    spread, shared : (n_cells + 1, n_numbers[, n_factors]) standard deviations of the deviations of single features, and
+    codes : (n_used, n_rows); sizes : (n_used,) numbers of cells; offset : (n_rows, n_logits) what the scorecard gives.
+    spread, shared : (n_cells + 1, n_logits[, n_factors]) standard deviations of the deviations of single features, and
     what those of several have in common. basis : (n_cells + 1, n_directions) what single features deviate in.
     shares : (n_cells,) shares of the rows of a feature in its cells if some of these rows are in none, otherwise 0:
     deviations are centred by them, so that such rows stay at the mean.
@@ -467,7 +467,7 @@ class _Prior:
     shares: np.ndarray
 
     def joint(self, table: np.ndarray) -> np.ndarray:
-        """(n_rows, n_numbers) with these deviations."""
+        """(n_rows, n_logits) with these deviations."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
         joint, lines = self.offset + table[-1], np.append(table[:-1].ravel(), np.zeros(table.shape[1]))
@@ -476,7 +476,7 @@ class _Prior:
         return joint
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Sums of values (n_rows, n_numbers) over the rows of each cell, and over all rows."""
+        """Sums of values (n_rows, n_logits) over the rows of each cell, and over all rows."""
         from bayesieve.evidence._kernels import sum_by_level
 
         sums = np.zeros(self.spread.size)
@@ -499,7 +499,7 @@ class _Prior:
         return table
 
     def _of_feature(self, of_cells: np.ndarray) -> np.ndarray:
-        """(n_cells, n_numbers) the sum over the cells of its feature, for each cell."""
+        """(n_cells, n_logits) the sum over the cells of its feature, for each cell."""
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
@@ -515,7 +515,7 @@ class _Prior:
         return value + point @ point / 2.0, np.append(own, shared) + point
 
     def left(self, table: np.ndarray) -> np.ndarray:
-        """Return the posterior standard errors given the rows, shape (n_cells + 1, n_numbers)."""
+        """Return the posterior standard errors given the rows, shape (n_cells + 1, n_logits)."""
         joint = self.joint(table)
         shares = expit(joint) if joint.shape[1] == 1 else softmax(joint, axis=1)
         variances = (self.spread**2 + (self.shared**2).sum(axis=2)) / _VARIANCES_TIMES
@@ -531,7 +531,7 @@ def _fit_again(
     drift: np.ndarray,
 ) -> tuple[list[Feature], np.ndarray, np.ndarray]:
     """Fit the evidence to rows, with that of ``card`` and its errors as prior: the ``features`` with new contributions
-    and errors, what is added to the intercept, (n_classes,), and what is left of its errors, (n_numbers,).
+    and errors, what is added to the intercept, (n_classes,), and what is left of its errors, (n_logits,).
 
     drift : (n_classes,) what the intercept already has of other shares of the classes, which may be too much: classes
         may be more frequent because of what the features tell.
@@ -541,11 +541,11 @@ def _fit_again(
     used = card.used.tolist()
     sizes = np.array([len(features[k].counts) for k in used], dtype=np.int64)
     joint = card.tables.joint(codes[used])
-    n_numbers, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
+    n_logits, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
     own_variances = [number_variances(features[k].standard_errors ** 2) for k in used]
-    free = chance(card.class_counts) + (np.diff(drift) if n_numbers == 1 else drift) ** 2
+    free = chance(card.class_counts) + (np.diff(drift) if n_logits == 1 else drift) ** 2
     variances = np.concatenate([*own_variances, free[None]])
-    shared, ends = np.zeros((len(variances), n_numbers, n_factors)), np.cumsum(sizes)
+    shared, ends = np.zeros((len(variances), n_logits, n_factors)), np.cumsum(sizes)
     for end, k in zip(ends.tolist(), used, strict=True):
         own = features[k].factors
         shared[end - len(own) : end, :, : own.shape[2]] = own
@@ -553,7 +553,7 @@ def _fit_again(
     prior = _Prior(
         codes=np.ascontiguousarray(codes[used]),
         sizes=sizes,
-        offset=joint[:, 1:] - joint[:, :1] if n_numbers == 1 else joint,
+        offset=joint[:, 1:] - joint[:, :1] if n_logits == 1 else joint,
         classes=classes,
         weights=np.ones(classes.size) if weights is None else np.asarray(weights, dtype=float),
         spread=np.sqrt(_VARIANCES_TIMES * np.maximum(variances - (shared**2).sum(axis=2), 0.0)),
@@ -561,11 +561,11 @@ def _fit_again(
         basis=csr_array(block_diag([*(_directions(features[k]) for k in used), np.ones((1, 1))])),
         shares=np.concatenate([np.zeros(0), *(_shares(features[k], codes[k]) for k in used)]),
     )
-    start = np.zeros(prior.basis.shape[1] * n_numbers + n_factors)
+    start = np.zeros(prior.basis.shape[1] * n_logits + n_factors)
     options = {"maxiter": 500, "ftol": 1e-7}
     with one_blas_thread():  # sums come in one order
         table = prior.deviations(minimize(prior.loss, start, jac=True, method="L-BFGS-B", options=options).x)
-    left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_numbers == 1 else np.eye(n_numbers)
+    left, sides = prior.left(table), np.array([[-0.5, 0.5]]) if n_logits == 1 else np.eye(n_logits)
     fitted = list(features)
     for end, k in zip(ends.tolist(), used, strict=True):
         old, at = features[k], slice(end - len(features[k].counts), end)

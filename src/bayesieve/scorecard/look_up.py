@@ -81,7 +81,7 @@ def intervals_of(joint: np.ndarray, variances: np.ndarray, level: float) -> np.n
     Parameters
     ----------
     joint : (n_rows, n_classes) log joint probabilities.
-    variances : (n_rows, n_numbers) of their errors.
+    variances : (n_rows, n_logits) of their errors.
     level : probability that an interval holds the true probability.
     """
     reach, n_classes = float(ndtri(0.5 + level / 2.0)), joint.shape[1]

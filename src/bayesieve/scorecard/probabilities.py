@@ -25,14 +25,14 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
 
 
 def chance(class_counts: np.ndarray) -> np.ndarray:
-    """(n_numbers,) variances of one number that is fitted to all rows: log odds of classes of these sizes."""
+    """(n_logits,) variances of one number that is fitted to all rows: log odds of classes of these sizes."""
     rows, others = np.maximum(class_counts, 0.5), np.maximum(class_counts.sum() - class_counts, 0.5)
     variances: np.ndarray = 1.0 / rows + 1.0 / others
     return variances[:1] if rows.size == 2 else variances
 
 
 def number_variances(of_classes: np.ndarray) -> np.ndarray:
-    """(n_cells, n_numbers) variances of independent numbers, from those (n_cells, n_classes) of what each has beyond
+    """(n_cells, n_logits) variances of independent numbers, from those (n_cells, n_classes) of what each has beyond
     their mean; of two classes, what the second has more than the first.
     """
     n_classes = of_classes.shape[1]

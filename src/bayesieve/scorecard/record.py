@@ -55,7 +55,7 @@ class Feature(ShortRepr):
         Training rows (or weight).
     standard_errors : float array, shape (n_cells, n_classes)
         Of the contributions, in nats, given the levels, features and weights; those shown are `total_errors`.
-    factors : float array, shape (n_cells, n_numbers, n_factors)
+    factors : float array, shape (n_cells, n_logits, n_factors)
         What these errors share with those of other features, in nats; of two classes one number is enough, what the
         second has more than the first.
     weight, search_weight : float
@@ -142,8 +142,8 @@ class Feature(ShortRepr):
 
     @cached_property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the factors that errors share with other features, (n_cells + 1, n_numbers, n_factors), and the
-        remaining variances, (n_cells + 1, n_numbers); the last row is for unseen values, which may contribute what any
+        """Return the factors that errors share with other features, (n_cells + 1, n_logits, n_factors), and the
+        remaining variances, (n_cells + 1, n_logits); the last row is for unseen values, which may contribute what any
         row does.
 
         Standard errors are those of fresh samples with the same levels, features and weights, though the same rows
@@ -193,9 +193,9 @@ class Scorecard(ShortRepr):
     classes : array, shape (n_classes,)
     intercept : float array, shape (n_classes,)
         Nats; the mean log joint of the training rows.
-    intercept_factors : float array, shape (n_numbers, n_factors)
+    intercept_factors : float array, shape (n_logits, n_factors)
         What its error shares with those of the features, in nats.
-    omitted_variances : float array, shape (n_numbers,)
+    omitted_variances : float array, shape (n_logits,)
         Variances of what columns that the fit dropped may add to a row, in squared nats.
     features : tuple of Feature
         All that the fit looked at: columns, then pairs of columns.
@@ -323,10 +323,10 @@ class Scorecard(ShortRepr):
         """The errors of the features in the model as one table: the variances of each number, which add up, then what
         features share, which adds up before it is squared.
         """
-        n_numbers, n_factors = self.intercept_factors.shape
+        n_logits, n_factors = self.intercept_factors.shape
         tables = []
         for shared, own in (feature.errors for feature in self.used_features):
-            lines = np.zeros((len(own), n_numbers, n_factors))
+            lines = np.zeros((len(own), n_logits, n_factors))
             lines[..., : shared.shape[2]] = shared
             tables.append(np.column_stack([own, lines.reshape(len(own), -1)]))
         of_intercept = np.sqrt(_ERRORS_TIMES) * self.intercept_factors
@@ -383,9 +383,9 @@ class Scorecard(ShortRepr):
 
     def interval_of_cells(self, cells: np.ndarray, level: float) -> np.ndarray:
         """Return the interval of rows given as cells, (n_used, n_rows)."""
-        n_numbers, n_factors = self.intercept_factors.shape
-        own, shared = np.split(self.errors.joint(cells), [n_numbers], axis=1)
-        variances = own + (shared.reshape(len(own), n_numbers, n_factors) ** 2).sum(axis=2)
+        n_logits, n_factors = self.intercept_factors.shape
+        own, shared = np.split(self.errors.joint(cells), [n_logits], axis=1)
+        variances = own + (shared.reshape(len(own), n_logits, n_factors) ** 2).sum(axis=2)
         return intervals_of(self.tables.joint(cells), variances, level)
 
     def explain(self, X: Any, by: Literal["feature", "score", "column"] = "feature") -> Explanation:
