@@ -138,7 +138,7 @@ def test_an_estimator_that_fails_does_not_stop_the_others(tmp_path: Path) -> Non
         pytest.approx(17 / 50),
         pytest.approx(np.nanmean(found.folds("accuracy")[:, 1])),
     ]
-    assert summary["accuracy_std"][0] is None
+    assert found.means()["accuracy_std"][0] is None
     assert np.isnan(found.matrix("accuracy")[0, 0])  # the easy fold alone is no match for all three
     assert found.matrix("accuracy")[0, 1] == summary["accuracy"][1]
 
@@ -419,7 +419,7 @@ def test_brier_scores_of_earlier_results_are_unknown(tmp_path: Path) -> None:
     again = compare({"gauss": GaussianNB()}, X, y, THREE, results=path)  # the last fold was saved before
     assert [row["brier"] for row in again.rows] == [*(row["brier"] for row in found.rows[:2]), None]
     known = [row["brier"] for row in found.rows[:2]]
-    assert again.summary().select("brier", "brier_std").row(0) == pytest.approx((np.mean(known), np.std(known, ddof=1)))
+    assert again.means().select("brier", "brier_std").row(0) == pytest.approx((np.mean(known), np.std(known, ddof=1)))
 
 
 def test_results_of_an_earlier_version_go_on(tmp_path: Path) -> None:

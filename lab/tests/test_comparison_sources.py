@@ -172,7 +172,7 @@ def test_the_first_rows_train_and_the_others_test(tmp_path: Path) -> None:
         assert row["accuracy"] == pytest.approx(GaussianNB().fit(X[:400], y[:400]).score(X[400:], y[400:]))
         assert found.folds("accuracy").shape == (1, 1)
         assert found.test_share == pytest.approx(169 / 400)
-        assert found.summary()["accuracy_std"].to_list() == [None]
+        assert found.means()["accuracy_std"].to_list() == [None]
     kept = json.loads(path.read_text().splitlines()[0])["comparison"]
     assert kept.pop("bayesieve")
     assert kept == {"train_rows": 400, "seed": 3}

@@ -327,7 +327,7 @@ def _csv(comparison: Comparison) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("data", "method", "n_folds", *columns))
-    for line in comparison.summary().iter_rows(named=True):
+    for line in comparison.means().iter_rows(named=True):
         values = ("" if line[name] is None else f"{line[name]:.6g}" for name in columns)
         writer.writerow((line["data"], line["method"], line["n_folds"], *values))
     return text.getvalue()

@@ -225,7 +225,7 @@ def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
     """The measures of every method on one table, with ranks and tests."""
     order: Sequence[Any] = standings(comparison, measure)
     stands = {standing.method: standing for standing in order}
-    summary = {line["method"]: line for line in comparison.summary().to_dicts()}
+    summary = {line["method"]: line for line in comparison.means().to_dicts()}
     names = list(dict.fromkeys([*stands, *summary]))  # those that failed come last
     _show(screen, "method", [[name, *(_spread_text(summary[name], shown) for shown in _SPREAD)] for name in names])
     screen.line()
@@ -275,7 +275,7 @@ def _show_tables(screen: Screen, comparison: Any, measure: str) -> None:
 def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[str, Any]) -> None:
     """One line per table: the best and the second-best method."""
     by = _column_title(measure)
-    lines = {(line["data"], line["method"]): line for line in comparison.summary().to_dicts()}
+    lines = {(line["data"], line["method"]): line for line in comparison.means().to_dicts()}
     n_rows = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
     columns = [
         Heading("table"),

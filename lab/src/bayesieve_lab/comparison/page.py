@@ -103,7 +103,7 @@ class Compared:
         self.corrected = cache(self._corrected)
         self.values = {name: comparison.all_folds(name).swapaxes(1, 2) for name in (*MEASURES, *EFFORTS)}
         with np.errstate(invalid="ignore"):  # of infinities
-            self._summary = replace(comparison, library="polars").summary()
+            self._summary = replace(comparison, library="polars").means()
         known = sorted((name for name in MEASURES if not np.isnan(self.values[name]).all()), key=lambda m: m != first)
         self.measures = [Measure(name, name in LOWER_IS_BETTER, digits=3) for name in known]
         ranks = np.zeros(len(self.methods))

@@ -26,7 +26,7 @@ from bayesieve.words import ShortRepr
 from bayesieve_lab.comparison.differences import PairedTest, average_ranks, corrected_resampled_t
 from bayesieve_lab.comparison.folds import NUMBERS, RepeatedFolds, Split
 
-_FIRST, _LAST = ("accuracy", "auc"), ("log_loss", "n_features")  # measures at the ends of `Comparison.summary`
+_SUMMARY = ("accuracy", "auc", "log_loss", "n_features")  # measures of `Comparison.summary`
 _MARK, _VERSION = b'{"comparison":', "bayesieve"
 
 
@@ -74,7 +74,7 @@ class Comparison(ShortRepr):
         return {name: getattr(self, name) for name in names} | {"accuracy": _over_data(self.matrix("accuracy"))}
 
     def _head(self) -> dict[str, Any]:
-        means = {name: _over_data(self.matrix(name)) for name in (*_FIRST, *_LAST, "fit_seconds")}
+        means = {name: _over_data(self.matrix(name)) for name in (*_SUMMARY, "fit_seconds")}
         return {name: own[:10] for name, own in ({"method": np.array(self.methods, dtype=object)} | means).items()}
 
     @property
@@ -166,14 +166,32 @@ class Comparison(ShortRepr):
         return measure not in LOWER_IS_BETTER and not measure.endswith("_seconds") and measure != "n_features"
 
     def summary(self) -> Any:
-        """One line per data set and method, over the folds of all repeats.
+        """One line per data set and method, in eight columns, which polars prints whole.
 
-        Columns ``data``, ``method``, for every measure its mean and, ending in ``_std``, its standard deviation (n - 1;
-        null for a single fold), both over the folds that succeeded; ``n_folds`` (finished) and ``n_failed``. They are
-        in an order in which polars prints the most important ones: the first four and the last four.
+        Columns ``data``, ``method``, means over the folds that succeeded of ``accuracy``, ``auc``, ``log_loss`` and
+        ``n_features``; ``n_folds`` (finished) and ``n_failed``. `means` has all measures.
         """
         import polars as pl
 
+        measures = dict.fromkeys(_SUMMARY, pl.Float64)
+        schema = {"data": pl.String, "method": pl.String, **measures, "n_folds": pl.Int64, "n_failed": pl.Int64}
+        lines = [{name: line[name] for name in schema} for line in self._means()]
+        return results_frame(lines, self.library, schema=schema)
+
+    def means(self) -> Any:
+        """All measures, one line per data set and method, over the folds of all repeats.
+
+        Columns ``data``, ``method``, for every measure its mean and, ending in ``_std``, its standard deviation (n - 1;
+        null for a single fold), both over the folds that succeeded; ``n_folds`` (finished) and ``n_failed``.
+        """
+        import polars as pl
+
+        measures = [name for number in NUMBERS for name in (number, f"{number}_std")]
+        schema: dict[str, Any] = {"data": pl.String, "method": pl.String, **dict.fromkeys(measures, pl.Float64)}
+        return results_frame(self._means(), self.library, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
+
+    def _means(self) -> list[dict[str, Any]]:
+        """Means and standard deviations of all measures by data set and method."""
         lines = []
         values = {measure: self.all_folds(measure) for measure in NUMBERS}
         n_rows = Counter((row["data"], row["method"]) for row in self.rows)
@@ -184,10 +202,7 @@ class Comparison(ShortRepr):
             for measure in NUMBERS:
                 line[measure], line[f"{measure}_std"] = _mean_and_spread(values[measure][i, :, j])
             lines.append(line)
-        inner = [name for name in NUMBERS if name not in (*_FIRST, *_LAST)]
-        measures = (*_FIRST, *inner, *(f"{name}_std" for name in NUMBERS), *_LAST)
-        schema: dict[str, Any] = {"data": pl.String, "method": pl.String, **dict.fromkeys(measures, pl.Float64)}
-        return results_frame(lines, self.library, schema=schema | {"n_folds": pl.Int64, "n_failed": pl.Int64})
+        return lines
 
     def errors(self) -> list[tuple[str, str, int, str]]:
         """Data set, method, number of folds and message of each error, in the order of `frame`."""
