@@ -18,10 +18,14 @@ from bayesieve import SelectiveNB, TableEncoder, challenge, evaluate, pair_stati
 from bayesieve.classifier.predicting import with_card
 from bayesieve.classifier.report_data import report_data
 from bayesieve.report import ReportData, render_card, render_report
+from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import by_chance
 from bayesieve.report.features import curve_ends, density_frame
 from bayesieve.report.report import column_lines
+from bayesieve.scorecard.counterfactuals import Parts
 from bayesieve.scorecard.hidden_counts import with_hidden_counts
+from bayesieve.scorecard.reasons import code_by
+from bayesieve.table.frames import as_table
 from tests.report.markup import payload, read, texts
 from tests.report.sample import synthetic
 
@@ -169,6 +173,29 @@ def test_the_usual_row_is_one_near_the_middle_and_labels_fix_columns(mode: str) 
     of_training = report_data(model).changes  # without rows that of most rows, column by column
     assert all(one["usual"] is not None for one in of_training)
     assert "age" not in model.counterfactuals(X[:40], n=5)["column"].to_list()
+
+
+def test_values_of_a_page_stand_for_their_parts() -> None:
+    z = RNG.normal(size=N)
+    moments = pl.Series((z * 1e12).astype(np.int64))
+    table = pl.DataFrame(
+        {
+            "number": np.where(RNG.random(N) < 0.3, np.nan, z * 1e-7),
+            "day": pl.Series((z * 500).astype(int)).cast(pl.Date),
+            "moment": moments.cast(pl.Datetime("us")),
+            "length": moments.cast(pl.Duration("us")),
+            "text": np.where(z > 0.5, "a|b", np.where(z > 0, "", "{x}")),
+        }
+    )
+    y = np.where(z + RNG.normal(size=N) > 0, "p", "q")
+    for name in table.columns:
+        card = SelectiveNB("all", calibrate=False).fit(table.select(name), y).scorecard_
+        (column,), (level,) = change_data(card), Parts(card).levels
+        values = as_table(pl.DataFrame({name: pl.Series(column["values"], dtype=pl.String)}))
+        first = level.n_levels - len(column["values"])
+        assert code_by(card, values, [level])[0].tolist() == list(range(first, level.n_levels))
+        assert len(column["values"]) > 1
+        assert name != "day" or all(value.startswith("19") for value in column["values"])
 
 
 @pytest.mark.parametrize("mode", ["default", "not calibrated", "three classes"])

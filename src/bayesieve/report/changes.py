@@ -87,5 +87,6 @@ def _value_in(level: FeatureLevels, code: int) -> str:
         rounded = (float(f"{near:.{digits}g}") for digits in range(1, 18))
         value = next((one for one in rounded if low < one <= high), high)
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
-    value = next((one for one in (math.floor(near / 1e6) * 1e6, math.floor(near)) if low < one <= high), high)
+    whole = [math.floor(near)] if level.type == "date" else [math.floor(near / 1e6) * 1e6, math.floor(near)]
+    value = next((one for one in whole if low < one <= high), high)
     return format_temporal(value, level.type)
