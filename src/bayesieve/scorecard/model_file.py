@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Annotated, Any, Literal
 
@@ -27,9 +26,9 @@ from bayesieve.plain_values import (
     read_by,
     table,
 )
-from bayesieve.scorecard.combining import joined_cells
 from bayesieve.scorecard.provenance import Provenance, Share
 from bayesieve.scorecard.record import Feature, Scorecard, with_importances
+from bayesieve.scorecard.withheld import without_unused_values
 from bayesieve.scorecard.wording import read_labels
 from bayesieve.table import FeatureLevels
 from bayesieve.table.cautions import Caution
@@ -132,32 +131,6 @@ def card_to_plain(card: Scorecard) -> dict[str, Any]:
         "features": [_feature_to_plain(own, columns) for own in features],
         "provenance": msgspec.to_builtins(provenance),
     }
-
-
-def without_unused_values(card: Scorecard) -> list[Feature]:
-    """Return the features, without the categories of columns that are not in the model."""
-    known = {name for feature in card.used_features for name in feature.columns}
-    withheld: dict[int, FeatureLevels] = {}
-
-    def hidden(levels: FeatureLevels) -> FeatureLevels:
-        if levels.groups is None or levels.column in known:
-            return levels
-        return withheld.setdefault(id(levels), WithheldLevels.of(levels))
-
-    features = []
-    for feature in card.features:
-        pair = feature.levels
-        if not isinstance(pair, PairLevels):
-            levels = hidden(pair)
-            is_known = levels is pair
-            features.append(feature if is_known else joined_cells(feature, levels, feature.level_of_cell))
-        elif feature.is_used or feature.cells is not pair:
-            features.append(feature)
-        else:
-            parts = [hidden(part) for part in pair.parts]
-            closed = PairLevels.of(parts, pair.grid, pair.cells, pair.level_score, pair.name)
-            features.append(replace(feature, levels=closed, cells=closed))
-    return features
 
 
 def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str, Any]:

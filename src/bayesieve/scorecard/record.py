@@ -98,6 +98,7 @@ class Feature(ShortRepr):
 
     @property
     def name(self) -> str:
+        """Name of the column, or of the pair or indicator."""
         return self.levels.name
 
     @property
@@ -289,6 +290,7 @@ class Scorecard(ShortRepr):
 
     @property
     def used_features(self) -> list[Feature]:
+        """The features in the model, in order of the columns."""
         return [self.features[k] for k in self.used.tolist()]
 
     @cached_property

@@ -1,0 +1,103 @@
+"""Values that model files withhold: categories of columns that are not in the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesieve.scorecard.record import Feature, Scorecard
+from bayesieve.table import FeatureLevels
+from bayesieve.table.derived_levels import PairLevels
+from bayesieve.table.levels import WithheldLevels
+
+
+def without_unused_values(card: Scorecard) -> list[Feature]:
+    """Return the features, without the categories of columns that are not in the model."""
+    known = {name for feature in card.used_features for name in feature.columns}
+    withheld: dict[int, FeatureLevels] = {}
+
+    def hidden(levels: FeatureLevels) -> FeatureLevels:
+        if levels.groups is None or levels.column in known:
+            return levels
+        return withheld.setdefault(id(levels), WithheldLevels.of(levels))
+
+    features = []
+    for feature in card.features:
+        pair = feature.levels
+        if not isinstance(pair, PairLevels):
+            levels = hidden(pair)
+            is_known = levels is pair
+            features.append(feature if is_known else joined_cells(feature, levels, feature.level_of_cell))
+        elif feature.is_used or feature.cells is not pair:
+            features.append(feature)
+        else:
+            parts = [hidden(part) for part in pair.parts]
+            closed = PairLevels.of(parts, pair.grid, pair.cells, pair.level_score, pair.name)
+            features.append(replace(feature, levels=closed, cells=closed))
+    return features
+
+
+def joined_cells(feature: Feature, levels: FeatureLevels, level_of_cell: np.ndarray) -> Feature:
+    """Return a feature that is not in the model with other levels, ``level_of_cell``, and no cells within them."""
+    shape = (levels.n_levels, feature.counts.shape[1])
+    counts, errors = np.zeros(shape), np.zeros(shape)
+    np.add.at(counts, level_of_cell, feature.counts)
+    np.maximum.at(errors, level_of_cell, feature.standard_errors)
+    factors = np.zeros((levels.n_levels, *feature.factors.shape[1:]))
+    numbers: dict[str, Any] = {
+        "contributions": np.zeros(shape),
+        "counts": counts,
+        "standard_errors": errors,
+        "factors": factors,
+    }
+    return replace(feature, levels=levels, cells=levels, **numbers)
+
+
+def with_known_values(cards: Sequence[Scorecard]) -> list[Scorecard]:
+    """Return the scorecards with the values that files withhold, as far as other models know them.
+
+    A column that no model uses becomes a single level if its values are not known to be the same.
+    """
+    features = [{feature.name: feature for feature in card.features if not _is_closed(feature)} for card in cards]
+    names = {name for own in features for name, feature in own.items() if isinstance(feature.levels, WithheldLevels)}
+    if not names:
+        return list(cards)
+    for name in sorted(names):
+        models = [m for m, own in enumerate(features) if name in own]
+        levels = [features[m][name].levels for m in models]
+        known = next((level for level in levels if level.groups is not None), None)
+        sealed = [level if isinstance(level, WithheldLevels) else _sealed(level) for level in levels]
+        same = len({(level.sizes, level.digest, level.missing_code) for level in sealed}) == 1
+        if not same and any(name in feature.columns for card in cards for feature in card.used_features):
+            raise ValueError(
+                f"Column {name!r} is in one of the models, and the file of another does not hold its values; fit the "
+                "others with SelectiveNB(levels=first.scorecard_)."
+            )
+        for m, level in zip(models, levels, strict=True):
+            if not same:
+                total = np.asarray(level.counts).sum(axis=0, keepdims=True)
+                one = WithheldLevels(name, level.kind, level.type, counts=total, sizes=(1,))
+                every = np.zeros(features[m][name].cells.n_levels, dtype=np.int64)
+                features[m][name] = joined_cells(features[m][name], one, every)
+            elif known is not None and isinstance(level, WithheldLevels):
+                own = replace(known, renamed=(), counts=level.counts, level_score=level.level_score)
+                features[m][name] = replace(features[m][name], levels=own, cells=own)
+    return [
+        replace(card, features=tuple(own[feature.name] for feature in card.features if feature.name in own))
+        for card, own in zip(cards, features, strict=True)
+    ]
+
+
+def _is_closed(feature: Feature) -> bool:
+    """Whether it is a pair that is not in the model, and the values of whose columns are not known."""
+    pair = feature.levels
+    return isinstance(pair, PairLevels) and any(isinstance(part, WithheldLevels) for part in pair.parts)
+
+
+def _sealed(levels: FeatureLevels) -> WithheldLevels:
+    if levels.groups is None:
+        return WithheldLevels(levels.name, "categorical", levels.type, sizes=(1,) * levels.n_levels)
+    return WithheldLevels.of(levels)
