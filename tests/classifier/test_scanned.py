@@ -282,13 +282,17 @@ def fit_within(limit: str, path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("resource") is None, reason="measures memory")
-def test_distinct_numbers_of_all_columns_take_no_more_than_the_limit(tmp_path: Path) -> None:
-    """All of them counted value by value take 700 MB."""
+@pytest.mark.parametrize(("kind", "limit"), [("many numbers", "512MiB"), ("long texts", "1GiB")])
+def test_distinct_values_of_all_columns_take_no_more_than_the_limit(kind: str, limit: str, tmp_path: Path) -> None:
+    """All of them counted value by value take 700 MB; the texts are 400 MB, and their conversion copies them."""
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 60_000)
-    columns = {f"x{k}": rng.normal(size=60_000).astype(np.float32) + y * (k < 2) for k in range(100)}
-    pl.DataFrame({**columns, "y": y}).write_parquet(tmp_path / "rows.parquet")
-    assert exit_code(fit_within, "512MiB", tmp_path / "rows.parquet") == 0
+    n_rows, n_numbers = (60_000, 100) if kind == "many numbers" else (100_000, 2)
+    y = rng.integers(0, 2, n_rows)
+    frame = pl.DataFrame({f"x{k}": rng.normal(size=n_rows).astype(np.float32) + y * (k < 2) for k in range(n_numbers)})
+    if kind == "long texts":
+        frame = frame.with_columns(text=pl.Series(np.arange(n_rows).astype(str)).str.zfill(10) + "-" * 4000)
+    frame.with_columns(y=y).write_parquet(tmp_path / "rows.parquet", row_group_size=20_000)
+    assert exit_code(fit_within, limit, tmp_path / "rows.parquet") == 0
 
 
 @pytest.mark.filterwarnings("ignore")
