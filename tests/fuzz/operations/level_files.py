@@ -24,7 +24,7 @@ def unedited_levels(case: Case) -> None:
     """
     table, y, weights = draw_task(case, most_rows=400)
     _, X = hold(case, table, nonsense=False)
-    rules = _rules(case, table)
+    rules = rules_for(case, table)
     model = SelectiveNB(
         case.pick(("compression", "compression", "wrapper", "all")),
         pairs=case.pick((0, "auto", 3)),
@@ -60,7 +60,7 @@ def _check_by_hand(case: Case, model: SelectiveNB) -> None:
             case.check(by_hand.isdisjoint(feature.columns), "levels by hand are in no pair", feature)
 
 
-def _rules(case: Case, table: Drawn) -> dict[str, dict[str, Any]]:
+def rules_for(case: Case, table: Drawn) -> dict[str, dict[str, Any]]:
     """Rules for some of the columns, which most of them can keep."""
     rules = {}
     for column in table.columns[:20]:
