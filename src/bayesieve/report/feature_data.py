@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesieve.counts import log_probabilities
-from bayesieve.report.features import curve_ends, density_frame
+from bayesieve.report.features import curve_ends, density_frame, finite_or_none
 from bayesieve.report.page import in_five_digits
 from bayesieve.scorecard.record import Feature, Scorecard, bounds_of
 from bayesieve.scorecard.support import FEW_ROWS, weakly_supported
@@ -118,7 +118,7 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
     """Return the cells as columns, the contributions of unseen values, and variances for intervals."""
     cells, counts = feature.cells, np.asarray(feature.levels.counts)
     bounds = [bounds_of(cells, code) for code in range(cells.n_levels)]
-    low, high = ([_finite(one.get(end)) for one in bounds] for end in ("low", "high"))
+    low, high = ([finite_or_none(one.get(end)) for one in bounds] for end in ("low", "high"))
     of_level = words.levels(feature.levels, full=True)
     smoothed = log_probabilities(counts, float(card.class_counts.sum()), card.provenance["smoothing"])
     evidence = (smoothed - smoothed.mean(axis=1, keepdims=True))[feature.level_of_cell]
@@ -195,7 +195,10 @@ def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str
         and min(line) >= cells.n_special_levels
         and len({*feature.level_of_cell[line].tolist()}) == 1
     ):
-        ends = [_finite(bounds_of(cells, line[0]).get("low")), _finite(bounds_of(cells, line[-1]).get("high"))]
+        ends = [
+            finite_or_none(bounds_of(cells, line[0]).get("low")),
+            finite_or_none(bounds_of(cells, line[-1]).get("high")),
+        ]
         unit = words.labels.get(cells.column, {}).get("unit", "")
         cuts = np.array([end for end in ends if end is not None])
         texts = interval_labels(cuts, cells.type, None, unit=f" {unit}" if unit else "")
@@ -204,10 +207,6 @@ def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str
     few = [code for code in line if feature.counts[code].sum() < least]
     named_ones = [labels[code] for code in line if code not in few]
     return " and ".join([*named_ones, f"{plural(len(few), 'cell')} of fewer than {least} rows"])
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _grid(levels: PairLevels, words: Wording) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
     shares = [count / total if total else None for count, total in zip(own.counts[:, j].tolist(), rows, strict=True)]
     bounds = [bounds_of(own.cells, code) for code in range(own.cells.n_levels)]
     cells: list[Interval] = [
-        (_finite(bound.get("low")), _finite(bound.get("high")), n)
+        (finite_or_none(bound.get("low")), finite_or_none(bound.get("high")), n)
         for bound, n in zip(bounds, rows.tolist(), strict=True)
     ]
     numbers = (rows.tolist(), shares, adds.tolist(), (adds - errors).tolist(), (adds + errors).tolist())
@@ -136,5 +136,6 @@ def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[st
     return {"from": edges[:-1].tolist(), "to": edges[1:].tolist(), **numbers}
 
 
-def _finite(value: Any) -> float | None:
+def finite_or_none(value: Any) -> float | None:
+    """Return a number as a float, None for None and for values that are not finite."""
     return float(value) if value is not None and math.isfinite(value) else None

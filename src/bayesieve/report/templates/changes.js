@@ -66,16 +66,18 @@ const changes = (() => {
           let top = set.reduce((sum, c) => add(sum, reach.get(c)), Array(nClasses - 1).fill(0));
           for (const pair of inside) top = add(top, reachTogether.get(pair));
           if (top.some((value, i) => value < need[i]) || found.some((option) => option.columns.every((c) => set.includes(c)))) continue;
-          const option = bestOf(set, inside, j, gainOf, reach, reachTogether, need);
-          if (option) bySize.push(option);
+          const limit = bySize[n - found.length - 1]?.steps ?? Infinity;
+          const option = bestOf(set, inside, j, gainOf, reach, reachTogether, need, limit);
+          if (option) bySize.splice(bySize.findLastIndex((one) => compare(one, option) < 0) + 1, 0, option);
         }
-        found = [...found, ...bySize.sort(compare)].slice(0, n);
+        found = [...found, ...bySize].slice(0, n);
       }
       options.push(...found);
     }
     return options.sort(compare).slice(0, n);
 
-    function bestOf(set, inside, j, gainOf, reach, reachTogether, need) {
+    // The best moves of all columns of a set, over no more parts than the limit; null for none.
+    function bestOf(set, inside, j, gainOf, reach, reachTogether, need, limit) {
       let option = null;
       // Of each column the moves that can be enough with the most that the others add.
       const kept = set.map((c) => {
@@ -97,7 +99,7 @@ const changes = (() => {
           return;
         }
         for (const move of kept[depth]) {
-          if (option && steps + move.steps + (set.length - depth - 1) > option.steps) break;
+          if (steps + move.steps + (set.length - depth - 1) > Math.min(limit, option?.steps ?? Infinity)) break;
           visit(depth + 1, [...chosen, move], steps + move.steps, add(sums, move.gain));
         }
       };
