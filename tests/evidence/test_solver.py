@@ -195,14 +195,15 @@ def test_the_loss_of_a_solution_is_that_of_its_rows() -> None:
     assert fitted.loss == pytest.approx(-own.sum(), rel=1e-6)
 
 
-def test_levels_learnt_for_each_fold_are_trusted_and_cuts_least() -> None:
+def test_levels_learnt_for_each_fold_are_trusted_and_cuts_of_many_values_least() -> None:
     rng = np.random.default_rng(0)
     x, few, many = rng.normal(size=2000), rng.integers(0, 3, 2000), rng.integers(0, 60, 2000)
-    odds = x + rng.normal(size=3)[few] + np.where(many % 2, 1.0, -1.0)
+    legs = rng.integers(0, 6, 2000)
+    odds = x + rng.normal(size=3)[few] + np.where(many % 2, 1.0, -1.0) + (legs > 2)
     y = rng.random(2000) < 1 / (1 + np.exp(-odds))
-    X = pl.DataFrame({"cuts": x, "values": few.astype(str), "rare": many.astype(str)})
+    X = pl.DataFrame({"cuts": x, "values": few.astype(str), "rare": many.astype(str), "few cuts": legs})
     trusted, refitted = (SelectiveNB(pairs=0, calibrate=fit).fit(X, y).feature_weights_ for fit in ("cells", "weights"))
-    np.testing.assert_allclose(trusted, refitted * [0.4, 0.9, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(trusted, refitted * [0.4, 0.9, 1.0, 0.9], rtol=1e-6)
 
 
 def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:

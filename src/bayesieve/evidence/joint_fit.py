@@ -172,7 +172,7 @@ def fit_to_sample(
     # for it. A fit to many rows has the same optimum without, and reaches it sooner.
     if fit.loss.rows.classes.size <= FEW_ROWS:
         trust = np.full(len(fit.terms), _TRUST)
-        trust[[term.cells is not None and term.cells.kind == "numeric" for term in fit.terms]] = _TRUST_IN_CUTS
+        trust[[term.has_chosen_cuts for term in fit.terms]] = _TRUST_IN_CUTS
         trust[[term.is_refitted for term in fit.terms]] = 1.0
         terms = [term.weighted(float(share * term.weight)) for term, share in zip(fit.terms, trust, strict=True)]
         fit = replace(fit, terms=terms)
