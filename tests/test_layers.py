@@ -18,6 +18,41 @@ def test_no_module_is_imported_by_string(path: Path) -> None:
     assert not {"import_module", "__import__"} & set(names)
 
 
+MOST_IN_A_CIRCLE = {"scorecard": 5, "classifier": 7}
+"""Files that import one another in a circle, in packages with more than two."""
+
+
+def imports() -> dict[str, set[str]]:
+    """Return the files that each file imports, at its top or in its functions, but not for type hints only."""
+    names = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path for path in SOURCE.rglob("*.py")}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    found: dict[str, set[str]] = {}
+    for name, path in names.items():
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        hints = [node for node in nodes if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"]
+        of_hints = {inner for node in hints for inner in ast.walk(node)}
+        imported = [node for node in nodes if isinstance(node, ast.ImportFrom) and node not in of_hints]
+        pairs = [(node.module or "", f"{node.module}.{alias.name}") for node in imported for alias in node.names]
+        found[name] = {inside if inside in names else module for module, inside in pairs} & set(names)
+    return found
+
+
+def test_few_files_import_one_another_in_a_circle() -> None:
+    direct = imports()
+    reached: dict[str, set[str]] = {}
+    for name in direct:
+        seen, waiting = set[str](), [name]
+        while waiting:
+            new = direct[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        reached[name] = seen
+    circles = {frozenset(other for other in seen if name in reached[other]) for name, seen in reached.items()}
+    for circle in circles:
+        package = min(circle, default="..").split(".")[1]
+        assert len(circle) <= MOST_IN_A_CIRCLE.get(package, 2), sorted(circle)
+
+
 @pytest.mark.parametrize("path", sorted((SOURCE / "evidence").glob("[!_]*.py")), ids=lambda path: path.stem)
 def test_evidence_is_made_of_few_facts(path: Path) -> None:
     """Counts, codes and weights go in, contributions come out: no function takes an estimator, or many arguments."""

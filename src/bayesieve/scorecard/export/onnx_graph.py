@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Plan, Reader
+from bayesieve.scorecard.export.target import Export
 from bayesieve.table.values import canonical_text
 
 _OPSETS = {"": 20, "ai.onnx.ml": 3}  # onnxruntime 1.17 reads these

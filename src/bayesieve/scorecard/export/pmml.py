@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.scorecard.direction import REASONS
-from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
+from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.reasons import DECIMALS, columns_in_use, reference_scores
 from bayesieve.scorecard.record import Scorecard
 

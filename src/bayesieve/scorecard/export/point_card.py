@@ -19,9 +19,9 @@ from sklearn.metrics import roc_auc_score
 from bayesieve.parts import Allowed
 from bayesieve.scorecard.direction import POINTS
 from bayesieve.scorecard.edits import joined
-from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.card_table import card_table
 from bayesieve.scorecard.export.plan import Against, Plan
+from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.reasons import reasons_of
 from bayesieve.scorecard.record import UNSEEN, Feature, Scorecard, bounds_of
 from bayesieve.scorecard.strategy import strategy_table

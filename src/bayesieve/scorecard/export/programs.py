@@ -12,8 +12,8 @@ from textwrap import TextWrapper
 from typing import Any, ClassVar
 
 from bayesieve.scorecard.direction import REASONS
-from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
+from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.reasons import reference_scores
 from bayesieve.scorecard.record import UNSEEN, Scorecard
 

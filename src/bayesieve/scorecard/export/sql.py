@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bayesieve.scorecard.direction import POINTS, REASONS
-from bayesieve.scorecard.export import Export
 from bayesieve.scorecard.export.plan import Against, Plan
+from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.record import Scorecard
 
 TESTED = "bigquery, clickhouse, databricks, duckdb, mysql, oracle, postgres, redshift, snowflake, spark, sqlite, tsql"
