@@ -93,9 +93,10 @@ class CodedTable(ShortRepr):
         for what, length in (("n_levels", len(self.n_levels)), ("names", len(self.names))):
             if length != self.n_features:
                 raise ValueError(f"codes has {self.n_features} features but {what} has {length} entries.")
-        for what, length in self.rows.lengths().items():
-            if length != self.n_rows:
-                raise ValueError(f"codes has {self.n_rows} rows but {what} has {length}.")
+        named = {name: getattr(self.rows, name) for name in ("class_codes", "weights", "groups")}
+        for what, column in (named | dict(self.rows.columns)).items():
+            if column is not None and len(column) != self.n_rows:
+                raise ValueError(f"codes has {self.n_rows} rows but {what} has {len(column)}.")
 
     def _facts(self) -> dict[str, Any]:
         facts = {"n_rows": self.n_rows, "n_features": self.n_features, "n_classes": self.n_classes}

@@ -18,7 +18,7 @@ from bayesieve.discretize.scan_passes import ScannedBlocks
 from bayesieve.discretize.value_counts import ClassOrder
 from bayesieve.engine import IN_MEMORY, map_in_threads
 from bayesieve.table import FeatureLevels, Rows, Table, Target
-from bayesieve.table.columns import Column, special_number
+from bayesieve.table.columns import Column, SpecialValues, special_number
 from bayesieve.table.levels import TableLevels, smallest_unsigned
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.values import HIGHEST_SPECIAL, canonical_text, number_type
@@ -304,7 +304,9 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
     if left < 1:
         return level
     if level.kind == "numeric":
-        numbers, _ = level.with_special(column).read_numbers(number_type(level.type), [], level.day_first)
+        if level.special:
+            column = column.read_as(column.name, SpecialValues(level.special))
+        numbers, _ = column.read_numbers(number_type(level.type), [], level.day_first)
         return _cells_of_numbers(level, numbers, weights, min(N_CELLS, left + 1))
     return _cells_of_values(level, column, weights, None if most is None else left)
 

@@ -264,7 +264,8 @@ class FeatureLevels(ShortRepr):
             missing = self.n_levels if self.missing_code is None else self.missing_code
             return np.where(column.categories().codes < 0, missing, 0).astype(self.code_dtype)
         one_level = self.n_levels == 1  # anything is in it
-        column = self.with_special(column) if self.special else column
+        if self.special:
+            column = column.read_as(column.name, SpecialValues(self.special))
         type_ = self.type if self.type in TEMPORAL else "number"
         numbers, unreadable = column.read_numbers(type_, [] if one_level else complaints, self.day_first)
         column.refuse_infinite(numbers)
@@ -281,10 +282,6 @@ class FeatureLevels(ShortRepr):
                 f"Column {self.name!r} holds true and false, but held {listed([*map(quoted_text, values)], 3)} in "
                 "training; convert its values to these."
             )
-
-    def with_special(self, column: Column) -> Column:
-        """The column with its special values read as numbers."""
-        return column.read_as(column.name, SpecialValues(self.special)) if self.special else column
 
     @property
     def has_missing_level(self) -> bool:

@@ -404,11 +404,6 @@ class Rows:
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     runs: ClassRuns | None = None
 
-    def lengths(self) -> dict[str, int]:
-        """The number of rows of each part, by name."""
-        parts = {name: getattr(self, name) for name in ("class_codes", "weights", "groups")} | dict(self.columns)
-        return {name: len(part) for name, part in parts.items() if part is not None}
-
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 when there is no target."""
