@@ -203,7 +203,7 @@ def test_levels_learnt_for_each_fold_are_trusted_and_cuts_of_many_values_least()
     y = rng.random(2000) < 1 / (1 + np.exp(-odds))
     X = pl.DataFrame({"cuts": x, "values": few.astype(str), "rare": many.astype(str), "few cuts": legs})
     trusted, refitted = (SelectiveNB(pairs=0, calibrate=fit).fit(X, y).feature_weights_ for fit in ("cells", "weights"))
-    np.testing.assert_allclose(trusted, refitted * [0.4, 0.9, 1.0, 0.9], rtol=1e-6)
+    np.testing.assert_allclose(trusted, refitted * [0.4, 0.9, 1.0, 0.9], rtol=0.01)
 
 
 def test_as_many_directions_as_can_be_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:
