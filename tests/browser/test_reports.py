@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,21 @@ def test_one_feature_after_the_other(pages: dict[str, Path], visit: Visit) -> No
     page.locator("#feature-panel figure").first.scroll_into_view_if_needed()
     page.wait_for_selector("#feature-panel svg .mark-rect")
     assert page.locator("#feature-panel figure").first.locator(".mark-rect path").count() > 60  # density, then errors
+
+
+def test_values_within_one_group_have_lines(tmp_path: Path, visit: Visit) -> None:
+    """A column of one level whose values differ shows its cells."""
+    data = synthetic(n_classes=2, n_features=4, n_levels=4)
+    feature = {**data.features[0], "grid": None}
+    feature["cells"] = {**feature["cells"], "level": ["all values"] * 4}
+    path = tmp_path / "page.html"
+    path.write_text(render_report(replace(data, features=[feature, *data.features[1:]])), encoding="utf-8")
+    page = visit(path)
+    lines = page.locator("#feature-panel table").first.locator("tbody tr").all_inner_texts()
+    assert [line.split("\t")[0] for line in lines[:-1]] == sorted(
+        feature["cells"]["label"],
+        key=lambda label: -float(next(one for one in lines if one.startswith(label)).split("\t")[5].replace("−", "-")),
+    )
 
 
 def test_tables_sort_and_filter(pages: dict[str, Path], visit: Visit) -> None:

@@ -63,13 +63,14 @@ page.ready.then(({ more }) => {
     return { ...first, ...sums, label, rows, from: first.from, to: last.to, contribution: mean("contribution"), least: Math.min(...all), most: Math.max(...all), nCells: cells.length,
       ...(cells.length > 1 ? { error: null, low: null, high: null } : {}) };
   };
-  // One line for each level; of a curve within one level a few stretches of it.
+  // One line for each level; of a curve within one level a few stretches of it, of values within one group the cells.
   const MOST_STRETCHES = 8, MOST_LINES = 220;
   const isInside = (line) => line.from !== null || line.to !== null;
   const levelsOf = (feature, lines) => {
     const groups = new Map();
     for (const line of lines) groups.set(line.level, [...(groups.get(line.level) ?? []), line]);
     const levels = ordered(feature, [...groups].map(([label, cells]) => joined(label, cells)));
+    if (!feature.ends && levels.filter((line) => !line.unseen).length < 2) return ordered(feature, lines);
     if (!feature.ends || levels.filter(isInside).length > 1) return levels;
     const cells = ordered(feature, lines), inside = cells.filter(isInside), size = Math.ceil(inside.length / MOST_STRETCHES);
     const digits = (end) => Number(end.toPrecision(4)).toLocaleString("en");
