@@ -199,7 +199,7 @@ def test_a_loaded_model_does_all_that_reads_the_record(tmp_path: Path) -> None:
         "merged": lambda own: bayesieve.merge([own, own]).predict_proba(X),
         "drift": lambda own: bayesieve.drift(own, X, y).to_frame(),
         "evaluated": lambda own: bayesieve.evaluate(own, X, y).to_frame(),
-        "measured": lambda own: own.report(X=X, y=y).performance.log_loss,
+        "measured": lambda own: own.report(X=X[:99], y=y[:99], held_out=True).performance.log_loss,
     }.items():
         ours, theirs = call(model), call(loaded)
         assert ours.equals(theirs) if isinstance(ours, pl.DataFrame) else np.array_equal(ours, theirs), name
@@ -260,7 +260,7 @@ def test_values_of_columns_that_are_not_in_the_model_stay_out_of_its_file(tmp_pa
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert loaded.summary().equals(model.summary())
     assert loaded.levels_to_yaml().splitlines()[0].endswith("whose file does not hold their values: client")
-    report = loaded.report(X=X, y=y)
+    report = loaded.report(X=X, y=y, held_out=True)
     assert report.performance.is_training
     assert "Jena" not in report.html
     with pytest.raises(ValueError, match="Feature 'client' is not in the model, and its file does not hold its values"):
