@@ -14,7 +14,7 @@ from bayesieve.evidence.problem import Design, logit_scale
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Variances of deviations, in squared nats of log odds, that a Bayes factor averages over."""
-LEAST_PROBABILITY = 0.7
+LEAST_PROBABILITY = 0.6
 """Probability from which a feature matters enough to stay (benchmarks/decisions/inclusion.md)."""
 _MOST_SHARE = 0.85  # so that no feature stays whatever its rows say (benchmarks/decisions/inclusion.md)
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
