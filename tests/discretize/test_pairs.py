@@ -14,6 +14,7 @@ from scipy.special import expit, gammaln
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.discretize import pairs
+from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.modl import group_values
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import columns_of
@@ -204,15 +205,10 @@ def test_numbers_may_be_in_pairs_with_categories_only(is_ranked: bool, monkeypat
         monkeypatch.setattr(pairs, "_MOST_GROUPED", 5)
     names = []
     for apart in (False, True):
-        encoder = TableEncoder(pairs="auto", without_number_pairs=lambda levels, n_classes, apart=apart: apart)
-        names.append({level.name for level in encoder.fit(pl.DataFrame(columns), y).levels_[9:]})
+        coding = CodingOptions(skips_number_pairs=lambda levels, n_classes, apart=apart: apart)
+        coded = TableEncoder(pairs="auto").fit_transform_coded(pl.DataFrame(columns), y, coding=coding)
+        names.append(set(coded.names[9:]))
     assert names == [{"number 0 × number 1", "number 2 × number 3", "number 2 × sign"}, {"number 2 × sign"}]
-
-
-@pytest.mark.parametrize("odd", [0.5, "a", dict])
-def test_pairs_of_numbers_are_left_out_by_a_function(odd: Any) -> None:
-    with pytest.raises(ValueError, match="without_number_pairs must be a function or None, got"):
-        TableEncoder(without_number_pairs=odd).fit(pl.DataFrame({"a": [1.0, 2.0]}), [0, 1])
 
 
 def test_noise_gives_no_pairs() -> None:

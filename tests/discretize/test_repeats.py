@@ -132,7 +132,7 @@ def test_a_table_repeated_is_the_table() -> None:
     assert set(repeats.weights.tolist()) == {0.0, 1.0}
     once, thrice = TableEncoder(), TableEncoder()
     once.fit(X, y)
-    assert thrice.fit_transform_coded(X[rows], y[rows], coding=CodingOptions(copies_once=True)).weights is not None
+    assert thrice.fit_transform_coded(X[rows], y[rows], coding=CodingOptions(merges_copies=True)).weights is not None
     for one, other in zip(once.levels_, thrice.levels_, strict=True):
         np.testing.assert_array_equal(one.cut_points, other.cut_points)
 

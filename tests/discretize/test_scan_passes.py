@@ -56,7 +56,7 @@ def written(frame: pl.DataFrame, folder: Path, n_files: int) -> str:
 def coded(rows: tuple[Any, Any, Any], executor: Executor | None = None, verbose: int = 0) -> list[Any]:
     """Everything that a fit takes from the rows: levels, codes, hashes, and the values of a sample."""
     encoder = TableEncoder(n_quantiles=60)
-    coding = CodingOptions(by_class=True, executor=executor, verbose=verbose)
+    coding = CodingOptions(lists_classes=True, executor=executor, verbose=verbose)
     part = encoder.fit_transform_coded(*rows, coding=coding)
     part = part.by_class
     positions = part.drawn(20)
@@ -217,7 +217,7 @@ def test_a_sample_of_long_texts_is_as_small_as_the_memory(tmp_path: Path) -> Non
     frame = pl.DataFrame({"a": range(n_rows), "text": [f"{i:06}" * 200 for i in range(n_rows)], "y": [0, 1] * 15_000})
     frame.write_parquet(tmp_path / "rows.parquet", row_group_size=10_000)
     engine = Mapped(str(tmp_path), reading_bytes=8_000_000)
-    coding = CodingOptions(engine=engine, rows_kept=lambda n_columns, n_classes: 20_000)
+    coding = CodingOptions(engine=engine, sample_size=lambda n_columns, n_classes: 20_000)
     part = TableEncoder().fit_transform_coded(bayesieve.scan(tmp_path / "rows.parquet"), "y", None, coding)
     sample = part.recoder.table.sample
     assert sample.rows.size == 8_000_000 // 1216

@@ -13,7 +13,7 @@ import polars as pl
 from sklearn.base import clone
 
 import bayesieve
-from bayesieve.classifier.plan import fitted_part
+from bayesieve.classifier.plan import resolve_calibrate
 from bayesieve.classifier.predicting import with_card
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.parts import OptionText
@@ -240,7 +240,7 @@ def neutral(case: Case, model: Any) -> None:
 
 def fitted_evidence(model: Any) -> bool:
     """Whether calibration fitted weights or evidence, as opposed to counts as published."""
-    return fitted_part(model.calibrate, model.selector) is not None
+    return resolve_calibrate(model.calibrate, model.selector)[1] is not None
 
 
 def stopped_early(model: Any) -> bool:

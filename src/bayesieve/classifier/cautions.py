@@ -29,6 +29,7 @@ from bayesieve.table.cautions import (
 )
 from bayesieve.table.derived_levels import PairLevels
 from bayesieve.table.levels import columns_behind
+from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import as_sample_weight
 from bayesieve.words import agreeing, listed
 
@@ -57,7 +58,7 @@ def fit_cautions(
     """
     encoder = plan.encoder
     found = [weights_caution(as_sample_weight(rows.weights, coded.n_rows))]
-    if plan.executor is not None and not (rows.is_scanned and isinstance(encoder, TableEncoder)):
+    if plan.executor is not None and not (isinstance(rows.table, ScannedTable) and isinstance(encoder, TableEncoder)):
         sentence = (
             "The executor given as engine is not used: it reads the rows of files that are coded by a TableEncoder. "
             "Pass bayesieve.scan(files) in place of a table in memory, or leave engine out."

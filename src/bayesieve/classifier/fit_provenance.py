@@ -119,7 +119,7 @@ def _plain_options(plan: FitPlan, encoder: Any) -> dict[str, Any]:
     if state is not None and not isinstance(state, Integral):
         options["random_state"] = getattr(plan.selector, "random_state", None)
     if encoder is not plan.encoder or plan.codes_given:
-        usual = new_encoder(plan.options)
+        usual = new_encoder(plan.options, plan.is_averaged, plan.granularity)
         if type(encoder) is not type(usual) or str(encoder.get_params()) != str(usual.get_params()):
             options["encoder"] = encoder
     options["levels"] = options["levels"] is not None  # whether the rules of the provenance are this option

@@ -27,7 +27,7 @@ from bayesieve.table.scanned import ScannedTable, scanned_rows
 from bayesieve.table.target import as_target, normalized_weights, positive_position
 from bayesieve.words import did_you_mean
 
-_MOST_SURFACES = 60  # as many as pairs (MOST_PAIRS in discretize/pairs.py)
+_MAX_SURFACES = 60  # as many as pairs (MOST_PAIRS in discretize/pairs.py)
 
 
 class TrainingRows(NamedTuple):
@@ -45,10 +45,6 @@ class TrainingRows(NamedTuple):
     weights: Any
     groups: Any
     target_name: str | None
-
-    @property
-    def is_scanned(self) -> bool:
-        return isinstance(self.table, ScannedTable)
 
     @property
     def date_orders(self) -> Mapping[str, bool]:
@@ -76,7 +72,7 @@ def read_rows(X: Any, y: Any, weights: Any, groups: Any, plan: FitPlan) -> Train
 
 def open_engine(rows: TrainingRows, plan: FitPlan) -> Engine:
     """Return the storage for the rows of a fit: files for those of a scan, or if the options ask for it."""
-    if rows.is_scanned or plan.on_disk:
+    if isinstance(rows.table, ScannedTable) or plan.on_disk:
         return Mapped(tempfile.gettempdir(), **mapped_options(plan.memory_limit))
     return IN_MEMORY
 
@@ -94,8 +90,6 @@ def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTab
     ValueError
         If the offset does not fit the rows, or contributions are not fitted.
     """
-    if offset is None:
-        return coded, np.zeros(coded.n_classes)
     plan.require_fitted("offset= needs fitted evidence")
     column, runs = offset_of(offset, coded.n_rows, coded.n_classes), coded.rows.runs
     column = column if runs is None else column[np.argsort(runs.codes, kind="stable")]
@@ -136,8 +130,9 @@ def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
     """
     encoder = plan.encoder
     given = {name: side * sign for name, sign in plan.monotone.items()}
-    by_rule = columns_with(encoder, "monotone")
-    monotone = encoder.rules_.signs(encoder.levels_) if by_rule and n_classes == 2 else {}
+    rules: TableRules | None = getattr(encoder, "rules_", None)
+    by_rule = () if rules is None else rules.named("monotone")
+    monotone = rules.signs(encoder.levels_) if rules is not None and by_rule and n_classes == 2 else {}
     for name, sign in given.items():
         if monotone.get(name, sign) != sign:
             raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels has the other sign; choose one.")
@@ -157,16 +152,6 @@ def signs_of(plan: FitPlan, n_classes: int, side: int) -> dict[int, int]:
         if levels[position[name]].kind != "numeric":
             raise ValueError(f"monotone names the column {name!r}, whose categories have no order; leave it out.")
     return {position[name]: int(sign) for name, sign in monotone.items()}
-
-
-def levels_to_learn(
-    selector: CodedSelector, coded: CodedTable, levels: Sequence[FeatureLevels]
-) -> tuple[CodedTable, Sequence[FeatureLevels]]:
-    """Return the rows from which a fitted selector lets probabilities be learnt, and their levels."""
-    rows = selector.rows_to_learn(coded)
-    if rows.levels is None or rows.levels is coded.levels:
-        return rows, levels
-    return rows, TableLevels.of(rows.levels)
 
 
 def search_weights(
@@ -216,33 +201,30 @@ def fit_options(plan: FitPlan, levels: Sequence[FeatureLevels], signs: Mapping[i
     """
     encoder = plan.encoder
     pairs, most = getattr(encoder, "pairs", 0), 0
-    rules: TableRules | None = getattr(encoder, "rules_", None)
-    excluded, most_cells = columns_with(encoder, "exclude"), {} if rules is None else rules.most_cells
     if isinstance(pairs, (str, Integral)):
         n_pairs = len(TableLevels.of(levels).pairs)
-        most = _MOST_SURFACES if isinstance(pairs, str) else min(_MOST_SURFACES, int(pairs) - n_pairs)
+        most = _MAX_SURFACES if isinstance(pairs, str) else min(_MAX_SURFACES, int(pairs) - n_pairs)
+    without_surface = set(getattr(encoder, "marks_", {}))
+    excluded, included, most_cells = list[int](), list[int](), dict[int, int]()
+    rules: TableRules | None = getattr(encoder, "rules_", None)
+    if rules is not None:
+        names = TableLevels.of(levels).names
+        excluded, included = (
+            [k for k, name in enumerate(names) if name in rules.named(option)] for option in ("exclude", "include")
+        )
+        most_cells = {k: rules.most_cells[name] for k, name in enumerate(names) if name in rules.most_cells}
+        without_surface |= {*rules.named("exclude"), *rules.by_hand}
     return FitOptions(
-        fit=plan.fitted,
+        fit=plan.granularity,
         signs=signs,
         drop=plan.is_averaged,
         most_surfaces=most,
-        without_surface={*getattr(encoder, "marks_", {}), *excluded, *(() if rules is None else rules.by_hand)},
+        without_surface=without_surface,
         n_jobs=plan.n_jobs,
-        excluded=_positions_of(excluded, levels),
-        included=_positions_of(columns_with(encoder, "include"), levels),
-        most_cells={k: most_cells[levels[k].name] for k in _positions_of(most_cells, levels)},
+        excluded=excluded,
+        included=included,
+        most_cells=most_cells,
     )
-
-
-def columns_with(encoder: Any, option: str) -> Collection[str]:
-    """Return the columns for which the rules of a fitted encoder have an option."""
-    rules: TableRules | None = getattr(encoder, "rules_", None)
-    return () if rules is None else rules.named(option)
-
-
-def _positions_of(columns: Collection[str], levels: Sequence[FeatureLevels]) -> list[int]:
-    names = TableLevels.of(levels).names if columns else ()
-    return [k for k, name in enumerate(names) if name in columns]
 
 
 def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
@@ -250,7 +232,7 @@ def with_levels(encoder: Any, levels: Sequence[FeatureLevels]) -> Any:
     if levels is encoder.levels_:
         return encoder
     other = copy(encoder)
-    other._remember(levels, encoder.classes_)
+    other.set_levels(levels, encoder.classes_)
     return other
 
 

@@ -33,7 +33,8 @@ _ALLOWED = SHARED_OPTIONS | {
     "normalize": Allowed.choice(True, False),
 }
 
-FittedPart = Literal["weights", "levels", "cells"]
+Granularity = Literal["weights", "levels", "cells"]
+"""What is fitted after the search: a factor of all weights, contributions of levels, or of cells within levels."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class FitPlan:
     codes_given : whether rows are coded already.
     selector : copy of the selector with the options of the model, not fitted yet.
     encoder : likewise, the encoder; or, for rows that are coded already, the one that coded them.
-    fitted : what is fitted after the search; None for counted contributions and the weights of the search.
+    granularity : of the fit after the search; None for counted contributions and the weights of the search.
     is_averaged : whether weights are averaged by compression, which the values "auto" of other options depend on.
     executor : reads the rows of a scan; None reads them here.
     on_disk : whether codes and the numbers of the search are kept in files even if the rows are in memory.
@@ -56,7 +57,7 @@ class FitPlan:
     codes_given: bool
     selector: CodedSelector
     encoder: Any
-    fitted: FittedPart | None
+    granularity: Granularity | None
     is_averaged: bool
     smoothing: Smoothing
     calibrate: Any
@@ -85,26 +86,32 @@ class FitPlan:
         """
         options = options_of(model)
         check_options(options)
-        fitted = fitted_part(model.calibrate, model.selector)
+        is_averaged, granularity = resolve_calibrate(model.calibrate, model.selector)
         selector = new_selector(options)
         selector.check_options()
-        return cls(
+        plan = cls(
             options=options,
             codes_given=encoder is not None,
             selector=selector,
-            encoder=new_encoder(options) if encoder is None else encoder,
-            fitted=fitted,
-            is_averaged=is_averaged(model.selector),
+            encoder=new_encoder(options, is_averaged, granularity) if encoder is None else encoder,
+            granularity=granularity,
+            is_averaged=is_averaged,
             monotone=dict(model.monotone or {}),
             executor=None if isinstance(model.engine, str) else executor_of(model.engine),
             on_disk=model.memory_limit is not None or is_choice(model.engine, (DISK,)),
             **{name: options[name] for name in ("smoothing", "calibrate", "positive", "normalize", "memory_limit")},
             **{name: options[name] for name in ("max_seconds", "n_jobs", "verbose")},
         )
+        if plan.monotone:
+            plan.require_fitted("monotone needs fitted evidence")
+        return plan
 
     def require_fitted(self, reason: str) -> None:
         """Raise ValueError unless contributions are fitted. ``reason`` starts the message."""
-        _require_fitted(self.fitted, self.calibrate, reason)
+        if self.granularity not in ("levels", "cells"):
+            raise ValueError(
+                f"{reason}, which calibrate={self.calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
+            )
 
     def coding_options(self, engine: Engine) -> CodingOptions:
         """Return how a `TableEncoder` reads and codes the training rows."""
@@ -113,16 +120,19 @@ class FitPlan:
             executor=self.executor,
             clock=Clock(self.max_seconds),
             verbose=self.verbose,
-            by_class=not self.selector._rows_in_order,
-            single=tuple(self.monotone),
-            rows_kept=rows_to_keep,
-            copies_once=True,  # levels, folds and leave-one-out would take copies for further rows
+            lists_classes=not self.selector.needs_row_order,
+            unpaired=tuple(self.monotone),
+            # Two numbers get a smooth surface of the fit in place of a pair of their levels, if there is room for
+            # surfaces.
+            skips_number_pairs=leaves_room if self.is_averaged and self.granularity == "cells" else None,
+            sample_size=rows_to_keep,
+            merges_copies=True,  # levels, folds and leave-one-out would take copies for further rows
         )
 
     def search_options(self, groups: Any, task: FitTask) -> dict[str, Any]:
         """Return the options of the search besides the rows; warn if it ignores ``groups``."""
         options: dict[str, Any] = {"task": task} if self.selector.takes("task") else {}
-        if isinstance(self.selector, CompressionAveraging) and self.fitted in ("levels", "cells"):
+        if isinstance(self.selector, CompressionAveraging) and self.granularity in ("levels", "cells"):
             options["thorough"] = True
         if groups is not None and self.selector.takes_groups:
             options["groups"] = groups
@@ -145,7 +155,11 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_allowed(options, _ALLOWED)
     check_pairs(options["pairs"])
     check_prior(options["prior"])
-    check_engine(options["engine"])
+    engine = options["engine"]
+    if not is_choice(engine, (MEMORY, DISK)) and executor_of(engine) is None:
+        raise ValueError(
+            f"engine must be 'memory', 'disk', a Dask client or an executor of concurrent.futures, got {engine!r:.80}."
+        )
     if options["memory_limit"] is not None:
         bytes_of(options["memory_limit"])
     monotone = options["monotone"]
@@ -154,38 +168,16 @@ def check_options(options: Mapping[str, Any]) -> None:
     for name, sign in (monotone or {}).items():
         if not is_sign(sign):
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
-    if monotone:
-        fitted = fitted_part(options["calibrate"], options["selector"])
-        _require_fitted(fitted, options["calibrate"], "monotone needs fitted evidence")
 
 
-def check_engine(engine: Any) -> None:
-    """Raise ValueError unless ``engine`` names a storage or is an executor."""
-    if not is_choice(engine, (MEMORY, DISK)) and executor_of(engine) is None:
-        raise ValueError(
-            f"engine must be 'memory', 'disk', a Dask client or an executor of concurrent.futures, got {engine!r:.80}."
-        )
-
-
-def is_averaged(selector: Any) -> bool:
-    """Return whether a selector, or its name, averages weights by compression."""
-    return isinstance(selector, CompressionAveraging) or is_choice(selector, (CompressionAveraging.name,))
-
-
-def fitted_part(calibrate: Any, selector: Any) -> FittedPart | None:
-    """Return what to fit after the search, by the options ``calibrate`` and ``selector`` of a model."""
+def resolve_calibrate(calibrate: Any, selector: Any) -> tuple[bool, Granularity | None]:
+    """Return whether a selector, or its name, averages weights by compression, and what to fit after the search."""
+    is_averaged = isinstance(selector, CompressionAveraging) or is_choice(selector, (CompressionAveraging.name,))
     if calibrate == "auto":
-        return "cells" if is_averaged(selector) else None
+        return is_averaged, "cells" if is_averaged else None
     if not isinstance(calibrate, str):
-        return "weights" if calibrate else None
-    return calibrate  # type: ignore[return-value]
-
-
-def _require_fitted(fitted: FittedPart | None, calibrate: Any, reason: str) -> None:
-    if fitted not in ("levels", "cells"):
-        raise ValueError(
-            f"{reason}, which calibrate={calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
-        )
+        return is_averaged, "weights" if calibrate else None
+    return is_averaged, calibrate  # type: ignore[return-value]
 
 
 def new_selector(options: Mapping[str, Any]) -> CodedSelector:
@@ -204,8 +196,8 @@ def new_selector(options: Mapping[str, Any]) -> CodedSelector:
     return selector if state is None else selector.set_params(random_state=seed_of(state))
 
 
-def new_encoder(options: Mapping[str, Any]) -> Any:
-    """Return the encoder of a model, not fitted yet."""
+def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Granularity | None) -> Any:
+    """Return the encoder of a model, not fitted yet; the last two as `resolve_calibrate` returns them."""
     selector, levels = options["selector"], options["levels"]
     encoder = make_encoder(chosen_encoder(options["encoder"], selector))
     its_levels = getattr(encoder, "levels", options)
@@ -215,15 +207,11 @@ def new_encoder(options: Mapping[str, Any]) -> Any:
             f"levels={levels!r:.80} is of no use with the encoder {encoder!r:.80}, which "
             + ("has levels itself; leave one out." if hasattr(encoder, "levels") else "ignores them; leave them out.")
         )
-    fitted = fitted_part(options["calibrate"], selector)
-    no_pairs = is_choice(options["pairs"], ("auto",)) and not is_averaged(selector)
+    no_pairs = is_choice(options["pairs"], ("auto",)) and not is_averaged
     shared = {name: options[name] for name in ("n_jobs", "prior", "levels", "positive")}
     shared["pairs"] = 0 if no_pairs else options["pairs"]
-    if is_averaged(selector) and fitted == "cells":
-        # Two numbers get a smooth surface of the fit in place of a pair of their levels, if there is room for surfaces.
-        shared["without_number_pairs"] = leaves_room
     encoder.set_params(**_left_at_defaults(encoder, shared))
-    if isinstance(encoder, TableEncoder) and is_choice(encoder.prior, ("sizes",)) and fitted is not None:
+    if isinstance(encoder, TableEncoder) and is_choice(encoder.prior, ("sizes",)) and granularity is not None:
         # One level per value is safe if contributions are fitted: rare values then stay close to the others.
         encoder.set_params(**_left_at_defaults(encoder, {"categorical": "auto"}))
     return encoder

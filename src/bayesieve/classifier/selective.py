@@ -291,8 +291,11 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             with compiling_elsewhere(kernels), stage("Coding columns", plan.verbose), task.subtask("code columns"):
                 coding = plan.coding_options(engine)
                 coded = plan.encoder.fit_transform_coded(rows.table, rows.target, rows.weights, coding)
-            coded = with_benefit(coded, benefit, plan.selector)
-            coded, shift = steps.with_offset(coded, offset, plan)
+            if benefit is not None:
+                coded = with_benefit(coded, benefit, plan.selector)
+            shift: Any = 0.0
+            if offset is not None:
+                coded, shift = steps.with_offset(coded, offset, plan)
 
             self._fit_codes(coded, plan, task, rows, shift)
 
@@ -339,7 +342,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         signs = steps.signs_of(plan, coded.n_classes, sign_of_positive(coded.classes, positive))
         selector, encoder = plan.selector, plan.encoder
         given = coded
-        coded = coded if selector._rows_in_order else coded.by_class  # counts and searches read runs of a class fastest
+        if not selector.needs_row_order:  # counts and searches read runs of a class fastest
+            coded = coded.by_class
 
         # Search: every subset visited is in the trace; weights follow from it (Boulle 2007, section 6).
         clock = Clock(getattr(selector, "max_seconds", None))
@@ -349,10 +353,14 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         # Contributions: counted first, then fitted jointly.
         evidence_stage = stage("Fitting the evidence", plan.verbose)
         with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
-            learnt, levels = steps.levels_to_learn(selector, coded, encoder.levels_)
+            estimated, levels = coded, encoder.levels_
+            if selector.learns_from_part:
+                estimated = selector.rows_to_learn(coded)
+                if estimated.levels is not None and estimated.levels is not coded.levels:
+                    levels = TableLevels.of(estimated.levels)
             options = steps.fit_options(plan, levels, signs)
             weights = steps.search_weights(selector, levels, signs, options.included)
-            evidence = fit_evidence(learnt, levels, weights, plan.smoothing, options, clock)
+            evidence = fit_evidence(estimated, levels, weights, plan.smoothing, options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
         # Scorecard: the record that everything after the fit reads.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bayesieve.engine import IN_MEMORY, Engine
 from bayesieve.engine.progress import Clock
+from bayesieve.table.levels import TableLevels
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,13 @@ class CodingOptions:
     executor : reads the rows of a scanned table; None reads them here.
     clock : TimeoutError is raised if it is up before all rows of a scanned table are read.
     verbose : 1 shows the progress of reading a scanned table.
-    by_class : whether to list the rows of a scanned table class after class.
-    single : columns that are in no pair unless it is named.
-    rows_kept : number of rows of a scanned table to draw, by the numbers of columns and classes; they stay in memory
+    lists_classes : whether to list the rows of a scanned table class after class.
+    unpaired : columns that are in no pair unless it is named.
+    skips_number_pairs : called with the levels of the columns and the number of classes; if it returns True, two
+        numeric columns are in no pair unless it is named.
+    sample_size : number of rows of a scanned table to draw, by the numbers of columns and classes; they stay in memory
         for later steps of a fit.
-    copies_once : whether copies of rows in memory count once, by the weights of the coded table, with a caution; see
+    merges_copies : whether copies of rows in memory count once, by the weights of the coded table, with a caution; see
         `find_repeats`. Copies in a scan only get the caution.
     """
 
@@ -33,10 +36,11 @@ class CodingOptions:
     executor: Executor | None = None
     clock: Clock | None = None
     verbose: int = 0
-    by_class: bool = False
-    single: Collection[str] = ()
-    rows_kept: Callable[[int, int], int] | None = None
-    copies_once: bool = False
+    lists_classes: bool = False
+    unpaired: Collection[str] = ()
+    skips_number_pairs: Callable[[TableLevels, int], bool] | None = None
+    sample_size: Callable[[int, int], int] | None = None
+    merges_copies: bool = False
 
 
 DEFAULT_CODING = CodingOptions()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral
-from types import FunctionType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,7 +30,6 @@ _ALLOWED = {
     "unseen": Allowed("be 'ignore'", ("ignore",)),
     "n_bins": Allowed("be a positive whole number up to 1,000,000", (), Integral, 1, 1e6),
     "n_quantiles": Allowed("be a whole number of 2 or more", (), Integral, 2),
-    "without_number_pairs": Allowed("be a function or None", (None,), types=(FunctionType,)),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,14 +16,13 @@ from bayesieve.discretize.column_coder import ColumnCoder, TableCoder, read_clas
 from bayesieve.discretize.criterion import Prior
 from bayesieve.discretize.level_fitting import code_columns
 from bayesieve.discretize.modl import GroupsOrValues, MODLDiscretizer, MODLGrouper, ValueCoder
-from bayesieve.discretize.pairs import check_pairs, grouper_of
+from bayesieve.discretize.pairs import PairFinder, check_pairs, grouper_of
 from bayesieve.discretize.refitting import LevelRefitter
 from bayesieve.discretize.row_blocks import QUANTILES
 from bayesieve.discretize.ruled_coders import as_learnt, for_other_rows, rule_cautions, ruled_coders
 from bayesieve.discretize.rules import TableRules
 from bayesieve.discretize.table_coding import (
     LevelFitter,
-    add_pairs,
     fit_levels,
     marks_of,
     table_in_files,
@@ -87,9 +86,6 @@ class TableEncoder(TableCoder):
     positive : class label or None, default=None
         The class that the signs of ``levels`` are about; None: the second of two classes; "majority": the one with
         more rows.
-    without_number_pairs : function or None, default=None
-        Called with the levels of the columns (`TableLevels`) and the number of classes; if it returns True, two numeric
-        columns are in no pair unless it is named. `SelectiveNB` passes one if it may fit surfaces to such pairs.
 
     Attributes
     ----------
@@ -127,7 +123,6 @@ class TableEncoder(TableCoder):
     n_quantiles: int = QUANTILES
     levels: Any = None
     positive: Any = None
-    without_number_pairs: Callable[[TableLevels, int], bool] | None = None
     n_jobs: int | None = -1
 
     @with_shared_docs
@@ -187,13 +182,17 @@ class TableEncoder(TableCoder):
 
         # Pairs: grids of levels that are more informative than their columns become further features.
         grouper = grouper_of(coders["categorical"], self.prior)
-        single = {*coding.single, *marks, *by_hand, *(() if rules is None else rules.single)}
-        levels, codes = add_pairs(
-            self.pairs, fitted, codes, training, fitter, grouper, single, self.without_number_pairs, self.n_jobs
-        )
+        levels = fitted.levels
+        if self.pairs:
+            unpaired = {*coding.unpaired, *marks, *by_hand, *(() if rules is None else rules.unpaired)}
+            skip = coding.skips_number_pairs
+            skips_numbers = skip is not None and skip(levels, training.rows.n_classes)
+            whole = (training.order, training.rows, training.hashes.samples, self.n_jobs)
+            finder = PairFinder(training.table.kinds(), grouper, *whole)
+            levels, codes = finder.add(self.pairs, fitted, codes, fitter.fit, training.engine, unpaired, skips_numbers)
 
         self.rules_, self.marks_, self.cautions_ = rules, marks, tuple(cautions)
-        self._remember(levels, target.classes)
+        self.set_levels(levels, target.classes)
         if rules is not None:
             by_column = [
                 for_other_rows(coder, levels, i, table.names[i] in learnt) for i, coder in enumerate(by_column)
@@ -228,7 +227,8 @@ class TableEncoder(TableCoder):
         rules: TableRules = TableRules.of(self.levels, side)
         return rules.for_columns(as_table(X).names)
 
-    def _remember(self, levels: TableLevels, classes: np.ndarray) -> None:
+    def set_levels(self, levels: TableLevels, classes: np.ndarray) -> None:
+        """Set the fitted levels, and the classes that they were fitted to."""
         self.levels_ = levels
         self.level_scores_ = levels.level_scores
         self.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)

@@ -158,10 +158,6 @@ class MODLGrouper(_MODLCoder, GroupCoder):
         missing = len(table.values) if apart else None
         return group_values(table.with_missing, method=self.method, prior=self.prior, apart=missing, price=self.price)
 
-    def fit_cells(self, cells: np.ndarray, least: float) -> Groups:
-        """Groups of cells, (n_cells, n_classes) rows, as if they were values, for `group_values`."""
-        return group_values(cells, method=self.method, prior=self.prior, price=self.price, least=least)
-
 
 _MOST_COUNTED = 500  # groups up to which partitions are counted; more cost more than any feature could repay
 LEAST_VALUES = 30  # of a column whose values may stay apart

@@ -19,7 +19,7 @@ from bayesieve.counts.row_content import RowSamples
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
 from bayesieve.discretize.column_coder import ColumnCoder, GroupCoder
 from bayesieve.discretize.criterion import Groups, Prior, part_cost
-from bayesieve.discretize.modl import LEAST_VALUES, MODLGrouper, ValueCoder, saved_by_values
+from bayesieve.discretize.modl import LEAST_VALUES, MODLGrouper, ValueCoder, group_values, saved_by_values
 from bayesieve.discretize.value_counts import ClassOrder, ValueCounts
 from bayesieve.engine import IN_MEMORY, Engine, map_in_threads
 from bayesieve.table import Rows
@@ -217,8 +217,8 @@ class PairFinder:
         codes: np.ndarray,
         fit_levels: FitLevels,
         engine: Engine = IN_MEMORY,
-        single: Collection[str] = (),
-        numbers_apart: bool = False,
+        unpaired: Collection[str] = (),
+        skips_numbers: bool = False,
     ) -> tuple[TableLevels, np.ndarray]:
         """Levels and codes, (n_features, n_rows), of the columns and of their pairs, which come after them.
 
@@ -228,22 +228,30 @@ class PairFinder:
         fitted, codes : levels, and codes (n_columns, n_rows), of the columns.
         fit_levels : fits and codes columns by other coders.
         engine : where the codes live.
-        single : columns that are in no pair unless named.
-        numbers_apart : whether two columns of numbers are in none unless named.
+        unpaired : columns that are in no pair unless named.
+        skips_numbers : whether two columns of numbers are in none unless named.
         """
         named = None if isinstance(pairs, (str, Integral)) else positions_of(pairs, fitted.levels.names)
         if named is None:
             best_first = np.argsort(-fitted.levels.level_scores, kind="stable").tolist()
-            columns = sorted([i for i in best_first if fitted.levels.names[i] not in single][:MOST_COLUMNS])
+            columns = sorted([i for i in best_first if fitted.levels.names[i] not in unpaired][:MOST_COLUMNS])
         else:
             columns = sorted({i for pair in named for i in pair})
-        parts = self._parts(fitted.levels, codes, columns, fit_levels)
+        # A column with a single level takes part by quantile bins, or by its most frequent values.
+        n_levels = fitted.levels.n_levels.tolist()
+        parts = {i: _Part(fitted.levels, i, codes[i], n_levels[i]) for i in columns if n_levels[i] > 1}
+        uncut = [i for i in columns if n_levels[i] == 1]
+        if uncut:
+            finer, finer_codes = fit_levels([_FINER[self.kinds[i]] for i in uncut], uncut)
+            n_finer = finer.levels.n_levels.tolist()
+            parts |= {i: _Part(finer.levels, k, finer_codes[k], n_finer[k]) for k, i in enumerate(uncut)}
+            parts = dict(sorted(parts.items()))
         if named is None:
             most = MOST_PAIRS if isinstance(pairs, str) else int(pairs)
             groups = ((i, fitted.levels[i].groups) for i in parts if self.kinds[i] == "categorical")
             many = [i for i, values in groups if values is not None and sum(map(len, values)) >= LEAST_VALUES]
             saved = {i: cache(partial(self._saved_by_values, i, fit_levels)) for i in many}
-            chosen = self._best(parts, most, engine, numbers_apart, saved)
+            chosen = self._best(parts, most, engine, skips_numbers, saved)
         else:
             counted = self._counted(parts, named, engine, _MOST_ASKED_CELLS)
             chosen = [(i, j, cells, self._groups(cells)) for i, j, cells in counted]
@@ -252,37 +260,23 @@ class PairFinder:
         if not made:
             return fitted.levels, codes
         coded = [(pair, parts[i].codes, parts[j].codes) for pair, (i, j, *_) in zip(made, chosen, strict=True)]
-        return fitted.levels.replaced(pairs=made), self._with_pairs(codes, coded, engine)
-
-    def _with_pairs(self, codes: Any, coded: Sequence[tuple[PairLevels, Any, Any]], engine: Engine) -> Any:
-        """The codes (n_columns, n_rows) and, after them, those of pairs, each with the codes of its columns."""
-        dtype = max(codes.dtype, *(pair.code_dtype for pair, *_ in coded))
-        return with_pairs(codes, coded, engine.array((len(codes) + len(coded), codes.shape[1]), dtype), engine)
-
-    def _parts(
-        self, levels: TableLevels, codes: np.ndarray, columns: Sequence[int], fit_levels: FitLevels
-    ) -> dict[int, _Part]:
-        """The columns as they take part, by position."""
-        parts = {i: _Part(levels, i, codes[i]) for i in columns if levels.n_levels[i] > 1}
-        single = [i for i in columns if levels.n_levels[i] == 1]
-        if single:
-            others, their_codes = fit_levels([_FINER[self.kinds[i]] for i in single], single)
-            parts |= {i: _Part(others.levels, k, their_codes[k]) for k, i in enumerate(single)}
-        return dict(sorted(parts.items()))
+        dtype = max(codes.dtype, *(pair.code_dtype for pair in made))
+        into = engine.array((len(codes) + len(coded), codes.shape[1]), dtype)
+        return fitted.levels.replaced(pairs=made), with_pairs(codes, coded, into, engine)
 
     def _best(
         self,
         parts: dict[int, _Part],
         most: int,
         engine: Engine,
-        numbers_apart: bool,
+        skips_numbers: bool,
         saved: Mapping[int, Callable[[], float]],
     ) -> list[_Grouped]:
         """At most ``most`` pairs of positive gain, the best first. ``saved`` : nats that the single values of columns
         with many save, which their levels may not show: groups join values, and levels of values cost their price.
         """
         columns = [i for i, part in parts.items() if part.n_levels > 1]
-        number = np.array([numbers_apart and self.kinds[i] == "numeric" for i in columns], dtype=bool)
+        number = np.array([skips_numbers and self.kinds[i] == "numeric" for i in columns], dtype=bool)
         n_looked_at = math.comb(number.size, 2) - math.comb(int(number.sum()), 2)
         if n_looked_at == 0 or most == 0:
             return []
@@ -371,6 +365,13 @@ class PairFinder:
         self, parts: dict[int, _Part], pairs: Sequence[Sequence[int]], engine: Engine, most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
         """Positions of each pair, and counts of its cells; ValueError for more than ``most`` cells."""
+
+        def count(pair: Sequence[int]) -> np.ndarray:
+            one, other = (parts[k] for k in pair)
+            cells = cells_of_pair(one.codes, other.codes, (one.n_levels, other.n_levels), self.rows)
+            engine.visited(one.codes.nbytes + other.codes.nbytes)
+            return cells.astype(self.order.count_type)
+
         for i, j in pairs:
             if parts[i].n_levels * parts[j].n_levels > most:
                 one, other = (parts[k].levels.names[parts[k].at] for k in (i, j))
@@ -380,23 +381,13 @@ class PairFinder:
                 )
         for begin in range(0, len(pairs), _COUNTED_AT_ONCE):
             some = pairs[begin : begin + _COUNTED_AT_ONCE]
-            cells = self._cells([(parts[i], parts[j]) for i, j in some], engine, self._n_jobs)
+            cells = map_in_threads(count, some, self._n_jobs)
             yield from ((i, j, own) for (i, j), own in zip(some, cells, strict=True))
-
-    def _cells(self, pairs: Sequence[tuple[_Part, _Part]], engine: Engine, n_jobs: int | None) -> Sequence[np.ndarray]:
-        """Rows (or weight) of each pair by the levels of both columns and the class."""
-
-        def count(pair: tuple[_Part, _Part]) -> np.ndarray:
-            one, other = pair
-            cells = cells_of_pair(one.codes, other.codes, (one.n_levels, other.n_levels), self.rows)
-            engine.visited(one.codes.nbytes + other.codes.nbytes)
-            return cells.astype(self.order.count_type)
-
-        return map_in_threads(count, pairs, n_jobs)
 
     def _groups(self, cells: np.ndarray, least: float = -np.inf) -> Groups:
         """Groups of the cells that save ``least`` nats, if there are any."""
-        return self.grouper.fit_cells(cells.reshape(-1, cells.shape[2]), least)
+        own, values = self.grouper, cells.reshape(-1, cells.shape[2])
+        return group_values(values, method=own.method, prior=own.prior, price=own.price, least=least)
 
     def _levels(
         self, parts: dict[int, _Part], i: int, j: int, cells: np.ndarray, groups: Groups, taken: set[str]
@@ -417,10 +408,7 @@ class _Part:
     levels: TableLevels
     at: int
     codes: np.ndarray
-
-    @property
-    def n_levels(self) -> int:
-        return int(self.levels.n_levels[self.at])
+    n_levels: int
 
 
 _Grouped = tuple[int, int, np.ndarray, Groups]

@@ -37,7 +37,7 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
     ValueError, which names it, for a column that is in one of the ``pairs`` but can be in none.
     """
     for name in () if isinstance(pairs, (str, Integral)) else (name for pair in pairs for name in pair):
-        if name in rules.single:
+        if name in rules.unpaired:
             raise refusal(name, "is excluded or monotone, and so in no pair; take it out of 'pairs'")
     types, result, place = table.types(), list(coders), {name: i for i, name in enumerate(table.names)}
     for name, rule in rules.rules.items():

@@ -519,7 +519,7 @@ class TableRules:
         return {**(given or {}), **needed} or given  # type: ignore[return-value]
 
     @property
-    def single(self) -> set[str]:
+    def unpaired(self) -> set[str]:
         """Columns that can be in no pair."""
         return {name for name, rule in self.rules.items() if rule.exclude or rule.monotone is not None}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,6 @@ from bayesieve.discretize.coding_options import CodingOptions
 from bayesieve.discretize.column_coder import ColumnCoder
 from bayesieve.discretize.criterion import columns_cut_by_chance, part_cost
 from bayesieve.discretize.level_fitting import FittedColumns, fit_columns
-from bayesieve.discretize.modl import MODLGrouper
-from bayesieve.discretize.pairs import PairFinder
 from bayesieve.discretize.repeats import find_repeats, may_repeat, scan_caution
 from bayesieve.discretize.row_blocks import CountedColumns, TableBlocks
 from bayesieve.discretize.row_samples import RowHashes
@@ -85,9 +83,9 @@ def table_in_memory(
     coding: CodingOptions,
     n_jobs: int | None,
 ) -> TrainingTable:
-    """Return rows in memory for a fit; of copies of a row, one has all the weight if ``coding.copies_once``."""
+    """Return rows in memory for a fit; of copies of a row, one has all the weight if ``coding.merges_copies``."""
     row_hashes, cautions = None, ()  # type: tuple[np.ndarray | None, tuple[Caution, ...]]
-    if coding.copies_once:
+    if coding.merges_copies:
         row_hashes = fingerprints(table, n_jobs) if may_repeat(table, n_jobs) else None
         repeats = find_repeats(table, target, weights, row_hashes, n_jobs)
         if repeats is not None:
@@ -110,7 +108,7 @@ def table_in_files(
     """Read a scan: count the values of its columns, and keep the rows in memory that later steps look at."""
     engine = Mapped(tempfile.gettempdir(), **mapped_options(None)) if coding.engine is IN_MEMORY else coding.engine
     rows = Rows(target.codes, target.classes, weights)
-    if coding.by_class:
+    if coding.lists_classes:
         runs = ClassRuns(target.codes, target.n_classes)
         sorted_weights = None if weights is None else weights[np.argsort(target.codes, kind="stable")]
         rows = Rows(runs.sorted_codes, target.classes, sorted_weights, runs=runs)
@@ -122,8 +120,8 @@ def table_in_files(
     # Later steps look at a sample of the rows, which stays in memory. If there is no room for its texts, it is smaller,
     # and so are all others: the rows of no sample are read again.
     most, at_most = MOST_JUDGED_ROWS, None
-    if coding.rows_kept is not None:
-        most = max(most, coding.rows_kept(table.n_columns, target.n_classes))
+    if coding.sample_size is not None:
+        most = max(most, coding.sample_size(table.n_columns, target.n_classes))
     if engine.reading_bytes is not None:
         room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes))
         most, at_most = min(most, room), room if room < most else None
@@ -215,32 +213,3 @@ def marks_of(
     found = marks(table, levels, training.drawn, counted, total, absent)
     grouped = {name for name, kind in zip(table.names, table.kinds(), strict=True) if kind != "numeric"}
     return {name: mark for name, mark in found.items() if name not in grouped.intersection(by_hand)}
-
-
-def add_pairs(
-    pairs: Any,
-    fitted: FittedColumns,
-    codes: np.ndarray,
-    training: TrainingTable,
-    fitter: LevelFitter,
-    grouper: MODLGrouper,
-    single: Collection[str],
-    without_number_pairs: Callable[[TableLevels, int], bool] | None,
-    n_jobs: int | None,
-) -> tuple[TableLevels, np.ndarray]:
-    """Add pairs of columns to the levels and the codes of the columns.
-
-    Parameters
-    ----------
-    pairs, without_number_pairs : as in `TableEncoder`.
-    fitted, codes : columns as `fit_levels` returns them.
-    fitter : fits columns of a single level once more, by finer coders.
-    grouper : groups the cells of a pair.
-    single : columns that are in no pair unless it is named.
-    """
-    if not pairs:
-        return fitted.levels, codes
-    rows, n_classes = training.rows, training.rows.n_classes
-    finder = PairFinder(training.table.kinds(), grouper, training.order, rows, training.hashes.samples, n_jobs)
-    apart = without_number_pairs is not None and without_number_pairs(fitted.levels, n_classes)
-    return finder.add(pairs, fitted, codes, fitter.fit, training.engine, single, apart)

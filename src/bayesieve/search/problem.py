@@ -17,6 +17,7 @@ from bayesieve.criteria.class_blocks import VERY_MANY_CLASSES
 from bayesieve.engine import effective_jobs, map_in_threads
 from bayesieve.engine.progress import Progress
 from bayesieve.search.trace import SearchTrace, TraceRecorder
+from bayesieve.table.levels import TableLevels
 
 _TIE = 1e-12  # that rounding may add to a measure, and the distance of one on its bound
 _PARALLEL_WORK = 20_000_000  # rows x candidates x other classes below which threads cost more than they bring
@@ -186,7 +187,9 @@ class SubsetProblem:
 
         The default criterion is `MAPCost`; ``constant_columns`` are counted among its K features or not.
         """
-        n_varied = coded.n_features - (0 if constant_columns else getattr(coded.levels, "n_constant", 0))
+        n_varied = coded.n_features
+        if not constant_columns and isinstance(coded.levels, TableLevels):
+            n_varied -= coded.levels.n_constant
         rows = ScoredRows.training(coded, coded.counts, smoothing)
         return cls.on(Objective(MAPCost(n_varied) if criterion is None else criterion, rows), coded)
 

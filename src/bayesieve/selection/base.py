@@ -68,7 +68,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     does not.
 
     Options are declared as in a dataclass, those given by keyword only after ``_: KW_ONLY``, and the values that they
-    may take in ``_allowed``; `_check_options` is for options that depend on each other. A subclass may also define
+    may take in ``_allowed``; `check_options` also checks those that depend on each other. A subclass may also define
     ``__init__``.
     """
 
@@ -79,6 +79,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     sentence: ClassVar[str] = ""
     scores: ClassVar[tuple[Score, ...]] = ()
     chooses_on_path: ClassVar[bool] = True
+    needs_row_order: bool = False
+    """Whether the search needs the rows in the order in which they came."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -130,12 +132,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         with compiling_elsewhere(self.kernel_families):
             coded = with_benefit(self.encoder_.fit_transform_coded(X, y, sample_weight), benefit, self)
         issue([weights_caution(coded.weights)])
-        return coded if self._rows_in_order else coded.by_class
-
-    @property
-    def _rows_in_order(self) -> bool:
-        """Whether the search needs the rows in the order in which they came."""
-        return False
+        return coded if self.needs_row_order else coded.by_class
 
     def fit_coded(self, coded: CodedTable, **options: Any) -> CodedSelector:
         """Fit the selector to a coded table with classes."""
@@ -147,17 +144,15 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.n_features_in_ = coded.n_features
         self.weights_ = self._search(coded, **options)
         self.support_ = self.weights_ > 0
-        self._warn_of_fewer()
-        return self
-
-    def _warn_of_fewer(self) -> None:
-        """Warn if fewer features are selected than the options ask for."""
-        wanted, found = getattr(self, "n_features_to_select", None), self.n_features_selected_
-        if isinstance(wanted, Integral) and found < int(wanted):
+        wanted, n_selected = getattr(self, "n_features_to_select", None), int(np.count_nonzero(self.support_))
+        if isinstance(wanted, Integral) and n_selected < int(wanted):
             reason = "the search ended early; allow more time"
             if self.trace_.complete:
                 reason = "the others have a single level, or add nothing; ask for fewer"
-            warn_caller(f"{type(self).__name__} selects {found} of n_features_to_select={wanted} features: {reason}.")
+            warn_caller(
+                f"{type(self).__name__} selects {n_selected} of n_features_to_select={wanted} features: {reason}."
+            )
+        return self
 
     @property
     def learns_from_part(self) -> bool:
@@ -190,10 +185,6 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         """Raise ValueError, in one sentence, for the first constructor parameter that cannot be used."""
         check_smoothing(self.smoothing)
         check_allowed(self.get_params(deep=False), self._allowed)
-        self._check_options()
-
-    def _check_options(self) -> None:
-        """Raise ValueError for a parameter of this selector only."""
 
     @property
     def n_features_selected_(self) -> int:

@@ -189,7 +189,8 @@ class BoostedSelector(CodedSelector):
     def scores_(self) -> np.ndarray:
         return np.bincount(self.trace_.moves.feature, self.alphas_, self.trace_.n_features)
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        super().check_options()
         if self.n_rounds is None and self.n_features_to_select is None:
             raise ValueError("n_rounds and n_features_to_select cannot both be None; give one of them.")
 

@@ -125,7 +125,8 @@ class CFSSelector(CodedSelector):
         self.merit_ = merits.of(selected)
         return selected.astype(float)
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        super().check_options()
         make_dependence(self.dependence, grows=True)
 
 

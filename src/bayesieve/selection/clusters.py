@@ -289,7 +289,7 @@ class DependenceClusterSelector(SubsetSelector):
         }
         return results_frame(columns, self.trace_.library)
 
-    def _check_options(self) -> None:
-        super()._check_options()
+    def check_options(self) -> None:
+        super().check_options()
         make_dependence(self.dependence, grows=True)
         check_criterion(self.scoring, "scoring")

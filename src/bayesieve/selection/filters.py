@@ -214,7 +214,8 @@ class InformationGainSelector(FilterSelector):
             return (np.round(self.scores_ - share, _DIGITS) >= 0).astype(float)
         return above(self.scores_, self.threshold)
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        super().check_options()
         given = [self.threshold != 0.0, self.alpha is not None, self.n_features_to_select is not None]
         if sum(given) > 1:
             raise ValueError("threshold, alpha and n_features_to_select exclude each other; give one of them.")
@@ -394,7 +395,8 @@ class MRMRSelector(RankedSelector):
     def _keep(self, coded: CodedTable) -> np.ndarray:
         return leading(self.ranking_, int(self.n_features_to_select), int(self._worthwhile(coded).sum()))
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        super().check_options()
         make_dependence(self.dependence, grows=True)
 
 

@@ -61,10 +61,11 @@ class SubsetSelector(CodedSelector):
         return takes_groups(self.evaluation)
 
     @property
-    def _rows_in_order(self) -> bool:
+    def needs_row_order(self) -> bool:  # type: ignore[override]
         return not (isinstance(self.evaluation, str) and self.evaluation in ("train", "loo"))
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        super().check_options()
         check_evaluation(self.evaluation)
         check_constraints(self.constraints)
 
@@ -286,8 +287,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
             )
         return min(int(size), problem.candidates.size)
 
-    def _check_options(self) -> None:
-        super()._check_options()
+    def check_options(self) -> None:
+        super().check_options()
         if self.resume is not None and self.direction == "fast":
             raise ValueError("direction='fast' cannot resume: the order of its moves is random; search again.")
         if self.search is None:
