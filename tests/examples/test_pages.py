@@ -44,7 +44,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("update-and-merge.md", 6),
         ("watching-a-model.md", 15),
         ("deployment.md", 8),
-        ("report.md", 1),
+        ("report.md", 6),
         ("the-model.md", 2),
         ("scorecard.md", 3),
         ("tutorials/credit.md", 32),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from itertools import combinations, pairwise
 from numbers import Integral
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
+from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import summary
 from bayesieve.classifier.persistence import facts_of
-from bayesieve.classifier.predicting import explain_rows
+from bayesieve.classifier.predicting import drawn_from, explain_rows, with_card
 from bayesieve.counts import SymmetricalUncertainty
 from bayesieve.evaluation.deciding import Deciding
+from bayesieve.evaluation.drift import drift
 from bayesieve.evaluation.evaluating import Estimate, Segment
 from bayesieve.evaluation.judged import JudgedRows, groups_of, judged_rows
 from bayesieve.evaluation.performance import Performance, Unmeasured, measure
@@ -30,6 +33,7 @@ from bayesieve.report.feature_data import feature_data
 from bayesieve.report.page import in_five_digits
 from bayesieve.report.search import SearchSummary, summarise_trace
 from bayesieve.scorecard.export import export
+from bayesieve.scorecard.hidden_counts import with_hidden_counts
 from bayesieve.scorecard.reasons import columns_in_use
 from bayesieve.scorecard.record import UNSEEN
 from bayesieve.scorecard.wording import Wording
@@ -38,7 +42,7 @@ from bayesieve.statistics import metrics
 from bayesieve.table import Column
 from bayesieve.table.cautions import silenced, warn_caller
 from bayesieve.table.columns import column_of
-from bayesieve.table.frames import as_table, split_columns, take_rows
+from bayesieve.table.frames import as_table, is_scan, split_columns, take_rows
 from bayesieve.table.levels import columns_of
 from bayesieve.table.target import sign_of_positive
 from bayesieve.words import did_you_mean, local_now, named, shorten
@@ -49,6 +53,40 @@ if TYPE_CHECKING:
 _MOST_SEGMENTED, _MOST_SEGMENTS = 60, 50  # features, and values of a column or periods
 _MOST_COMPARED, _COMPARED_ROWS = 30, 20_000  # columns and rows for dependence
 _MOST_STEPS = 5000  # moves of the search path; longer ones are cut at a whole start
+
+
+def collect(
+    model: SelectiveNB,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    time: Any = None,
+    cv: Any = None,
+    held_out: bool = False,
+    min_count: int | None = None,
+    **options: Any,
+) -> ReportData:
+    """Collect the data of a page on rows in memory, or on a sample of the rows of a scan; see `SelectiveNB.report`."""
+    check_is_fitted(model, "scorecard_")
+    hidden, least = (1, 5) if min_count is None else (min_count, 1)
+    shown = with_card(model, with_hidden_counts(model.scorecard_, hidden))
+    if is_scan(X, y):
+        X, y, sample_weight, time, caution = drawn_from(model, X, y, sample_weight, time)
+        shown = copy(shown)
+        shown.cautions_ = (*model.cautions_, *filter(None, [caution]))
+        cv = 5 if cv is None and not held_out else cv
+    options |= {"time": time, "cv": cv, "held_out": held_out}
+    return report_data(shown, X, y, sample_weight, **options, min_count=hidden, least=least)
+
+
+def drift_of(model: SelectiveNB, data: ReportData) -> Any:
+    """Return the drift of each feature from the training rows to the measured rows; None without such rows."""
+    if data.performance is None or data.performance.is_training:
+        return None
+    rows = data.performance.rows
+    with silenced():  # these rows were predicted before
+        return drift(model, rows.X, sample_weight=rows.weights).features
 
 
 def report_data(
@@ -140,6 +178,9 @@ def _on_both(
         return _on_rows(model, place, rows, **measured, **more)
     if is_number_of_folds(measured["cv"]) and measured["cv"] == 0:
         measured = {"cv": None, "held_out": True}  # this very model only
+    segmented = {*more["by"]} - {*model.scorecard_.columns}  # columns that only segments need, if they are there
+    for name in segmented.intersection(as_table(rows[0]).names):
+        rows = (split_columns(rows[0], name)[0], *rows[1:])
     parts = _on_rows(model, place, rows, **measured, time=more["time"])
     time = more["time"] if isinstance(more["time"], str) else None
     training = next((sample.rows for sample in parts["samples"] if sample.is_training), None)
@@ -371,9 +412,11 @@ def _facts(model: SelectiveNB, place: int, told: Mapping[str, str]) -> dict[str,
     n_tried, n_used, rarest = len(card.columns), len(columns_in_use(card)), card.class_counts.min()
     per_column = f"{rarest / n_tried:,.1f} for each of the {n_tried:,} columns tried"
     per_column += f", {rarest / n_used:,.1f} for each of the {n_used:,} in the model" if n_used else ""
+    table = card.provenance.get("table")
+    values = f"; SHA-256 of the values {table['sha256']}" if table and table["sha256"] else ""
     return {
         "Purpose": purpose,
-        "Trained on": f"{model.n_rows_:,} rows, {events}",
+        "Trained on": f"{model.n_rows_:,} rows, {events}{values}",
         "Events per variable": f"{per_column} ({rarest:,.6g} rows of the rarest class)",
         "Model": f"{len(card.used):,} features; SHA-256 of its content {told['checksum']}",
         "Versions": versions,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +14,7 @@ from bayesieve.classifier import fit_steps as steps
 from bayesieve.classifier.cautions import fit_cautions, model_cautions
 from bayesieve.classifier.fit_provenance import provenance_of
 from bayesieve.classifier.plan import FitPlan
-from bayesieve.classifier.predicting import Predicting, drawn_from, with_card
+from bayesieve.classifier.predicting import Predicting, with_card
 from bayesieve.compiling import compiling_elsewhere
 from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.discretize.criterion import Prior
@@ -635,28 +634,74 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             If ``y`` or ``sample_weight`` does not fit ``X``, ``y`` holds a class that the model does not know, ``cv``
             cannot split the rows, or ``path`` ends otherwise or cannot be written.
         """
-        from bayesieve.classifier.report_data import report_data
+        from bayesieve.classifier.report_data import collect
         from bayesieve.report import Report, render_report
         from bayesieve.table.writing import check_html
 
-        check_is_fitted(self, "scorecard_")
         if path is not None:
             check_html(path)
-        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "time": time, "rows": rows}
-        options["positive"] = positive
+        options = {"benefit": benefit, "cv": cv, "held_out": held_out, "rows": rows, "positive": positive}
         options |= {"title": title, "test": test, "by": by, "facts": facts, "challenger": challenger}
-        hidden = 1 if min_count is None else min_count
-        model = with_card(self, with_hidden_counts(self.scorecard_, hidden))
-        if is_scan(X, y):
-            X, y, sample_weight, options["time"], caution = drawn_from(self, X, y, sample_weight, time)
-            model = copy(model)
-            model.cautions_ = (*self.cautions_, *filter(None, [caution]))
-            options["cv"] = 5 if cv is None and not held_out else cv
-        data = report_data(model, X, y, sample_weight, **options, min_count=hidden, least=5 if min_count is None else 1)
+        data = collect(self, X, y, sample_weight, time=time, min_count=min_count, **options)
         made = Report(render_report(data), data.performance)
         if path is None:
             return made
         made.save(path)
+        return data.performance
+
+    def document(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        test: Sequence[Any] | None = None,
+        cv: Any = None,
+        held_out: bool = False,
+        time: Any = None,
+        by: str | Sequence[str] = (),
+        positive: Any = None,
+        title: str | None = None,
+        facts: Mapping[str, str] | None = None,
+        min_count: int | None = None,
+    ) -> Any:
+        """Write a validation document, as a page or as Markdown.
+
+        Its sections follow the headings of Annex IV of the EU AI Act and the principles of SR 26-2: purpose, data and
+        their hashes, method, selection, performance in and out of time, stability, calibration by segment, limits, a
+        monitoring plan, changes by hand, and fields for signatures. It does not claim compliance. What only people
+        know is a field to complete unless ``facts`` has it; what these rows do not allow is said to be not measured.
+
+        Parameters
+        ----------
+        path : file to write, named ``.html``, ``.htm``, ``.md`` or ``.markdown``.
+        X, y, sample_weight, cv, held_out, by, positive, title, min_count : as in `report`.
+        test : (X, y) or (X, y, sample_weight), optional
+            Rows that the model was not trained on, for performance, stability and calibration.
+        time : str or array-like, shape (n_rows,), optional
+            As in `report`. Test rows are out of time if they are all later than the training rows.
+        facts : texts by name, such as ``{"Purpose": "Decisions on consumer credit", "Owner": "Risk"}``. The names of
+            fields to complete, such as "Human oversight", fill these.
+
+        Returns
+        -------
+        Performance or None
+            As `report` returns it.
+
+        Raises
+        ------
+        ValueError
+            As in `report`.
+        """
+        from bayesieve.classifier.report_data import collect, drift_of
+        from bayesieve.report.document import check_ending, render_document
+        from bayesieve.table.writing import write_atomically
+
+        check_ending(path)
+        options = {"cv": cv, "held_out": held_out, "positive": positive, "title": title, "test": test, "by": by}
+        data = collect(self, X, y, sample_weight, time=time, min_count=min_count, facts=facts, **options)
+        write_atomically(path, render_document(path, data, drift_of(self, data)))
         return data.performance
 
     def save(self, path: str | os.PathLike[str], *, min_count: int = 1) -> None:

@@ -66,13 +66,14 @@ def _reason_against(model: SelectiveNB, k: int) -> str | None:
 
 def left_out(model: SelectiveNB) -> dict[str, list[str]]:
     """Return the names of the features that are not in the model by the reason why."""
-    card, known = model.scorecard_, rules_of(model)
+    card, known, edited = model.scorecard_, rules_of(model), {edit.feature for edit in model.edits_}
     rules: Mapping[str, LevelRule] = {} if known is None else known.rules
     words, names = Wording.of(card), dict[str, list[str]]()
     for k, feature in enumerate(card.features):
         if not feature.is_used:
             excluded = feature.name in rules and rules[feature.name].exclude
-            reason = "Excluded by hand." if excluded else _reason_against(model, k) or ""
+            by_hand = "Excluded by hand." if excluded else "Edited by hand." if feature.name in edited else ""
+            reason = by_hand or _reason_against(model, k) or ""
             names.setdefault(reason.partition(" (")[0].rstrip("."), []).append(words.named(feature.levels))
     return names
 

@@ -263,12 +263,12 @@ def page(
         template,
         charts=drawn,
         style=style,
-        style_hash=_hash(style),
+        style_hash=policy_hash(style),
         scripts=scripts,
-        script_hash=_hash(scripts),
+        script_hash=policy_hash(scripts),
         bundle=_packed_bundle()[0],
         bundle_hash=_packed_bundle()[1],
-        program_hash=_hash(program),
+        program_hash=policy_hash(program),
         data_packed=_packed(_as_json(data)),
         version=__version__,
         written=words.local_now(),
@@ -306,7 +306,7 @@ def fill(name: str, **context: Any) -> str:
 def _packed_bundle() -> tuple[str, str]:
     """The scripts that draw charts, and their hash."""
     packed = FOLDER.joinpath("bundle", "charts.js.gz").read_bytes()
-    return base64.b64encode(packed).decode(), _hash(gzip.decompress(packed).decode())
+    return base64.b64encode(packed).decode(), policy_hash(gzip.decompress(packed).decode())
 
 
 def _packed(data: bytes) -> str:
@@ -317,7 +317,8 @@ def _in_thousandths(digits: re.Match[str]) -> str:
     return str(round(round(float(digits[0]), 9), 3)).removesuffix(".0")  # twice, lest halves depend on the last digit
 
 
-def _hash(text: str) -> str:
+def policy_hash(text: str) -> str:
+    """Return the hash by which a content security policy allows a style or script."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -1,0 +1,63 @@
+"""`bayesieve document`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bayesieve import SelectiveNB
+from tests.cli.conftest import GERMAN, Run
+
+COLUMNS = ["duration", "checking_status", "class"]
+
+
+@pytest.fixture(autouse=True)
+def files(plain_surroundings: None) -> None:
+    """A model of two columns, its training rows and test rows with batches, in the working folder."""
+    rows = pl.read_csv(GERMAN, columns=[*COLUMNS, "job"]).with_row_index("batch").with_columns(pl.col("batch") // 100)
+    fitted = SelectiveNB(calibrate=False, pairs=0).fit(rows[:700].select(COLUMNS[:2]), rows[:700]["class"])
+    fitted.target_name_ = "class"
+    fitted.save("model.json")
+    rows[:700].write_csv("train.csv")
+    rows[700:].with_columns(pl.when(pl.col("batch") < 9).then("class")).write_csv("test.csv")
+
+
+def test_document_writes_both_formats(succeeds: Run) -> None:
+    rows = ["train.csv", "--test", "test.csv", "--time", "batch", "--by", "job"]
+    rows += ["--purpose", "Loans", "--fact", "Owner=Risk"]
+    result = succeeds("document", "model.json", *rows, "-o", "validation.md")
+    assert result.stdout == "document in validation.md\n"
+    assert "100 rows of test.csv without a class in 'class' were skipped" in result.stderr
+    text = Path("validation.md").read_text(encoding="utf-8")
+    for line in (
+        "| Owner | Risk |",
+        "| Purpose | Loans |",
+        "### By job",
+        "| Test file | test.csv, SHA-256 ",
+        "| 8 | 100 |",
+    ):
+        assert line in text
+    assert "out of time" in text
+    assert succeeds("document", "model.json", "-q", "-o", "validation.html").stdout == ""
+    assert "Not measured" in Path("validation.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-o", "v.pdf"), "end the name in .html or .md"),
+        (("--by", "job"), "--by is about rows; name their TABLE, too"),
+        (("--test", "test.csv"), "--test is about rows"),
+        (("--fact", "Owner"), "--fact must be NAME=TEXT"),
+        (("train.csv", "--time", "bach"), "did you mean 'batch'"),
+        (("train.csv", "--by", "jop"), "did you mean 'job'"),
+        (("train.csv", "--target", "clas"), "did you mean 'class'"),
+    ],
+)
+def test_errors_end_with_status_2(run: Run, arguments: tuple[str, ...], words: str) -> None:
+    result = run("document", "model.json", "-o", "v.html", *arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert not Path("v.html").exists()

@@ -1,0 +1,223 @@
+"""The validation document: the same numbers in Markdown and HTML, and plain words for what was not measured."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from markdown_it import MarkdownIt
+
+from bayesieve import SelectiveNB, evaluate
+from bayesieve.report.document import render_document
+from bayesieve.scorecard.edits import Edit
+from tests.report.markup import Element, read, texts
+from tests.report.test_pages import HOSTILE, TURNING, report_of
+
+RNG = np.random.default_rng(8)
+N = 600
+ROWS = pl.DataFrame(
+    {
+        "age": RNG.integers(18, 80, N),
+        "purpose": RNG.choice(["car", "house", "boat"], N),
+        "noise": RNG.random(N).round(2),
+        "region": RNG.choice(["north", "south"], N),
+        "month": [dt.date(2025, 1 + i // 60, 1 + i % 28) for i in range(N)],
+    }
+)
+SCORE = 0.06 * (ROWS["age"].to_numpy() - 50) + 0.9 * (ROWS["purpose"] == "car").to_numpy()
+ROWS = ROWS.with_columns(result=np.where(SCORE + RNG.normal(size=N) > 0, "good", "bad"))
+TRAIN, TEST = ROWS[:420], ROWS[420:]
+SECTIONS = ["Purpose", "Data", "Method", "Selection of columns", "Performance", "Stability", "Calibration by segment"]
+SECTIONS += ["Limits", "Monitoring plan", "Changes by hand", "Sign-off"]
+MARKDOWN = [
+    "| a | b |",
+    "*x* _y_ __z__ ~~w~~ [l](http://example.org) `c` $m$",
+    "# h",
+    "- item",
+    "1. item",
+    "a\n\n---\nb",
+]
+
+
+PLAIN = {
+    "h1",
+    "h2",
+    "h3",
+    "main",
+    "section",
+    "p",
+    "ul",
+    "li",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "pre",
+    "code",
+}
+
+
+def xy(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    return rows.drop("result"), rows["result"]
+
+
+def elements_of(document: str) -> list[Element]:
+    """Elements of a page, or of Markdown as other programs show it, which let HTML in it pass."""
+    return read(document if document.startswith("<!doctype") else markdown(document))
+
+
+def markdown(document: str) -> str:
+    return str(MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(document))
+
+
+def tables(document: str) -> list[list[str]]:
+    return [texts(elements_of(document), tag) for tag in ("h2", "h3", "th", "td", "code")]
+
+
+def section(document: str, title: str) -> str:
+    """Text of a section of a page."""
+    (found,) = re.findall(rf"<section[^>]*>\s*<h2>\d+\. {title}</h2>.*?</section>", document, re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", found)).split())
+
+
+@pytest.fixture(scope="module")
+def model() -> SelectiveNB:
+    known = TRAIN.select("age", "purpose", "noise")
+    fitted = SelectiveNB(calibrate="levels", pairs=0, positive="good").fit(known, TRAIN["result"])
+    fitted.target_name_ = "result"
+    editor = fitted.edit()
+    editor.flatten("purpose")
+    return editor.done("The policy forbids it.", None, *xy(TEST.drop("month", "region")))
+
+
+@pytest.fixture(scope="module")
+def documents(model: SelectiveNB, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder, written = tmp_path_factory.mktemp("documents"), {}
+    facts = {"Purpose": "Consumer loans", "Owner": "Risk", "Human oversight": "A clerk decides."}
+    for ending in ("html", "md"):
+        path = folder / f"validation.{ending}"
+        model.document(path, *xy(TRAIN), test=xy(TEST), time="month", by=["region"], cv=2, facts=facts)
+        written[ending] = re.sub(r"in \d[\d.]* m?s", "in 1 s", path.read_text(encoding="utf-8"))
+    return written
+
+
+def test_both_formats_have_the_same_sections_and_numbers(documents: dict[str, str]) -> None:
+    page, text = tables(documents["html"]), tables(documents["md"])
+    assert page == text
+    assert page[0] == [f"{k}. {title}" for k, title in enumerate(SECTIONS, 1)]
+    for document in documents.values():
+        assert sum("does not claim compliance" in words for words in texts(elements_of(document), "p")) == 1
+
+
+def test_it_tells_performance_in_and_out_of_time(model: SelectiveNB, documents: dict[str, str]) -> None:
+    page = documents["html"]
+    measured = (
+        evaluate(model, *xy(TEST.drop("month", "region")))
+        .to_frame()
+        .row(by_predicate=pl.col("measure") == "auc", named=True)
+    )
+    auc = f"{measured['value']:.3f} ({measured['low']:.3f} to {measured['high']:.3f})"
+    performance = section(page, "Performance")
+    assert auc in performance
+    assert "Time in time in time out of time out of time" in performance
+    assert f"auc<{measured['low']:.3f}" in section(page, "Monitoring plan")
+    stability = section(page, "Stability")
+    assert "2025-08" in stability
+    assert "Features against the training rows Feature" in stability
+    assert "By region" in section(page, "Calibration by segment")
+
+
+def test_it_tells_data_edits_and_what_people_must_complete(model: SelectiveNB, documents: dict[str, str]) -> None:
+    page = documents["html"]
+    data = section(page, "Data")
+    assert data.count(str(model.scorecard_.provenance["table"]["sha256"])) == 2  # of the fit, and of the rows given
+    assert "month 2025-08 to 2025-10" in data
+    edits = section(page, "Changes by hand")
+    assert all(words in edits for words in ("flatten", model.edits_[0].who, "The policy forbids it.", " → "))
+    assert "Edited by hand 1 purpose" in section(page, "Selection of columns")
+    assert "Owner Risk Users and decisions To be completed." in section(page, "Purpose")
+    assert "Human oversight A clerk decides." in section(page, "Limits")
+    assert "Approved for use" in section(page, "Sign-off")
+
+
+def test_without_rows_it_says_what_was_not_measured(model: SelectiveNB, tmp_path: Path) -> None:
+    for name in ("page.htm", "text.markdown"):
+        assert model.document(tmp_path / name) is None
+    page, text = (tmp_path / name for name in ("page.htm", "text.markdown"))
+    html = page.read_text(encoding="utf-8")
+    assert tables(html) == tables(text.read_text(encoding="utf-8"))
+    for title in ("Performance", "Stability", "Calibration by segment", "Monitoring plan"):
+        assert "not measured" in section(html, title).lower()
+
+
+@pytest.mark.parametrize(
+    ("options", "title", "words"),
+    [
+        ({"min_count": 20}, "Calibration by segment", "small counts are withheld"),
+        ({}, "Performance", "Out of time: not measured."),
+        ({}, "Stability", "The score by period: not measured."),
+        ({"held_out": True}, "Calibration by segment", "by= adds others"),
+    ],
+)
+def test_each_missing_part_is_stated(
+    model: SelectiveNB, tmp_path: Path, options: dict[str, Any], title: str, words: str
+) -> None:
+    model.document(tmp_path / "page.html", *xy(TEST.drop("month", "region")), **options)
+    assert words in section((tmp_path / "page.html").read_text(encoding="utf-8"), title)
+
+
+def test_training_rows_alone_show_no_drift(model: SelectiveNB, tmp_path: Path) -> None:
+    performance = model.document(tmp_path / "page.html", *xy(TRAIN.drop("month", "region")), cv=2)
+    assert performance.name == "Folds"
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Features: not measured." in section(html, "Stability")
+
+
+@pytest.mark.parametrize(("text", "n_classes"), [*((text, 2) for text in [*HOSTILE, *MARKDOWN]), (MARKDOWN[0], 9)])
+def test_text_from_data_stays_text(text: str, n_classes: int) -> None:
+    data = hostile_data(text, n_classes)
+    html, source = (render_document(f"x.{ending}", data) for ending in ("html", "md"))
+    assert tables(html) == tables(source)
+    for document, more in (
+        (html, {"html", "head", "meta", "title", "style", "body", "a", "div", "nav", "ol"}),
+        (source, {"em"}),
+    ):
+        document.encode("utf-8")
+        assert not any(character in document for character in TURNING + "\x00\x1b")
+        tags = [e.tag for e in elements_of(document)]
+        assert {*tags} - more <= PLAIN
+        assert tags.count("em") in (0, len(SECTIONS))
+        assert tags.count("a") in (0, 1 + len(SECTIONS))
+    assert html.count("sha256-") == 1
+
+
+def hostile_data(text: str, n_classes: int) -> Any:
+    """Data of a report with the text in every place that data can reach, also facts, edits and rules."""
+    edit = Edit("set", text, text, "2025-01-01", text, text, text, 0.7, 0.8, 0.5, 0.4)
+    data = report_of(text, n_classes)
+    features = [{**one, "by_hand": text, "caution": text} for one in data.features]
+    facts = (("Limits", text), (text, text), ("Owner", text), ("Data, rows", f"{text}; SHA-256 of the values 1"))
+    return replace(data, features=features, edits=(edit,), facts=facts, left_out={text: [text, text]})
+
+
+@pytest.mark.parametrize("name", ["validation.pdf", "validation", "validation.html.gz"])
+def test_other_formats_are_refused_before_any_work(model: SelectiveNB, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"end the name in \.html or \.md"):
+        model.document(tmp_path / name, "not a table")
+
+
+def test_a_scan_is_measured_on_rows_of_it(model: SelectiveNB, tmp_path: Path) -> None:
+    from bayesieve import scan
+
+    TEST.write_parquet(tmp_path / "rows.parquet")
+    model.document(tmp_path / "page.html", scan(tmp_path / "rows.parquet"), "result", held_out=True, time="month")
+    assert "2025-09" in section((tmp_path / "page.html").read_text(encoding="utf-8"), "Stability")
