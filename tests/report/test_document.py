@@ -175,6 +175,15 @@ def test_each_missing_part_is_stated(
     assert words in section((tmp_path / "page.html").read_text(encoding="utf-8"), title)
 
 
+def test_rows_of_one_class_bound_nothing(model: SelectiveNB, tmp_path: Path) -> None:
+    rows = TEST.filter(result="good").drop("month", "region")
+    model.document(tmp_path / "page.md", *xy(rows), facts={"Owner": 7})
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "| AUC | – | To be set after it is measured |" in text
+    assert "auc<" not in text
+    assert "| Owner | 7 |" in text
+
+
 def test_training_rows_alone_show_no_drift(model: SelectiveNB, tmp_path: Path) -> None:
     performance = model.document(tmp_path / "page.html", *xy(TRAIN.drop("month", "region")), cv=2)
     assert performance.name == "Folds"

@@ -125,7 +125,7 @@ def report_data(
         warn_caller(*parts["warnings"])
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains")}
     data, told = of_features(model, positive, max(min_count, least), **by_rows), facts_of(model)
-    own = _facts(model, place, told) | dict(facts or {})
+    own = _facts(model, place, told) | {str(name): str(value) for name, value in (facts or {}).items()}
     program = _program(model, place, told) if min_count <= 1 else ""
     table = None if X is None else as_table(X)
     parts["facts"] = (*own.items(), *parts.get("facts", ()))

@@ -6,6 +6,7 @@ as who decides with the model, is a field to complete; what was not measured is 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -129,7 +130,7 @@ def _table(title: str, records: Iterable[Mapping[str, Any]], columns: Mapping[st
 
 def _cell(value: Any, key: str) -> str:
     if isinstance(value, str):
-        return _name(value) if value else ""
+        return _name(value) if value else words.ABSENT
     if key in _SHARES:
         return words.format_percent(value)
     return words.format_count(value) if key in ("rows", "n_levels") else words.format_number(value)
@@ -297,7 +298,7 @@ def _calibrated(one: Any) -> dict[str, Any]:
     """Return the cells of rows with a similar probability, or of a segment."""
     percent = words.format_percent
     observed = f"{percent(one.observed)} ({percent(one.low)} to {percent(one.high)})"
-    outside = "" if one.low <= one.predicted <= one.high else "yes"
+    outside = "no" if one.low <= one.predicted <= one.high else "yes"
     return {"rows": one.weight, "predicted": one.predicted, "observed": observed, "outside": outside}
 
 
@@ -318,7 +319,7 @@ def _monitoring(data: ReportData, drift: Any) -> list[Any]:
         known = data.performance.estimates
         bias = _interval(known.get("calibration"))
         auc, low = _interval(known["auc"]), known["auc"][1]
-        if low is not None:
+        if low is not None and math.isfinite(low):
             bound = f"Below {words.format_number(low)}, the lower end of its interval"
             rules.append(f"auc<{low:.3f}")
     rows = [
@@ -352,7 +353,11 @@ def _changes(data: ReportData, _: Any) -> list[Any]:
         ]
         row += [_name(one.who), one.when[:10], one.why or "No reason was given."]
         for before, after in ((one.auc_before, one.auc_after), (one.log_loss_before, one.log_loss_after)):
-            row.append(f"{words.format_number(before, 4)} → {words.format_number(after, 4)}" if after else words.ABSENT)
+            row.append(
+                f"{words.format_number(before, 4)} → {words.format_number(after, 4)}"
+                if after is not None
+                else words.ABSENT
+            )
         rows.append(row)
     heads = ("Edit", "Feature", "Before", "After", "Who", "When", "Why", "AUC", "Log loss")
     return [*blocks, Table(heads, rows, "Edited after the fit", aligned=False)]
