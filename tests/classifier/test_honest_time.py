@@ -199,7 +199,7 @@ def test_both_figures_stand_side_by_side(tmp_path: Path) -> None:
     assert figures(performance.later) == pytest.approx(by_hand(table(), Y, [(np.arange(first), np.arange(first, N))]))
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Later rows" in page
-    assert page.count(performance.later.measured) == 5  # tiles, and below the measures
+    assert performance.later.measured in page
     for rows in (performance.log_loss, performance.later.log_loss):
         assert f"{rows:.4f}" in page
     quiet = fitted(table()[SHUFFLED], Y[SHUFFLED])

@@ -170,8 +170,8 @@ def test_missing_scores_without_a_level_are_counted_and_add_nothing() -> None:
     with_holes = FRAME.with_columns(pl.lit(None, dtype=pl.Float64).alias("slope"))
     without = DiscreteNB().fit(ignoring.fit_transform_coded(FRAME, Y).select([0, 1, 2, 6, 7, 8]))
     np.testing.assert_allclose(
-        model.scorecard_.joint(ignoring.transform_coded(with_holes)),
-        without.scorecard_.joint(ignoring.transform_coded(FRAME).select([0, 1, 2, 6, 7, 8])),
+        model.predict_joint_log_proba(ignoring.transform_coded(with_holes)),
+        without.predict_joint_log_proba(ignoring.transform_coded(FRAME).select([0, 1, 2, 6, 7, 8])),
         rtol=1e-13,
     )
 

@@ -17,7 +17,7 @@ from scipy.special import log_softmax
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
 from bayesieve.counts import CodedTable
 from bayesieve.evidence import calibration_rows, problem as module, shapes, solver, terms
-from bayesieve.evidence.posterior import find_mode, laplace_metric
+from bayesieve.evidence.posterior import Stop, find_mode, laplace_metric
 from bayesieve.evidence.problem import Curvature, EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import solve, start_with_fewer
@@ -56,7 +56,7 @@ def mode(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray, steps: i
     """Return the point after some steps from another towards the optimum for these variances."""
     priors = of.prior_variances(variances)
     metric = laplace_metric(curvature(of, point), priors)
-    return find_mode(of, of.evaluate(point), priors, metric, steps, 1e-4, settle=True).point
+    return find_mode(of, of.evaluate(point), priors, metric, Stop(steps, 1e-4, settle=True)).point
 
 
 def penalised(of: EvidenceProblem, point: np.ndarray, variances: np.ndarray) -> float:

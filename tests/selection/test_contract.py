@@ -255,11 +255,9 @@ def test_the_classifier_its_file_and_its_explanations(selector: Any, tmp_path: P
     again = load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
     assert again.trace_.to_frame().equals(model.trace_.to_frame())
-    assert str(again.selector_) == str(model.selector_)
+    assert str(again.selector).split() == str(model.selector).split()  # lines may be broken elsewhere
     assert (again.trace_.ended, again.trace_.measured) == (model.trace_.ended, model.trace_.measured)
-    for result in ("weights_", "scores_", "ranking_", "alphas_", "n_features_selected_"):
-        if hasattr(model.selector_, result):
-            np.testing.assert_array_equal(getattr(again.selector_, result), getattr(model.selector_, result))
+    np.testing.assert_array_equal(again.feature_weights_, model.feature_weights_)
     assert model.score(FRAME, Y) > 0.75
     assert model.explain(FRAME[:3]).equals(again.explain(FRAME[:3]))
     model.report(tmp_path / "report.html")

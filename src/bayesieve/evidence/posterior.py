@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import get_lapack_funcs
@@ -68,24 +69,34 @@ def _inverse_root(matrix: np.ndarray) -> np.ndarray:
     return np.diag(1.0 / np.sqrt(matrix[diagonal]))
 
 
+class Stop(NamedTuple):
+    """When a search for the mode ends.
+
+    Attributes
+    ----------
+    steps : steps at most.
+    slope : distance of every parameter from its optimum, in standard errors, that is close enough.
+    settle : whether to go on after the line search has ended.
+    """
+
+    steps: int
+    slope: float
+    settle: bool = False
+
+
 def find_mode(
     problem: EvidenceProblem,
     start: Evaluation,
     priors: np.ndarray,
     metric: Metric,
-    steps: int,
-    slope: float,
-    *,
-    settle: bool = False,
+    stop: Stop,
 ) -> Evaluation:
-    """Take at most ``steps`` from a point towards the optimum of the penalised loss, by L-BFGS in the metric of the
-    curvature, until no parameter is more than ``slope`` of its standard errors away.
+    """Step from a point towards the optimum of the penalised loss, by L-BFGS in the metric of the curvature.
 
     Parameters
     ----------
     start : the loss at the point.
     priors : (n_parameters,) variances of the priors.
-    settle : whether to go on after the line search has ended.
     """
     point, last = start.point, start
 
@@ -98,12 +109,12 @@ def find_mode(
         gradient = metric.move(last.gradient + push, transposed=True).ravel()
         return last.loss + 0.5 * float((push * at).sum()), gradient
 
-    options = {"maxiter": steps, "ftol": 0.0, "gtol": slope}
+    options = {"maxiter": stop.steps, "ftol": 0.0, "gtol": stop.slope}
     best = minimize(penalised, np.zeros(point.size), jac=True, method="L-BFGS-B", options=options)
     flat, gradient, share = best.x, best.jac, 1.0
     # Rounding of the loss hides the last digits from a line search, but not from the gradient.
-    for _ in range(_SETTLING_STEPS if settle else 0):
-        if np.abs(gradient).max() <= slope:
+    for _ in range(_SETTLING_STEPS if stop.settle else 0):
+        if np.abs(gradient).max() <= stop.slope:
             break
         following = flat - share * (best.hess_inv @ gradient)
         _, slopes = penalised(following)

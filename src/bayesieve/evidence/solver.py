@@ -17,7 +17,7 @@ from bayesieve.evidence.inclusion import (
     group_effects,
     log_bayes_factors,
 )
-from bayesieve.evidence.posterior import Metric, find_mode, laplace_metric
+from bayesieve.evidence.posterior import Metric, Stop, find_mode, laplace_metric
 from bayesieve.evidence.problem import Curvature, Design, EvidenceProblem, logit_scale
 from bayesieve.evidence.shapes import most_functions
 from bayesieve.evidence.standard_errors import PosteriorErrors, posterior_errors
@@ -205,7 +205,7 @@ class VarianceSearch:
                 self.curvature = self.problem.curvature(self.mode.point, self.sample)
             priors = self.problem.prior_variances(self.variances)
             metric = laplace_metric(self.curvature, priors)
-            self.mode = find_mode(self.problem, self.mode, priors, metric, self._steps, self._slope)
+            self.mode = find_mode(self.problem, self.mode, priors, metric, Stop(self._steps, self._slope))
             # Variances, for these coefficients.
             design = self.problem.design
             effective = np.bincount(design.group, metric.effective, design.n_groups + 1)[:-1]
@@ -280,7 +280,7 @@ class VarianceSearch:
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
         metric, priors = self.metric(), self.problem.prior_variances(self.variances)
         if settle:
-            self.mode = find_mode(self.problem, self.mode, priors, metric, _LAST_STEPS, self._slope, settle=True)
+            self.mode = find_mode(self.problem, self.mode, priors, metric, Stop(_LAST_STEPS, self._slope, settle=True))
         return posterior_errors(self.whole, metric, self.parameters, priors, self.sample.matrix)
 
 
@@ -328,7 +328,7 @@ def held_out_loss(search: VarianceSearch, folds: Sequence[np.ndarray]) -> float:
         held_out = replace(problem, chunks=[chunk._replace(weights=chunk.weights * inside) for chunk, inside in rows])
         others = replace(problem, chunks=[chunk._replace(weights=chunk.weights * ~inside) for chunk, inside in rows])
         start = others.evaluate(search.mode.point)
-        mode = find_mode(others, start, priors, metric, _STEPS_OF_FOLD, _SLOPE_NEARBY)
+        mode = find_mode(others, start, priors, metric, Stop(_STEPS_OF_FOLD, _SLOPE_NEARBY))
         total += held_out.evaluate(mode.point).loss
     return total
 
