@@ -30,7 +30,7 @@ from bayesieve.table.values import canonical_text
 from bayesieve.words import ShortRepr
 
 UNSEEN = "(not seen in training)"
-_ERRORS_TIMES = 1.2  # of variances, for the choice of levels, weights and columns (benchmarks/decisions/intervals.md)
+_ERRORS_TIMES = 1.1  # of variances, for the choice of levels, weights and columns (benchmarks/decisions/intervals.md)
 _RARE = 10.0  # rows of a level whose variance of counting counts by half although the weight of the feature is small
 _ROUNDING = 1e-12  # nats, or share of the largest contribution
 EXPLAINED_LEVEL = 0.9
