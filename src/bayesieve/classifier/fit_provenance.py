@@ -21,7 +21,7 @@ from bayesieve.discretize.rules import TableRules
 from bayesieve.evaluation.splits import fingerprint
 from bayesieve.evidence.fitting import Evidence
 from bayesieve.parts import OptionText
-from bayesieve.scorecard.provenance import Provenance, RulesFile, SelectorFacts, TrainingTable
+from bayesieve.scorecard.provenance import Provenance, RulesFile, SelectorFacts, TableFacts
 from bayesieve.selection import CodedSelector
 from bayesieve.selection.boosted import BoostedSelector
 from bayesieve.selection.filters import RankedSelector
@@ -169,7 +169,7 @@ def _rules_file(levels: Any) -> RulesFile | None:
     return {"name": Path(levels).name, "sha256": hashlib.sha256(content).hexdigest(), "content": text}
 
 
-def _training_table(rows: TrainingRows, coded: CodedTable) -> TrainingTable | None:
+def _training_table(rows: TrainingRows, coded: CodedTable) -> TableFacts | None:
     """Return the size and hash of rows in memory; None for those of a scan, which would be read once more."""
     if not isinstance(rows.table, Table) or rows.table.reads_rows:
         return None

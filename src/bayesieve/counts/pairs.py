@@ -38,7 +38,7 @@ Task = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Tile:
     """Tile of the result that holds the pairs of two kinds of features.
 
     block : the block; rows, columns : where the part is in it; left, right : (rows,), (columns,) positions of the
@@ -228,7 +228,7 @@ class PairInformation:
             for other, columns in by_kind.items():
                 if not symmetric or kind <= other:
                     triangle = symmetric and kind == other
-                    part = _Part(block, rows, columns, left[rows], right[columns], symmetric, triangle)
+                    part = _Tile(block, rows, columns, left[rows], right[columns], symmetric, triangle)
                     tasks += (self._by_rows if _MANY in (kind, other) else self._by_planes)(part, dependence)
         words = self._coded.n_rows if _MANY in by_kind else int(self._segments.word_starts[-1])
         map_in_threads(lambda task: task(), tasks, self._n_jobs if block.size * words >= _PARALLEL_WORK else 1)
@@ -295,12 +295,12 @@ class PairInformation:
         kinds = self._kinds[positions]
         return {kind: np.flatnonzero(kinds == kind) for kind in np.unique(kinds).tolist()}
 
-    def _by_rows(self, part: _Part, dependence: EntropyDependence) -> list[Task]:
+    def _by_rows(self, part: _Tile, dependence: EntropyDependence) -> list[Task]:
         self._in_order()
         begins = range(0, part.left.size, _FEATURES_AT_ONCE)
         return [partial(self._count_rows, part, dependence, begin) for begin in begins]
 
-    def _count_rows(self, part: _Part, dependence: EntropyDependence, begin: int) -> None:
+    def _count_rows(self, part: _Tile, dependence: EntropyDependence, begin: int) -> None:
         from bayesieve.counts._kernels import row_information, sparse_information
 
         codes = self._in_order()
@@ -318,7 +318,7 @@ class PairInformation:
             sums[:, i, j] = of_pair
         part.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
 
-    def _by_planes(self, part: _Part, dependence: EntropyDependence) -> list[Task]:
+    def _by_planes(self, part: _Tile, dependence: EntropyDependence) -> list[Task]:
         """Compute pairs in tiles small enough for their counts to stay in the cache."""
         right = self._planes[int(self._kinds[part.right[0]])]
         places = self._place[part.right]
@@ -345,7 +345,7 @@ class PairInformation:
 
     def _count_planes(
         self,
-        part: _Part,
+        part: _Tile,
         dependence: EntropyDependence,
         begin: int,
         end: int,

@@ -67,7 +67,7 @@ class Scores(NamedTuple):
     tolerance: int
 
 
-class Moves(NamedTuple):
+class AreaMoves(NamedTuple):
     """Candidates: features (-1: none), signs (1 added, -1 dropped), and where their steps and factors start."""
 
     features: np.ndarray

@@ -11,7 +11,7 @@ from bayesieve.criteria.losses import Criterion
 from bayesieve.criteria.row_ratios import LogRatios, RatioTables
 
 if TYPE_CHECKING:
-    from bayesieve.criteria._auc_kernels import Moves, Scores
+    from bayesieve.criteria._auc_kernels import AreaMoves, Scores
     from bayesieve.criteria._ladder_kernels import Ladder
 
 _MOST_CELLS = 0.5  # per row, for which counting cells is faster than keys of all rows
@@ -66,7 +66,7 @@ class AUC(Criterion):
     ) -> RowScores:
         return RowScores(block, tables, priors)  # every row counts in the order, however certain its class
 
-    def sums(self, rows: RowScores, moves: Moves) -> np.ndarray:
+    def sums(self, rows: RowScores, moves: AreaMoves) -> np.ndarray:
         """(n_moves, 1) weight of pairs in the right order, or (n_moves, n_classes) against the rest."""
         block, n_classes = rows.block, rows.tables.n_classes
         totals = block.class_totals(n_classes)
@@ -94,7 +94,7 @@ class AUC(Criterion):
         return np.where((n_selected == 0) & ~np.isnan(areas), 0.5, areas)  # the empty subset orders no rows
 
 
-def _count_pairs(rows: RowScores, moves: Moves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
+def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """(n_candidates, n_targets) sums, each candidate's by the fastest way that does not give up. A kernel for each way:
     those that never run are never compiled.
     """
@@ -213,21 +213,21 @@ class RowScores(LogRatios):
         error = 4.0 * error + 8.0 * np.finfo(float).eps * (largest + self.n_others + 1)
         return ratios, is_wide if is_wide.any() else is_wide[:0], int(np.ceil(error * 2.0 ** (53 - SPARE_BITS))) + 2
 
-    def moves(self, features: np.ndarray, adding: np.ndarray) -> Moves:
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> AreaMoves:
         """Candidates, for the kernels."""
-        from bayesieve.criteria._auc_kernels import Moves
+        from bayesieve.criteria._auc_kernels import AreaMoves
 
         features = np.asarray(features, dtype=np.int64)
         steps, starts = self.tables.gather_steps(features)
         factors, factor_starts = np.zeros(1), np.zeros(features.size, dtype=np.int64)
         if self.n_others > 1 and features.size:
             factors, factor_starts = self.tables.gather(features, np.asarray(adding, dtype=bool))
-        return Moves(features, np.where(adding, 1, -1), steps, starts, factors, factor_starts)
+        return AreaMoves(features, np.where(adding, 1, -1), steps, starts, factors, factor_starts)
 
-    def no_move(self) -> Moves:
+    def no_move(self) -> AreaMoves:
         """The candidate that leaves the subset as it is."""
-        from bayesieve.criteria._auc_kernels import Moves
+        from bayesieve.criteria._auc_kernels import AreaMoves
 
         size = self.block.n_segments * max(self.n_others, 1)
         one, start = np.ones(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        return Moves(-one, one, np.zeros(size, dtype=np.int64), start, np.ones(size), start)
+        return AreaMoves(-one, one, np.zeros(size, dtype=np.int64), start, np.ones(size), start)

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesieve.criteria.class_blocks import TWO_WAY, ClassBlock
-from bayesieve.criteria.row_ratios import IMPOSSIBLE, MANY_MOVES, SURE, RatioTables, RowRatios, Saturation, Scan
+from bayesieve.criteria.row_ratios import IMPOSSIBLE, MANY_MOVES, SURE, RatioScan, RatioTables, RowRatios, Saturation
 
 _MAX_MULTIPLIED = 80.0  # nats: larger factors do not multiply safely
 _ROWS_AT_ONCE = 1 << 13  # the probabilities of a piece of rows stay in the cache
@@ -231,7 +231,7 @@ class RowJoints:
             yield
 
     def scan(self) -> RowJoints:
-        """Scan the moves with probabilities of the current subset."""
+        """RatioScan the moves with probabilities of the current subset."""
         if self._left == 0:
             self._start()
         return self
@@ -351,7 +351,7 @@ def _of(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
     return *(values[chosen] for values in moves[:-1]), moves[-1]
 
 
-def _takes_two_way(scan: Scan) -> bool:
+def _takes_two_way(scan: RatioScan) -> bool:
     """Whether the kernel of features of two levels takes these rows: it fills up a class with rows around it."""
     from bayesieve.criteria._kernels import BLOCK, FEWEST
 
@@ -359,7 +359,7 @@ def _takes_two_way(scan: Scan) -> bool:
     return not scan.block.weights.size and len(scan.ratios) in (1, 2, 3) and scan.block.n_rows >= filled_up
 
 
-def _two_way_right(scan: Scan, moves: tuple[Any, ...]) -> np.ndarray:
+def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
     """(n_moves,) sums of P(true class) of the rows of a scan, by moves of features of two levels."""
     from bayesieve.criteria._kernels import BLOCK, FEWEST, two_way_sums
 

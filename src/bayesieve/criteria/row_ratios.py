@@ -324,7 +324,7 @@ class Saturation:
 
 
 @dataclass(frozen=True)
-class Scan:
+class RatioScan:
     """The rows that a move may change, ready for the kernels.
 
     block : those rows; ratios : (n_classes - 1, n_rows) P(other) / P(true) divided by the row's scale; base :
@@ -399,7 +399,7 @@ class RowRatios(LogRatios):
         self._kept[:] = True
         self._kept_rows: np.ndarray | None = None
         self._kept_block = block
-        self._scan: Scan | None = None
+        self._scan: RatioScan | None = None
         self._no_move: tuple[Any, ...] | None = None
         super().__init__(block, tables, priors)
 
@@ -465,7 +465,7 @@ class RowRatios(LogRatios):
             at += done
         return sums
 
-    def scan(self) -> Scan:
+    def scan(self) -> RatioScan:
         """The rows that matter to a move, with their ratios."""
         if self._scan is None:
             start, unit = self._start, self.tables.log_unit
@@ -475,7 +475,7 @@ class RowRatios(LogRatios):
                 ratios = self._memory(self.block.n_rows)
                 self._fill(ratios, np.exp(start * unit))
                 self._n_multiplied, self._clipped = 0, False
-                self._scan = Scan(self.block, ratios, np.zeros(0), 0.0, np.zeros(self.block.n_segments))
+                self._scan = RatioScan(self.block, ratios, np.zeros(0), 0.0, np.zeros(self.block.n_segments))
             else:
                 self.settle()
                 self._scan = self._scale(self._leave_out())
@@ -487,7 +487,7 @@ class RowRatios(LogRatios):
             self._ratios = self.block.engine.array((self.n_others * self.block.n_rows,), np.float64)
         return self._ratios[: self.n_others * n_rows].reshape(self.n_others, n_rows)
 
-    def _scale(self, wrong: np.ndarray) -> Scan:
+    def _scale(self, wrong: np.ndarray) -> RatioScan:
         block = self._kept_block
         ratios = self._memory(block.n_rows)
         base = np.zeros(0)
@@ -515,7 +515,7 @@ class RowRatios(LogRatios):
             np.exp(logs, out=logs)
             if low is not None:
                 logs[low] = 0.0
-        return Scan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
+        return RatioScan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
 
     def _leave_out(self) -> np.ndarray:
         """Choose the rows to scan; (n_segments,) rows (or weight) left out that are wrong for sure."""

@@ -239,12 +239,12 @@ class PairFinder:
             columns = sorted({i for pair in named for i in pair})
         # A column with a single level takes part by quantile bins, or by its most frequent values.
         n_levels = fitted.levels.n_levels.tolist()
-        parts = {i: _Part(fitted.levels, i, codes[i], n_levels[i]) for i in columns if n_levels[i] > 1}
+        parts = {i: _PairColumn(fitted.levels, i, codes[i], n_levels[i]) for i in columns if n_levels[i] > 1}
         uncut = [i for i in columns if n_levels[i] == 1]
         if uncut:
             finer, finer_codes = fit_levels([_FINER[self.kinds[i]] for i in uncut], uncut)
             n_finer = finer.levels.n_levels.tolist()
-            parts |= {i: _Part(finer.levels, k, finer_codes[k], n_finer[k]) for k, i in enumerate(uncut)}
+            parts |= {i: _PairColumn(finer.levels, k, finer_codes[k], n_finer[k]) for k, i in enumerate(uncut)}
             parts = dict(sorted(parts.items()))
         if named is None:
             most = MOST_PAIRS if isinstance(pairs, str) else int(pairs)
@@ -266,7 +266,7 @@ class PairFinder:
 
     def _best(
         self,
-        parts: dict[int, _Part],
+        parts: dict[int, _PairColumn],
         most: int,
         engine: Engine,
         skips_numbers: bool,
@@ -324,7 +324,7 @@ class PairFinder:
         by_value, _ = fit_levels([ValueCoder()], [i], coded=False)
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
-    def _promising(self, parts: Sequence[_Part], most: int, number: np.ndarray) -> np.ndarray:
+    def _promising(self, parts: Sequence[_PairColumn], most: int, number: np.ndarray) -> np.ndarray:
         """(most, 2) positions of the pairs whose columns say most about each other within the classes, beyond what
         they say without and by chance, the best first; pairs of two marked in ``number`` are last.
         """
@@ -352,7 +352,7 @@ class PairFinder:
             first, second, scores = first[best], second[best], scores[best]
         return np.stack([first, second], axis=1)
 
-    def _codes_at(self, parts: Sequence[_Part], rows: Any) -> np.ndarray:
+    def _codes_at(self, parts: Sequence[_PairColumn], rows: Any) -> np.ndarray:
         """Codes of some rows, positions or a slice, (n, n_rows)."""
         dtype = max(part.codes.dtype for part in parts)
         return np.stack([part.codes[rows].astype(dtype, copy=False) for part in parts])
@@ -362,7 +362,7 @@ class PairFinder:
         return self.n_jobs if self.order.n_rows >= _PARALLEL_ROWS else 1
 
     def _counted(
-        self, parts: dict[int, _Part], pairs: Sequence[Sequence[int]], engine: Engine, most: int = _MOST_CELLS
+        self, parts: dict[int, _PairColumn], pairs: Sequence[Sequence[int]], engine: Engine, most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
         """Positions of each pair, and counts of its cells; ValueError for more than ``most`` cells."""
 
@@ -390,7 +390,7 @@ class PairFinder:
         return group_values(values, method=own.method, prior=own.prior, price=own.price, least=least)
 
     def _levels(
-        self, parts: dict[int, _Part], i: int, j: int, cells: np.ndarray, groups: Groups, taken: set[str]
+        self, parts: dict[int, _PairColumn], i: int, j: int, cells: np.ndarray, groups: Groups, taken: set[str]
     ) -> PairLevels:
         one, other = (parts[k].levels[parts[k].at] for k in (i, j))
         grid = np.full(cells.shape[:2], len(groups.groups) if cells.any() else 0)
@@ -402,7 +402,7 @@ class PairFinder:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _PairColumn:
     """A column as it takes part in pairs: the feature at ``at`` of ``levels``, and the codes of the rows."""
 
     levels: TableLevels

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg.lapack import get_lapack_funcs
 from scipy.optimize import minimize
 
-from bayesieve.evidence.problem import Curvature, Evaluation, EvidenceProblem, logit_scale
+from bayesieve.evidence.problem import Curvature, EvidenceProblem, LossAtPoint, logit_scale
 
 _SETTLING_STEPS = 50
 
@@ -86,11 +86,11 @@ class Stop(NamedTuple):
 
 def find_mode(
     problem: EvidenceProblem,
-    start: Evaluation,
+    start: LossAtPoint,
     priors: np.ndarray,
     metric: Metric,
     stop: Stop,
-) -> Evaluation:
+) -> LossAtPoint:
     """Step from a point towards the optimum of the penalised loss, by L-BFGS in the metric of the curvature.
 
     Parameters

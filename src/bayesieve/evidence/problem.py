@@ -46,7 +46,7 @@ def logit_scale(n_logits: int) -> LogitScale:
     return LogitScale(0.5, 1.0) if n_logits == 1 else LogitScale(1.0, (n_logits - 1) / n_logits)
 
 
-class RowChunk(NamedTuple):
+class DesignRows(NamedTuple):
     """Some rows: codes (n_features, n_rows), offset (n_rows, n_logits), classes and weights (n_rows,)."""
 
     codes: np.ndarray
@@ -60,11 +60,11 @@ class CurvatureSample(NamedTuple):
     basis functions, and ones for the intercept.
     """
 
-    rows: RowChunk
+    rows: DesignRows
     matrix: np.ndarray
 
 
-class Evaluation(NamedTuple):
+class LossAtPoint(NamedTuple):
     """Log loss of the rows in nats, and its gradient (n_parameters, n_logits), at a point."""
 
     point: np.ndarray
@@ -235,7 +235,7 @@ class EvidenceProblem:
     n_jobs : threads that sum over chunks of rows; results do not depend on it.
     """
 
-    chunks: Sequence[RowChunk]
+    chunks: Sequence[DesignRows]
     shapes: Sequence[Shape]
     design: Design
     n_classes: int
@@ -273,13 +273,13 @@ class EvidenceProblem:
         expected = _EXPECTED_VARIANCE * (4.0 * float(shares.prod()) if n_logits == 1 else 1.0)
         offset = np.diff(offset, axis=1) if n_logits == 1 else offset
         chunks = [
-            RowChunk(np.ascontiguousarray(codes[:, some]), offset[some], classes[some], weights[some])
+            DesignRows(np.ascontiguousarray(codes[:, some]), offset[some], classes[some], weights[some])
             for some in row_slices(classes.size, n_logits)
         ]
         design = build_design(shapes, n_logits)
         return cls(chunks, shapes, design, n_classes, classes.size, total, expected, n_jobs)
 
-    def logits(self, table: np.ndarray, intercept: np.ndarray, rows: RowChunk) -> np.ndarray:
+    def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
         """Return the logits of rows, (n_rows, n_logits), from the deviations of all cells, (n_cells, n_logits)."""
         from bayesieve.evidence._kernels import add_log_probabilities
 
@@ -289,7 +289,7 @@ class EvidenceProblem:
         add_log_probabilities(rows.codes, 0, design.n_cells, starts, lines, logits)
         return logits
 
-    def sum_by_cell(self, values: np.ndarray, rows: RowChunk) -> np.ndarray:
+    def sum_by_cell(self, values: np.ndarray, rows: DesignRows) -> np.ndarray:
         """Sum ``values``, (n_rows, n_logits), over the rows of each cell of each feature."""
         from bayesieve.evidence._kernels import sum_by_level
 
@@ -299,14 +299,14 @@ class EvidenceProblem:
         sum_by_level(rows.codes, 0, design.n_cells, starts, values, sums.ravel())
         return sums[:-1]
 
-    def evaluate(self, point: np.ndarray) -> Evaluation:
+    def evaluate(self, point: np.ndarray) -> LossAtPoint:
         """Return the log loss of the rows, with a quadratic penalty on contributions that fall where they must not."""
         from bayesieve.evidence._kernels import residuals
 
         design = self.design
         table, intercept = design.basis @ point, point[design.intercept]
 
-        def of_chunk(rows: RowChunk) -> tuple[float, np.ndarray, np.ndarray]:
+        def of_chunk(rows: DesignRows) -> tuple[float, np.ndarray, np.ndarray]:
             residual = self.logits(table, intercept, rows)
             loss = residuals(residual, rows.classes, rows.weights)
             return loss, self.sum_by_cell(residual, rows), residual.sum(axis=0)
@@ -321,9 +321,9 @@ class EvidenceProblem:
             sums[design.rising.lower, 0] -= stiffness * falls
         gradient = design.transposed @ sums
         gradient[design.intercept] = of_intercept
-        return Evaluation(point, loss, gradient)
+        return LossAtPoint(point, loss, gradient)
 
-    def curvature_of_rows(self, logits: np.ndarray, rows: RowChunk) -> np.ndarray:
+    def curvature_of_rows(self, logits: np.ndarray, rows: DesignRows) -> np.ndarray:
         """Return the curvature of the loss of each row by each of its logits, (n_rows, n_logits).
 
         Curvatures between classes are ignored and made up for by J / (J - 1), which is exact for two classes.
@@ -409,7 +409,7 @@ class EvidenceProblem:
         of_chunks = np.split(rows, np.searchsorted(rows, ends[:-1]))
         picked = [positions - start for positions, start in zip(of_chunks, np.append(0, ends[:-1]), strict=True)]
         pairs = list(zip(self.chunks, picked, strict=True))
-        some = RowChunk(
+        some = DesignRows(
             np.concatenate([np.ascontiguousarray(chunk.codes[:, at]) for chunk, at in pairs], axis=1),
             *(np.concatenate([chunk[i][at] for chunk, at in pairs]) for i in (1, 2, 3)),
         )

@@ -39,7 +39,7 @@ class Code(str):
 
 
 @dataclass(frozen=True)
-class Table:
+class DocumentTable:
     """A table of texts, with a title or none. Columns of numbers are aligned to the right if it is `aligned`."""
 
     heads: Sequence[str]
@@ -57,7 +57,7 @@ class Table:
 class Section(NamedTuple):
     """A section: its title, the points of Annex IV and the principles of SR 26-2 that it is about, and its blocks.
 
-    A block is a paragraph, a list of paragraphs, `Code` or a `Table`.
+    A block is a paragraph, a list of paragraphs, `Code` or a `DocumentTable`.
     """
 
     title: str
@@ -96,7 +96,7 @@ def _as_markdown(title: str, meta: str, sections: Sequence[Section]) -> str:
     for number, section in enumerate(sections, 1):
         parts += [f"## {number}. {section.title}", f"*{section.about}*"]
         for block in section.blocks:
-            if isinstance(block, Table):
+            if isinstance(block, DocumentTable):
                 rule = ["---:" if is_number else "---" for is_number in block.numbers]
                 rows = [[*map(_escaped, block.heads)], rule, *([*map(_escaped, row)] for row in block.rows)]
                 parts += [f"### {_escaped(block.title)}"] * bool(block.title)
@@ -122,10 +122,10 @@ def _name(content: object) -> str:
     return words.shorten(words.not_blank(_one_line(str(content))), 80)
 
 
-def _table(title: str, records: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> Table:
+def _table(title: str, records: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> DocumentTable:
     """Return a table of records; ``columns`` are their keys by head."""
     rows = [[_cell(one[key], key) for key in columns.values()] for one in records]
-    return Table(list(columns), rows[:_MOST_LINES], title)
+    return DocumentTable(list(columns), rows[:_MOST_LINES], title)
 
 
 def _cell(value: Any, key: str) -> str:
@@ -136,11 +136,11 @@ def _cell(value: Any, key: str) -> str:
     return words.format_count(value) if key in ("rows", "n_levels") else words.format_number(value)
 
 
-def _pairs(lines: Iterable[tuple[str, str]]) -> Table:
-    return Table(("Item", "Content"), [(_name(name), value) for name, value in lines], aligned=False)
+def _pairs(lines: Iterable[tuple[str, str]]) -> DocumentTable:
+    return DocumentTable(("Item", "Content"), [(_name(name), value) for name, value in lines], aligned=False)
 
 
-def _fields(data: ReportData, section: str) -> Table:
+def _fields(data: ReportData, section: str) -> DocumentTable:
     """Return facts that people give, and fields to complete in place of those that are missing."""
     facts = dict(data.facts)
     return _pairs((name, facts.get(name, _TEXTS["to_complete"])) for name in _TEXTS["fields"][section])
@@ -189,7 +189,7 @@ def _selection(data: ReportData, _: Any) -> list[Any]:
         for reason, names in data.left_out.items()
     ]
     return (
-        [*blocks, Table(("Reason", "Number", "Names"), rejected, "Tried and rejected as features of their own")]
+        [*blocks, DocumentTable(("Reason", "Number", "Names"), rejected, "Tried and rejected as features of their own")]
         if rejected
         else blocks
     )
@@ -206,13 +206,13 @@ def _performance(data: ReportData, _: Any) -> list[Any]:
             rows.append([title, *(_interval(one.estimates.get(name)) for one in samples)])
     heads = ("Measure", *(one.name for one in samples))
     blocks: list[Any] = [[f"{one.name}: {one.protocol}" for one in samples]]
-    blocks.append(Table(heads, rows, "Measures with 95 % intervals"))
+    blocks.append(DocumentTable(heads, rows, "Measures with 95 % intervals"))
     if "out of time" not in times:
         blocks.append(_TEXTS["no_later_rows"])
     if len(data.classes) <= _MOST_CLASSES:
         names = list(map(_name, data.classes))
         matrix = [(names[i], *map(words.format_count, row)) for i, row in enumerate(measured.confusion)]
-        blocks.append(Table(("True class", *names), matrix, f"Confusion matrix, {of_rows}"))
+        blocks.append(DocumentTable(("True class", *names), matrix, f"Confusion matrix, {of_rows}"))
     if bands := measured.bands():
         label, other = _name(data.classes[data.positive]), _name(data.classes[1 - data.positive])
         bands = [{**one, "band": _range(one["low"], one["high"])} for one in bands]
@@ -331,7 +331,7 @@ def _monitoring(data: ReportData, drift: Any) -> list[Any]:
     command = f"bayesieve monitor MODEL TABLE --by PERIOD --target {shlex.quote(data.target)}"
     return [
         _TEXTS["proposal"],
-        Table(("Measure", "At validation", "Act if"), rows),
+        DocumentTable(("Measure", "At validation", "Act if"), rows),
         _TEXTS["command"],
         Code(command + "".join(f" --fail-if {shlex.quote(rule)}" for rule in rules)),
         _fields(data, "Monitoring plan"),
@@ -340,7 +340,7 @@ def _monitoring(data: ReportData, drift: Any) -> list[Any]:
 
 def _changes(data: ReportData, _: Any) -> list[Any]:
     ruled = [(_name(one["name"]), words.shorten(one["by_hand"], 400)) for one in data.features if one["by_hand"]]
-    blocks: list[Any] = [Table(("Column", "Rule"), ruled, "Given before the fit")] if ruled else []
+    blocks: list[Any] = [DocumentTable(("Column", "Rule"), ruled, "Given before the fit")] if ruled else []
     if not data.edits:
         return [*blocks, _TEXTS["no_edits"]]
     rows = []
@@ -360,13 +360,13 @@ def _changes(data: ReportData, _: Any) -> list[Any]:
             )
         rows.append(row)
     heads = ("Edit", "Feature", "Before", "After", "Who", "When", "Why", "AUC", "Log loss")
-    return [*blocks, Table(heads, rows, "Edited after the fit", aligned=False)]
+    return [*blocks, DocumentTable(heads, rows, "Edited after the fit", aligned=False)]
 
 
 def _sign_off(*_: Any) -> list[Any]:
     tasks = [(task, "", "", "", "") for task in _TEXTS["tasks"]]
     opinion = _pairs((name, "") for name in _TEXTS["opinion"])
-    return [Table(("Task", "Name", "Role", "Date", "Signature"), tasks), opinion]
+    return [DocumentTable(("Task", "Name", "Role", "Date", "Signature"), tasks), opinion]
 
 
 _CONTENTS: tuple[Callable[[ReportData, Any], list[Any]], ...]

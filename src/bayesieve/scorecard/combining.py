@@ -49,7 +49,7 @@ class Note:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _FeaturePart:
     """A feature of one of the models that are merged.
 
     share : of the model among all rows, times what makes evidence sharper; smoothing : of its counted evidence.
@@ -86,7 +86,7 @@ def merged(cards: Sequence[Scorecard]) -> Scorecard:
     times = 1.0 if counted else 1.0 + _SHARPER * (1.0 - float(shares @ shares))
     groups = [[(m, card.features[k]) for m, card in enumerate(cards)] for k in range(n)]
     columns: dict[str, FeatureLevels] = {}
-    features: list[tuple[Feature, list[_Part]]] = []
+    features: list[tuple[Feature, list[_FeaturePart]]] = []
     for own in groups:
         levels = _summed([feature.levels for _, feature in own])
         columns[levels.name] = levels
@@ -175,10 +175,10 @@ def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLe
 
 def _part(
     cards: Sequence[Scorecard], shares: np.ndarray, m: int, own: Feature, levels: FeatureLevels, cells: FeatureLevels
-) -> _Part:
+) -> _FeaturePart:
     n = own.cells.n_levels
     line = np.arange(n) if cells.n_levels == n else coarser_codes(cells, own.cells)
-    return _Part(m, float(shares[m]), cards[m].provenance["smoothing"], own, line, np.asarray(levels.counts))
+    return _FeaturePart(m, float(shares[m]), cards[m].provenance["smoothing"], own, line, np.asarray(levels.counts))
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
@@ -204,7 +204,9 @@ def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], nam
     return replace(pairs[0], name=name, parts=tuple(parts), cells=cells)
 
 
-def _merged_feature(parts: list[_Part], levels: FeatureLevels, cells: FeatureLevels) -> tuple[Feature, list[_Part]]:
+def _merged_feature(
+    parts: list[_FeaturePart], levels: FeatureLevels, cells: FeatureLevels
+) -> tuple[Feature, list[_FeaturePart]]:
     """The mean of a feature over models, by their rows; a cell that is divided shares its rows alike."""
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
@@ -249,7 +251,7 @@ def with_neutral(feature: Feature, kept: np.ndarray, *, shrinks: bool) -> Featur
 
 
 def _shared_errors(
-    features: Sequence[tuple[Feature, list[_Part]]], cards: Sequence[Scorecard], shares: np.ndarray
+    features: Sequence[tuple[Feature, list[_FeaturePart]]], cards: Sequence[Scorecard], shares: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Factors of the merged features and of the intercept: those of all models side by side, as these are independent,
     or the directions in which they spread most.

@@ -59,7 +59,7 @@ class Wish:
 
 
 @dataclass(frozen=True, order=True)
-class Option:
+class ChangeOption:
     """Changes of some columns: what orders them, then positions of the columns and their new parts."""
 
     cost: float
@@ -143,7 +143,7 @@ def moves_of(levels: FeatureLevels, own: int, sign: int) -> tuple[np.ndarray, np
     return parts[allowed], steps[allowed]
 
 
-class Search:
+class ChangeSearch:
     """The search for one row.
 
     own : its parts, (n_columns,); margins : what the wanted class has more than each other one, (n_margins,);
@@ -165,7 +165,7 @@ class Search:
         self.most = np.zeros((len(own), margins.size))
         for c, own_gains in self.gains.items():
             self.most[c] = own_gains.max(axis=0)
-        self.best: list[Option] = []
+        self.best: list[ChangeOption] = []
 
     @cached_property
     def joint(self) -> dict[tuple[int, int], np.ndarray]:
@@ -185,7 +185,7 @@ class Search:
             most[a, b] = most[b, a] = grid.max(axis=(0, 1))
         return most
 
-    def run(self) -> list[Option]:
+    def run(self) -> list[ChangeOption]:
         """The best options, each for other columns; none changes all columns of another and more."""
         cheapest = np.sort(self.wish.costs[list(self.parts)])
         for k in range(1, min(self.wish.max_changes, len(self.parts)) + 1):
@@ -215,13 +215,13 @@ class Search:
         for s in np.lexsort((-reach.min(axis=1), costs)).tolist():
             yield float(costs[s]), k, tuple(sets[s].tolist())
 
-    def _best_of(self, columns: tuple[int, ...], cost: float) -> list[Option]:
+    def _best_of(self, columns: tuple[int, ...], cost: float) -> list[ChangeOption]:
         """The fewest steps of moves of all these columns that flip the decision, the surest first; empty for none."""
         is_bound = len(self.best) == self.wish.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
         kept = {c: self._kept(c, columns, limit) for c in columns}
         ordered = sorted(columns, key=lambda c: kept[c].size)
-        found: list[Option] = []
+        found: list[ChangeOption] = []
         for at in kept[ordered[0]].tolist():
             limit = found[0].steps if found else limit
             if self.steps[ordered[0]][at] + len(columns) - 1 <= limit:
@@ -235,7 +235,7 @@ class Search:
             reach = reach + self.most_joint[a, b]
         return np.flatnonzero((reach >= self.need).all(axis=1) & (self.steps[c] + len(columns) - 1 <= limit))
 
-    def _best_on_grid(self, kept: Mapping[int, np.ndarray], cost: float, limit: int) -> list[Option]:
+    def _best_on_grid(self, kept: Mapping[int, np.ndarray], cost: float, limit: int) -> list[ChangeOption]:
         """The best option with one of the parts kept of each column; empty for none."""
         columns = tuple(sorted(kept))
         at = dict(zip(columns, np.ix_(*(kept[c] for c in columns)), strict=True))
@@ -250,7 +250,7 @@ class Search:
         for place in places[few == few.min(initial=limit)].tolist():
             sure = float(self.wish.certainty(margins[tuple(place)]))
             parts = tuple(int(self.parts[c][kept[c][i]]) for c, i in zip(columns, place, strict=True))
-            options.append(Option(cost, int(few.min()), round(-sure, DECIMALS), columns, parts, sure))
+            options.append(ChangeOption(cost, int(few.min()), round(-sure, DECIMALS), columns, parts, sure))
         return sorted(options)[:1]
 
 
@@ -294,7 +294,7 @@ def counterfactuals_of(
         for j in goal:
             margins = joint[row, j] - np.delete(joint[row], j)
             if not np.isnan(margins).any() and not wish.holds(margins):
-                search = Search(own, margins, gains[j], [moves[c, at] for c, at in enumerate(own)], wish)
+                search = ChangeSearch(own, margins, gains[j], [moves[c, at] for c, at in enumerate(own)], wish)
                 found += [(option, j) for option in search.run()]
         for number, (option, j) in enumerate(sorted(found)[:n], start=1):
             for c, part in zip(option.columns, option.parts, strict=True):

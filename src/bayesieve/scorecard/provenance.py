@@ -31,7 +31,7 @@ class SelectorFacts(TypedDict, total=False):
     rows_by_class: tuple[int, ...]
 
 
-class TrainingTable(TypedDict):
+class TableFacts(TypedDict):
     """The training table: its size, and the SHA-256 of its values, classes and weights (32 hexadecimal digits)."""
 
     rows: int
@@ -84,7 +84,7 @@ class Provenance(TypedDict, total=False):
     by_hand: tuple[str, ...]
     rules_file: RulesFile
     marks: dict[str, str]
-    table: TrainingTable
+    table: TableFacts
     versions: dict[str, str]
     labels: dict[str, Label]
     edits: tuple[Edit, ...]

@@ -116,7 +116,7 @@ def _special(value: Any, type_: str) -> Key:
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class ExportedTerm:
     """Contribution of a feature.
 
     Parameters
@@ -153,7 +153,7 @@ class Plan:
 
     card: Scorecard
     readers: tuple[Reader, ...]
-    terms: tuple[Term, ...]
+    terms: tuple[ExportedTerm, ...]
     head: Mapping[str, str]
     with_counts: bool = False
 
@@ -173,7 +173,7 @@ class Plan:
         for feature in card.used_features:
             cells = feature.cells
             grid = cells._level_of_codes.astype(np.int64) if isinstance(cells, PairLevels) else None
-            terms.append(Term(feature, tuple(map(position, cells.by_column)), feature.table, grid))
+            terms.append(ExportedTerm(feature, tuple(map(position, cells.by_column)), feature.table, grid))
         return cls(card, tuple(readers), tuple(terms), head, with_counts)
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesieve.scorecard.direction import REASONS
-from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
+from bayesieve.scorecard.export.plan import Against, ExportedTerm, Plan, Reader
 from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.reasons import DECIMALS, columns_in_use, reference_scores
 from bayesieve.scorecard.record import Scorecard
@@ -205,7 +205,7 @@ class _Document:
         second = _map([trimmed], rows, reader.unseen, reader.missing)
         return _apply("if", _apply("equal", exact, _constant(_UNKNOWN)), second, exact)
 
-    def line(self, term: Term, codes: list[str]) -> str:
+    def line(self, term: ExportedTerm, codes: list[str]) -> str:
         """The field of the lines of a pair."""
         if term.cell is None:
             return codes[0]

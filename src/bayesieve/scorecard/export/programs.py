@@ -12,7 +12,7 @@ from textwrap import TextWrapper
 from typing import Any, ClassVar
 
 from bayesieve.scorecard.direction import REASONS
-from bayesieve.scorecard.export.plan import Against, Plan, Reader, Term
+from bayesieve.scorecard.export.plan import Against, ExportedTerm, Plan, Reader
 from bayesieve.scorecard.export.target import Export
 from bayesieve.scorecard.reasons import reference_scores
 from bayesieve.scorecard.record import UNSEEN, Scorecard
@@ -240,7 +240,7 @@ def _reader(reader: Reader) -> dict[str, Any]:
     }
 
 
-def _term(plan: Plan, term: Term, reference: list[float]) -> dict[str, Any]:
+def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, Any]:
     """Contributions of a feature: for each of its cells the label, log odds of the other classes against the first and,
     if requested, the training rows.
     """
