@@ -48,7 +48,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("the-model.md", 2),
         ("scorecard.md", 3),
         ("tutorials/credit.md", 32),
-        ("tutorials/card.md", 20),
+        ("tutorials/card.md", 21),
         ("tutorials/campaign.md", 14),
         ("tutorials/engines.md", 16),
         ("tutorials/medicine.md", 24),
