@@ -14,6 +14,7 @@ from sklearn.base import clone
 from bayesieve import SelectiveNB
 from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.report_data import report_data
+from bayesieve.engine import IN_MEMORY
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence import calibration_rows, joint_fit, shapes, surfaces as module
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
@@ -153,7 +154,8 @@ def test_pairs_of_numbers_are_left_to_surfaces_where_there_is_room(monkeypatch: 
     y = np.where(rng.random(2000) < 0.5, X["a"] * X["b"] > 0, X["c"] * sign > 0).astype(int)
 
     def coarse(**options: Any) -> list[set[str]]:
-        levels = FitPlan.of(SelectiveNB(**options)).encoder.fit(X, y).levels_
+        plan = FitPlan.of(SelectiveNB(**options))
+        levels = plan.encoder.fit_transform_coded(X, y, None, plan.coding_options(IN_MEMORY)).levels
         return [{part.name for part in level.parts} for level in levels if isinstance(level, PairLevels)]
 
     assert {"c", "kind"} in coarse()
