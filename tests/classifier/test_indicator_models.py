@@ -145,7 +145,7 @@ def test_reports_explain_by_score(tmp_path: Path) -> None:
     assert data.performance.accuracy > 0.5
     assert len(data.explained) == 3
     for row in data.explained:
-        assert {part.feature for part in row.contributions} <= set(frame().columns)
+        assert {part["feature"] for part in row["contributions"]} <= set(frame().columns)
     settings = dict(data.settings)
     assert settings["Indicators"] == "15, of 3 scores"
     assert settings["Thresholds"] == "as given"
