@@ -41,7 +41,7 @@ def test_they_are_known_by_name() -> None:
 def test_models_with_them_are_saved(measure: Any, tmp_path: Path) -> None:
     model = SelectiveNB(MRMRSelector(2, dependence=measure)).fit(*load_iris(return_X_y=True))
     model.save(tmp_path / "model.json")
-    assert repr(load(tmp_path / "model.json").selector_) == repr(model.selector_)
+    assert str(load(tmp_path / "model.json").selector).split() == str(model.selector).split()
 
 
 @pytest.mark.parametrize("name", MEASURES)
